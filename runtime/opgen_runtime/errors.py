@@ -1,0 +1,94 @@
+"""The exception tree of the runtime.
+
+    OpgenError                      every error that a user can cause
+    ├── AttrError                   an attr: unknown, missing, wrong type or out of bounds
+    ├── CallError                   a call: wrong number or kind of arguments
+    ├── TypeInferenceError          types that cannot be reconciled (names op, argument, expected, found)
+    │   ├── ShapeError              a dim or a rank
+    │   └── DTypeError              an element type
+    ├── RegistryError               the op registry or the global function registry
+    ├── ParseError                  IR text that cannot be parsed (line and column in the text)
+    ├── LanguageError               a compute expression that breaks a rule of the language
+    │   └── AccessError             a read or write that cannot be proved in bounds
+    ├── ScheduleError               an illegal schedule primitive (names axis and stage)
+    ├── StrategyError               no implementation, or no such target
+    ├── LoweringError               loop IR that cannot be built
+    ├── CodegenError                LLVM refuses, or a symbol is unresolved
+    ├── PassError                   the pass infrastructure
+    └── ExecutorError               a bad executor kind, or values that do not fit the program
+
+`assert` is for our own bugs only; whatever a user can cause raises one of these.
+"""
+
+from __future__ import annotations
+
+
+class OpgenError(Exception):
+    """Base of all errors that a user can cause."""
+
+
+class AttrError(OpgenError, ValueError):
+    """An attr that is unknown, missing, of the wrong type or out of bounds."""
+
+
+class CallError(OpgenError, TypeError):
+    """A call with the wrong number or kind of arguments."""
+
+
+class TypeInferenceError(OpgenError, TypeError):
+    """Types that cannot be reconciled."""
+
+
+class ShapeError(TypeInferenceError):
+    """A dim or a rank that does not fit."""
+
+
+class DTypeError(TypeInferenceError):
+    """An element type that does not fit."""
+
+
+class RegistryError(OpgenError):
+    """A registration that clashes, or a name that is not registered."""
+
+
+class ParseError(OpgenError, ValueError):
+    """Text that cannot be parsed."""
+
+
+class LanguageError(OpgenError):
+    """A compute expression that breaks a rule of the language. `code` is the diagnostic's code."""
+
+    def __init__(self, message: str, code: str = "compute") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class AccessError(LanguageError):
+    """A read or write that cannot be proved in bounds."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "out-of-bounds")
+
+
+class ScheduleError(OpgenError):
+    """A schedule primitive used where it is not legal."""
+
+
+class StrategyError(OpgenError):
+    """No implementation for a call and a target, or a target that is not known."""
+
+
+class LoweringError(OpgenError):
+    """A schedule that cannot be lowered to loop IR."""
+
+
+class CodegenError(OpgenError):
+    """Native code that cannot be made or linked."""
+
+
+class PassError(OpgenError):
+    """A pass, its requirements or its configuration."""
+
+
+class ExecutorError(OpgenError):
+    """Values that do not fit the program, or an executor that does not exist."""

@@ -1,0 +1,141 @@
+"""Names shared by every layer: element types, dtype classes, fusion patterns, intrinsics, reductions.
+
+This module imports nothing but numpy, so that the generator and every layer of the runtime agree on one set
+of names.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+
+class DType(str):
+    """An element type, interned by name: `DType("int32") is DType("int32")`, and it equals its name.
+
+    `index` is the type of loop variables, indices and dims: 64-bit signed in code, and it meets any other
+    integer type (except uint64) in int64.  It is never the type of a tensor.
+    """
+
+    __slots__ = ("bits", "kind")
+    kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float
+    bits: int  # width of one element in memory
+
+    def __new__(cls, name: str) -> DType:
+        found = _INTERNED.get(str(name))
+        if found is None:
+            raise ValueError(f"unknown dtype {str(name)!r}; expected one of {', '.join(DTYPES)}")
+        return found
+
+    def __reduce__(self) -> tuple[type[DType], tuple[str]]:
+        return DType, (str(self),)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_int(self) -> bool:
+        """True for signed and unsigned integers and for `index`, not for bool."""
+        return self.kind in "iu"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "i"
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "b"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return max(1, self.bits // 8)
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The numpy dtype that stores one element (`index` is stored as int64)."""
+        return np.dtype("int64" if self == "index" else str(self))
+
+    @property
+    def lowest(self) -> int | float | bool:
+        """The least value: -inf for floats, False for bool."""
+        if self.is_bool:
+            return False
+        if self.is_float:
+            return float("-inf")
+        return -(1 << (self.bits - 1)) if self.is_signed else 0
+
+    @property
+    def highest(self) -> int | float | bool:
+        """The greatest value: inf for floats, True for bool."""
+        if self.is_bool:
+            return True
+        if self.is_float:
+            return float("inf")
+        return (1 << (self.bits - (1 if self.is_signed else 0))) - 1
+
+
+_INTERNED: Final[dict[str, DType]] = {}
+
+
+def _intern(name: str, kind: str, bits: int) -> DType:
+    made = str.__new__(DType, name)
+    made.kind, made.bits = kind, bits
+    _INTERNED[name] = made
+    return made
+
+
+BOOL: Final = _intern("bool", "b", 8)
+INT8: Final = _intern("int8", "i", 8)
+INT16: Final = _intern("int16", "i", 16)
+INT32: Final = _intern("int32", "i", 32)
+INT64: Final = _intern("int64", "i", 64)
+UINT8: Final = _intern("uint8", "u", 8)
+UINT16: Final = _intern("uint16", "u", 16)
+UINT32: Final = _intern("uint32", "u", 32)
+UINT64: Final = _intern("uint64", "u", 64)
+FLOAT16: Final = _intern("float16", "f", 16)
+FLOAT32: Final = _intern("float32", "f", 32)
+FLOAT64: Final = _intern("float64", "f", 64)
+DTYPES: Final[tuple[str, ...]] = tuple(_INTERNED)
+INDEX: Final = _intern("index", "i", 64)
+
+DTYPE_CLASSES: Final[dict[str, tuple[DType, ...]]] = {
+    "any": tuple(_INTERNED[n] for n in DTYPES),
+    "number": tuple(_INTERNED[n] for n in DTYPES if n != "bool"),
+    "integer": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_int),
+    "signed": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind in "if"),
+    "int": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_signed),
+    "uint": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind == "u"),
+    "float": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_float),
+}
+
+
+class OpPattern(IntEnum):
+    """How an op may be fused (Relay's TOpPattern), in order of growing restriction."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_ELEMWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+# Element functions of floats: name -> number of operands.
+FLOAT_INTRINSICS: Final[dict[str, int]] = {
+    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1, "sqrt": 1, "rsqrt": 1,
+    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2,
+    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
+    "erf": 1, "sigmoid": 1, "pow": 2, "fmod": 2, "floor": 1, "ceil": 1, "round": 1, "trunc": 1,
+    "isnan": 1, "isinf": 1, "isfinite": 1, "copysign": 2, "fma": 3,
+}  # fmt: skip
+# Element functions of any number.  `popcount` and `clz` take integers only.
+NUMBER_INTRINSICS: Final[dict[str, int]] = {"abs": 1, "sign": 1, "popcount": 1, "clz": 1}
+PREDICATE_INTRINSICS: Final = frozenset({"isnan", "isinf", "isfinite"})
+
+REDUCTIONS: Final[tuple[str, ...]] = ("sum", "prod", "min", "max", "any", "all", "argmax", "argmin", "first")
