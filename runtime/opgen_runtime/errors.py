@@ -8,6 +8,7 @@
     │   └── DTypeError              an element type
     ├── RegistryError               the op registry or the global function registry
     ├── ParseError                  IR text that cannot be parsed (line and column in the text)
+    ├── UndecidedError              a decision that needs the value of a symbolic dim or of an element
     ├── LanguageError               a compute expression that breaks a rule of the language
     │   └── AccessError             a read or write that cannot be proved in bounds
     ├── ScheduleError               an illegal schedule primitive (names axis and stage)
@@ -21,6 +22,22 @@
 """
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def call_site() -> str:
+    """`file:line` of the innermost frame that is not the runtime's own, for the end of a message.
+
+    Walked only when an error is being raised, so that calls which succeed pay nothing.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class OpgenError(Exception):
@@ -53,6 +70,10 @@ class RegistryError(OpgenError):
 
 class ParseError(OpgenError, ValueError):
     """Text that cannot be parsed."""
+
+
+class UndecidedError(OpgenError, TypeError):
+    """A decision that needs a value which is not known yet: a symbolic dim's, or an element's."""
 
 
 class LanguageError(OpgenError):

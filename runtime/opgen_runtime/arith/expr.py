@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..errors import UndecidedError
 from ..vocabulary import BOOL, INDEX, DType
 
 
@@ -47,7 +48,7 @@ class Expr:
     __ge__: ClassVar[Callable[[Expr, object], Expr]]
 
     def __bool__(self) -> bool:
-        raise TypeError(f"the value of {self} is not known when the kernel is built, so it cannot decide")
+        raise UndecidedError(f"the value of {self} is not known when the kernel is built, so it cannot decide")
 
     def __str__(self) -> str:
         from .printer import to_text  # noqa: PLC0415  (printing is the one service a node needs from above)
