@@ -1,0 +1,8 @@
+"""Located findings about declarations, and how they are printed."""
+
+from .codes import CODES
+from .diagnostic import Diagnostic, Diagnostics, did_you_mean
+from .place import Place
+from .render import to_json, to_text
+
+__all__ = ["CODES", "Diagnostic", "Diagnostics", "Place", "did_you_mean", "to_json", "to_text"]

@@ -1,0 +1,72 @@
+"""One finding about a declaration, and the collection of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from .codes import CODES
+from .place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One error (or warning) at one place.
+
+    `code` is a key of `codes.CODES`; `line_text` the source line of the place without its newline; `suggestion`
+    a complete hint such as "did you mean `default`?"; `notes` further places with a text each.
+    """
+
+    code: str
+    message: str
+    place: Place
+    line_text: str = ""
+    suggestion: str | None = None
+    severity: str = "error"
+    notes: tuple[tuple[str, Place], ...] = ()
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity == "error"
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects findings; `sources` maps a path to its lines, for the source line of each finding."""
+
+    sources: dict[str, Sequence[str]] = field(default_factory=dict)
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add_source(self, path: str, text: str) -> None:
+        self.sources[path] = text.splitlines()
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        place: Place,
+        suggestion: str | None = None,
+        notes: Iterable[tuple[str, Place]] = (),
+    ) -> None:
+        """Record an error.  The same code at the same place is kept once."""
+        assert code in CODES, code
+        lines = self.sources.get(place.path, ())
+        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+        made = Diagnostic(code, message, place, line, suggestion, "error", tuple(notes))
+        if all(old.place != place or old.code != code for old in self.found):
+            self.found.append(made)
+
+    @property
+    def failed(self) -> bool:
+        return any(finding.is_error for finding in self.found)
+
+    def sorted(self) -> list[Diagnostic]:
+        """All findings by file, line and column."""
+        return sorted(self.found, key=lambda finding: (finding.place, finding.code))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """ "did you mean `default`?" for the nearest known name, None where none is near."""
+    near = get_close_matches(name[:80], list(known), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else None

@@ -1,0 +1,257 @@
+"""What analysis has proved about one declaration: everything that views, templates and commands print.
+
+A `CheckedOp` holds no YAML and no syntax tree of the language any more.  Code is carried as Python `ast` trees
+that are already translated (calls of `_l.<name>` are functions of `opgen_runtime.lang`, `_b` is `builtins`,
+`_t` is `typing`, `_np` is numpy and `_math` is math), with the line and column of the YAML source on every node:
+
+    ast.Lambda        one expression; its parameter NAMES say which bound names it needs
+    ast.FunctionDef   `compute` and `reference`, complete but for the docstring (see `CheckedOp.formula`)
+
+All values are immutable in use: a view copies what it wants to change.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opgen_runtime.vocabulary import OpPattern
+
+from ..diagnostics import Place
+
+AttrValue = bool | int | float | str | None | tuple["AttrValue", ...]
+"""The value of an attr: what the declaration's default or a test gives.  dtypes and layouts are str."""
+
+ATTR_KINDS = ("int", "float", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBound:
+    """`bounds:` of one attr.  The whole text documents; the two parts are checked at different times."""
+
+    text: str  # as declared, one line: "0 <= axis < data.ndim"
+    check: (
+        ast.Lambda | None
+    )  # `lambda <attr>, attrs: ...`: the part without inputs; other attrs are `attrs.<name>`
+    check_text: str | None  # the text of that part: "0 <= axis"
+    function: ast.Lambda | None  # `lambda <attr>, data, ...: ...`: the rest, a rule of the type relation
+    function_text: str | None  # the text of the rest: "axis < data.ndim"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAttr:
+    """One attr.  On a list kind a bound holds for each element; None (optional) passes every bound."""
+
+    name: str
+    kind: str  # one of ATTR_KINDS
+    required: bool  # no default
+    default: AttrValue  # normalised to the kind (ints: a tuple); None where required
+    optional: bool  # admits None
+    bound: CheckedBound | None
+    choices: (
+        tuple[AttrValue, ...] | None
+    )  # of `bounds: mode in ("a", "b")` with literals only, for documentation
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class StaticEntry:
+    """A shape entry that is computed: `Static(lambda C, groups: C // groups)`, or `Spread` of a tuple."""
+
+    function: ast.Lambda
+    spread: bool  # starred: the value is a tuple
+    text: str  # "C // groups", "*broadcast(A, B)"
+
+
+ShapeEntry = str | int | StaticEntry
+"""One entry of a shape: a name that binds or is read ("M", "*A"), a literal, or a computed entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutView:
+    """`layout: {attr: data_layout, canonical: NCHW}`: the storage order that an attr gives."""
+
+    attr: str
+    canonical: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedInput:
+    """One operand.  `shape` None: any shape."""
+
+    name: str
+    shape: tuple[ShapeEntry, ...] | None
+    shape_text: str | None  # as declared, for documentation
+    dtype: str | tuple[str, ...]  # a dtype, a dtype class, a dtype variable, or a tuple of dtypes
+    doc: str
+    optional: bool
+    variadic: bool
+    layout: LayoutView | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOutput:
+    """One result.
+
+    `shape` is a tuple of entries, or a lambda that gives the whole tuple, or text `"<input>.shape"` for exactly
+    an input's shape (so that it runs backwards).  `dtype` is a dtype, a dtype variable, text `"<input>.dtype"`,
+    or a lambda.  `variadic` is a lambda that gives the number of tensors; `variadic_index` is then the
+    leading parameter of `shape` and `dtype` lambdas (the position in the group).
+    """
+
+    name: str
+    shape: tuple[ShapeEntry, ...] | ast.Lambda | str
+    shape_text: str
+    dtype: str | ast.Lambda
+    dtype_text: str
+    doc: str
+    variadic: ast.Lambda | None
+    variadic_index: str | None
+    layout: LayoutView | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRule:
+    """`Bound(attr, function, text)`."""
+
+    attr: str
+    function: ast.Lambda
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LetRule:
+    """`Let(names, function)`: one statement of `let:`.  With one name the lambda gives the value itself.
+
+    A `def` of `let:` is such a rule too; its value is a function.
+    """
+
+    names: tuple[str, ...]
+    function: ast.Lambda
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequireRule:
+    """`Require(function, text, error=..., binds=...)`: a predicate; `require: F == e` may bind `F`.
+
+    When `binds` is a name, `function` gives the value of the right side and is compared if the name is known.
+    """
+
+    function: ast.Lambda
+    text: str
+    error: str | None
+    binds: str | None
+
+
+Rule = BoundRule | LetRule | RequireRule
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSignature:
+    """The arguments of `Signature(...)`, in order."""
+
+    inputs: tuple[CheckedInput, ...]
+    rules: tuple[Rule, ...]
+    outputs: tuple[CheckedOutput, ...]
+    dtypes: Mapping[str, str | tuple[str, ...]]  # dtype variable -> dtype class, dtype or tuple of dtypes
+    dynamic: Mapping[str, ast.Lambda]  # data-dependent dim -> its storage bound
+    relation: str | None  # a built-in relation named by `type_relation:`
+    relation_seam: str | None  # `package.module:function`
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStrategy:
+    """One entry of `strategy:`."""
+
+    name: str
+    target: str
+    schedule: str  # a function of `opgen_runtime.schedules`, or `package.module:function`
+    when: ast.Lambda | None
+    when_text: str | None
+    plevel: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCase:
+    """One entry of `tests:`.
+
+    `inputs` maps each operand to `"int32[4, 4, 1]"`, to None (an absent optional), or to a tuple of texts (a
+    variadic).  A text may end in a range of values: `"int64[3] in 0..4"` (0 <= value < 4).
+    """
+
+    inputs: Mapping[str, str | None | tuple[str, ...]]
+    attrs: Mapping[str, AttrValue]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class BoundProbe:
+    """Values of an attr on both sides of one end of its bound, for one case; None where there is none."""
+
+    case: int  # position in `CheckedOp.tests`
+    attr: str
+    inside: AttrValue
+    outside: AttrValue
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedGradient:
+    """The declared gradient for one input, in terms of ops."""
+
+    input: str
+    function: ast.Lambda
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOp:
+    """One op, checked."""
+
+    name: str
+    doc: str
+    support_level: int
+    since: str | None
+    deprecated: str | None  # the message
+    arity: int  # number of operands; -1 variadic
+    attrs: tuple[CheckedAttr, ...]
+    signature: CheckedSignature
+    compute: ast.FunctionDef | None  # `def compute(data: _t.Any, ..., out: _t.Any) -> None`; None: a seam
+    extern: str | None  # `package.module:function` of a seam
+    formula: str  # the compute text as declared, without the final newline, for docstrings and documentation
+    let_text: str  # the `let:` text as declared
+    reference: (
+        ast.FunctionDef | None
+    )  # `def reference(data, axis, ...)`: all inputs, then all attrs; returns outputs
+    tests: tuple[CheckedCase, ...]
+    probes: tuple[BoundProbe, ...]
+    traits: Mapping[str, object]  # plain data; `operator: "+"` is the trait "operator"
+    strategy: tuple[CheckedStrategy, ...]  # empty: the generic one of the pattern
+    gradients: tuple[CheckedGradient, ...]
+    pattern: OpPattern
+    pattern_reason: str
+    family: str  # the folder under opdefs, "" at the top
+    source: str  # path of the file, as given to `check_project`
+    document: int  # which document of that file, from 0
+    line: int  # of `op:`
+    extends: tuple[str, ...]  # names of all ancestors, nearest first
+    digest: str  # hex sha256 of the declaration with all that it extends
+
+    @property
+    def inputs(self) -> tuple[CheckedInput, ...]:
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[CheckedOutput, ...]:
+        return self.signature.outputs
+
+    @property
+    def seams(self) -> tuple[str, ...]:
+        """Every `python:` reference of the declaration."""
+        schedules = (entry.schedule for entry in self.strategy if ":" in entry.schedule)
+        found = (self.extern, self.signature.relation_seam, *schedules)
+        return tuple(seam for seam in found if seam is not None)
