@@ -1,0 +1,24 @@
+"""Attrs: the typed, immutable compile-time arguments of an op.
+
+    field.py      `attr(...)` and `AttrField`: one declared field and its texts
+    kinds.py      the kinds of a field: what each takes, how it is normalised, its JSON
+    base.py       `Attrs`: construction, checks, equality, hash, repr
+    visitors.py   the protocols of the two field visitors
+"""
+
+from .base import Attrs, attrs_from_json
+from .field import REQUIRED, AttrField, attr
+from .kinds import KINDS, value_text
+from .visitors import AttrVisitor, NonDefaultVisitor
+
+__all__ = [
+    "KINDS",
+    "REQUIRED",
+    "AttrField",
+    "AttrVisitor",
+    "Attrs",
+    "NonDefaultVisitor",
+    "attr",
+    "attrs_from_json",
+    "value_text",
+]

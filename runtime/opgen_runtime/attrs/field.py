@@ -1,0 +1,88 @@
+"""One declared field of an Attrs class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from .kinds import KINDS, LIST_KINDS, KindError, value_text
+
+
+class _Required(Enum):
+    REQUIRED = "required"
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Final = _Required.REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class AttrField:
+    """A field: its kind, its default (`REQUIRED` if it has none), its bounds as text, and its documentation.
+
+    `check(value, attrs)` decides the part of the bounds that needs no input; for a list it is asked for each
+    element.  The part that needs inputs belongs to the op's signature.
+    """
+
+    name: str
+    kind: str
+    default: object = REQUIRED
+    optional: bool = False
+    bounds: str | None = None
+    check: Callable[[Any, Any], bool] | None = None
+    doc: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        return self.kind in LIST_KINDS
+
+    @property
+    def type_text(self) -> str:
+        """`int, default=0, 0 <= axis`; a required field says `required`."""
+        parts = [f"optional {self.kind}" if self.optional else self.kind]
+        parts.append("required" if self.default is REQUIRED else f"default={value_text(self.default)}")
+        if self.bounds:
+            parts.append(self.bounds)
+        return ", ".join(parts)
+
+    def normalise(self, value: object) -> object:
+        """The kept form of a value; raises `KindError` saying what is expected."""
+        if value is None:
+            if self.optional:
+                return None
+            raise KindError(_EXPECTED[self.kind])
+        return KINDS[self.kind](value)
+
+
+_EXPECTED: Final = {
+    "int": "an int", "float": "a float", "bool": "a bool (True or False)", "str": "a str", "dtype": "a dtype",
+    "layout": "a layout such as 'NCHW' or 'NCHW16c'", "shape": "a shape", "ints": "ints", "floats": "floats",
+    "strs": "strs",
+}  # fmt: skip
+
+
+def attr(
+    kind: str,
+    *,
+    default: object = REQUIRED,
+    optional: bool = False,
+    bounds: str | None = None,
+    check: Callable[[Any, Any], bool] | None = None,
+    doc: str = "",
+) -> Any:
+    """Declares a field in the body of an Attrs class: `axis: int = attr("int", default=0, bounds="0 <= axis")`.
+
+    The name is filled in by the class.  A default of None makes the field optional.  Raises ValueError for an
+    unknown kind or a default that does not suit it: a mistake in the class, not in a call.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"unknown attr kind {kind!r}; expected one of {', '.join(KINDS)}")
+    optional = optional or default is None
+    field = AttrField("", kind, default, optional, bounds, check, doc)
+    if default is REQUIRED:
+        return field
+    return AttrField("", kind, field.normalise(default), optional, bounds, check, doc)
