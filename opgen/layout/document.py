@@ -1,0 +1,129 @@
+"""A small pretty printer: a document is text and groups; a group breaks at its lines when it does not fit.
+
+After Wadler, "A prettier printer": `render` walks the document once with a stack, and measures a group only
+as far as the width reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+WIDTH: Final = 110
+STEP: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`flat` where the enclosing group fits on the line, else a new line."""
+
+    flat: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Text that appears only where the enclosing group is broken."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Indent:
+    """What it holds is one step deeper."""
+
+    content: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Printed on one line if it fits, else every line directly inside breaks."""
+
+    content: Document
+
+
+Document = str | tuple["Document", ...] | Line | Broken | Indent | Group
+
+SPACE: Final = Line(" ")
+SOFT: Final = Line("")
+
+
+def join(separator: Document, parts: list[Document]) -> Document:
+    """`parts` with `separator` between them."""
+    joined: list[Document] = []
+    for index, part in enumerate(parts):
+        if index:
+            joined.append(separator)
+        joined.append(part)
+    return tuple(joined)
+
+
+def bracketed(opening: str, parts: list[Document], closing: str, *, comma: bool = True) -> Document:
+    """`(a, b)`; broken: the parts on one deeper line if they fit, else one a line with a final comma."""
+    if not parts:
+        return opening + closing
+    inner: list[Document] = [join((",", SPACE), parts)]
+    if comma:
+        inner.append(Broken(","))
+    return Group((opening, Indent((SOFT, Group(tuple(inner)))), SOFT, closing))
+
+
+def _fits(room: int, rest: list[tuple[int, bool, Document]]) -> bool:
+    """Whether what stands on the stack reaches a line break within `room` columns."""
+    stack = rest[-1:]
+    outer = len(rest) - 1
+    while room >= 0:
+        if not stack:
+            if outer == 0:
+                return True
+            outer -= 1
+            stack.append(rest[outer])
+        indent, broken, part = stack.pop()
+        match part:
+            case str():
+                room -= len(part)
+            case tuple():
+                stack.extend((indent, broken, each) for each in reversed(part))
+            case Line(flat):
+                if broken:
+                    return True
+                room -= len(flat)
+            case Broken(text):
+                room -= len(text) if broken else 0
+            case Indent(content):
+                stack.append((indent, broken, content))
+            case Group(content):
+                # A group that follows on the same line may itself break; one inside the tested group may not.
+                stack.append((indent, broken and outer < len(rest) - 1, content))
+    return False
+
+
+def render(document: Document, *, column: int = 0, indent: int = 0, width: int = WIDTH) -> str:
+    """The text of `document`, whose first line starts at `column` and whose later lines at `indent`."""
+    out: list[str] = []
+    stack: list[tuple[int, bool, Document]] = [(indent, True, document)]
+    while stack:
+        depth, broken, part = stack.pop()
+        match part:
+            case str():
+                out.append(part)
+                column += len(part)
+            case tuple():
+                stack.extend((depth, broken, each) for each in reversed(part))
+            case Line(flat):
+                if broken:
+                    out.append("\n" + " " * depth)
+                    column = depth
+                else:
+                    out.append(flat)
+                    column += len(flat)
+            case Broken(text):
+                if broken:
+                    out.append(text)
+                    column += len(text)
+            case Indent(content):
+                stack.append((depth + STEP, broken, content))
+            case Group(content):
+                stack.append((depth, False, content))
+                if not _fits(width - column, stack):
+                    stack[-1] = (depth, True, content)
+    return "".join(out)

@@ -1,0 +1,77 @@
+"""Lay out a rendered module: templates print Python without care for line width and unused imports.
+
+Every statement (or header of a compound statement) that has a line wider than the limit is printed again from
+its syntax tree; everything else, comments and blank lines included, stays as the template has it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .document import WIDTH
+from .statements import header_lines, statement_lines
+
+
+def lay_out(source: str, width: int = WIDTH) -> str:
+    """`source` with no statement wider than `width` where breaking it can help.
+
+    Raises SyntaxError if `source` is not Python.  The syntax tree stays the same, which is checked.
+    """
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    replaced: list[tuple[int, int, list[str]]] = []
+    _collect(tree.body, lines, width, replaced)
+    for first, last, new in reversed(replaced):
+        lines[first:last] = new
+    text = "\n".join(lines) + "\n"
+    assert not replaced or ast.dump(ast.parse(text)) == ast.dump(tree), "layout changed the meaning"
+    return text
+
+
+def drop_unused_imports(source: str) -> str:
+    """`source` without the imports at its top whose names begin with `_` and are not used.
+
+    Raises SyntaxError if `source` is not Python.
+    """
+    tree = ast.parse(source)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    lines = source.splitlines(keepends=True)
+    for node in reversed(tree.body):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        kept = [each for each in node.names if (each.asname or each.name) in used or not _private(each)]
+        if len(kept) < len(node.names):
+            last = node.end_lineno or node.lineno
+            node.names = kept
+            lines[node.lineno - 1 : last] = [line + "\n" for line in statement_lines([node])] if kept else []
+    return "".join(lines)
+
+
+def _private(alias: ast.alias) -> bool:
+    return (alias.asname or alias.name).startswith("_")
+
+
+def _collect(
+    body: list[ast.stmt], lines: list[str], width: int, replaced: list[tuple[int, int, list[str]]]
+) -> None:
+    for node in body:
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        inner = getattr(node, "body", None)
+        if isinstance(inner, list) and inner:
+            head = min(_start(inner[0]) - 1, last)
+            if any(len(line) > width for line in lines[first:head]):
+                replaced.append((first, head, header_lines(node, indent=node.col_offset, width=width)))
+            _collect(inner, lines, width, replaced)
+            _collect(getattr(node, "orelse", []), lines, width, replaced)
+        elif any(len(line) > width for line in lines[first:last]) and not _is_text(node):
+            replaced.append((first, last, statement_lines([node], indent=node.col_offset, width=width)))
+
+
+def _start(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """A docstring: it was wrapped when it was made."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
