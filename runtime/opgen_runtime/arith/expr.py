@@ -48,10 +48,12 @@ class Expr:
     __ge__: ClassVar[Callable[[Expr, object], Expr]]
 
     def __bool__(self) -> bool:
-        raise UndecidedError(f"the value of {self} is not known when the kernel is built, so it cannot decide")
+        raise UndecidedError(
+            f"the value of {self} is not known when the kernel is built, so it cannot decide"
+        )
 
     def __str__(self) -> str:
-        from .printer import to_text  # noqa: PLC0415  (printing is the one service a node needs from above)
+        from .printer import to_text
 
         return to_text(self)
 

@@ -1,0 +1,493 @@
+"""Constructors of scalar expressions: they check dtypes, fold constants and drop identities.
+
+Operands are expressions or Python numbers.  A Python number is weak, it takes the other operand's dtype: an int
+suits any number, a float only floats, a bool only bool.  Two Python ints make an `index`.  Folding has exactly
+the run-time meaning (`semantics.py`), so integer arithmetic wraps and float operations round in their dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from ..errors import CallError, DTypeError
+from ..vocabulary import (
+    BOOL,
+    FLOAT16,
+    FLOAT_INTRINSICS,
+    INDEX,
+    INT64,
+    NUMBER_INTRINSICS,
+    PREDICATE_INTRINSICS,
+    UINT64,
+    DType,
+)
+from .expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select
+from .intrinsics import FOLDABLE, intrinsic
+from .semantics import binary, compare, complement, convert, reinterpret, round_float
+
+Operand = Expr | bool | int | float
+
+_SMALL_INDEX: Final = {n: Const(INDEX, n) for n in range(-16, 257)}
+_BOOLS: Final = (Const(BOOL, False), Const(BOOL, True))
+
+
+def const(value: object, dtype: DType | str) -> Const:
+    """A literal of `dtype`.  Raises DTypeError where the value does not fit."""
+    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        if dtype is BOOL:
+            return _BOOLS[value]
+    elif isinstance(value, int):
+        if dtype is INDEX and -16 <= value <= 256:
+            return _SMALL_INDEX[value]
+        if dtype.is_int:
+            if dtype.lowest <= value <= dtype.highest:
+                return Const(dtype, value)
+            raise DTypeError(f"{value} does not fit {dtype} ({dtype.lowest} to {dtype.highest})")
+        if dtype.is_float:
+            return Const(dtype, convert(value, INT64, dtype))
+    elif isinstance(value, float) and dtype.is_float:
+        return Const(dtype, round_float(value, dtype))
+    kind = type(value).__name__
+    raise DTypeError(f"a literal {kind} ({value!r}) does not suit dtype {dtype}{_cast_hint(kind, dtype)}")
+
+
+def _cast_hint(kind: str, dtype: DType) -> str:
+    if kind == "float" and dtype.is_int:
+        return "; cast the other operand to a float dtype, e.g. cast(x, float32)"
+    if kind == "bool" or dtype is BOOL:
+        return f"; use cast(..., {'int32' if dtype is BOOL else dtype}) to convert"
+    return ""
+
+
+def _natural(value: object) -> Const:
+    """A Python number that stands alone."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return _BOOLS[value]
+    if isinstance(value, int):
+        return const(value, INDEX)
+    raise DTypeError(f"{value!r} has no dtype of its own here; use const({value!r}, dtype)")
+
+
+def common_dtype(a: DType, b: DType, what: str = "combine") -> DType:
+    """The dtype in which operands of dtypes `a` and `b` meet.
+
+    Equal dtypes stay; `index` meets another integer type (except uint64) in int64; any other mix raises DTypeError.
+    """
+    if a is b:
+        return a
+    if (a is INDEX and b.is_int and b is not UINT64) or (b is INDEX and a.is_int and a is not UINT64):
+        return INT64
+    wide = b if (b.is_float, b.bits) > (a.is_float, a.bits) else a
+    target = INT64 if wide is INDEX else wide
+    raise DTypeError(
+        f"cannot {what} {a} and {b}: dtypes never mix silently; use cast(..., {target}) on one operand"
+    )
+
+
+def operands(a: object, b: object, what: str = "combine") -> tuple[Expr, Expr]:
+    """Both operands as expressions of one dtype.  Raises DTypeError."""
+    if isinstance(a, Expr):
+        if isinstance(b, Expr):
+            if a.dtype is b.dtype:
+                return a, b
+            dtype = common_dtype(a.dtype, b.dtype, what)
+            return cast(a, dtype), cast(b, dtype)
+        return a, const(b, a.dtype)
+    if isinstance(b, Expr):
+        return const(a, b.dtype), b
+    if isinstance(a, float) or isinstance(b, float):
+        raise DTypeError(
+            f"cannot {what} the numbers {a!r} and {b!r} without a dtype; use const(value, dtype)"
+        )
+    return _natural(a), _natural(b)
+
+
+def _arithmetic(op: str, what: str, a: object, b: object) -> tuple[Expr, Expr, Const | None]:
+    """The operands, and the folded result if both are constants."""
+    x, y = operands(a, b, what)
+    if x.dtype is BOOL and op not in ("min", "max"):
+        raise DTypeError(f"cannot {what} bool values; use cast(..., int32) first, or & | ^")
+    if isinstance(x, Const) and isinstance(y, Const) and x.dtype is not FLOAT16:
+        # float16 arithmetic runs in float32 and rounds once at the end (te.widen), so it is not folded here.
+        return x, y, const(binary(op, x.dtype, x.value, y.value), x.dtype)
+    return x, y, None
+
+
+def _is(e: Expr, value: int) -> bool:
+    """An integer constant of that value."""
+    return isinstance(e, Const) and e.dtype.is_int and e.value == value
+
+
+def add(a: object, b: object) -> Expr:
+    """`a + b`."""
+    x, y, folded = _arithmetic("add", "add", a, b)
+    if folded is not None:
+        return folded
+    if isinstance(x, Const):
+        if x.value == 0 and _vanishes(x):
+            return y
+        if x.dtype.is_int:
+            x, y = y, x
+    if isinstance(y, Const):
+        if y.value == 0 and _vanishes(y):
+            return x
+        if y.dtype.is_int:
+            return _add_constant(x, int(y.value))
+    return Binary(x.dtype, "add", x, y)
+
+
+def _vanishes(zero: Const) -> bool:
+    """x + zero is x: not for +0.0, since -0.0 + 0.0 is 0.0."""
+    return zero.dtype.is_int or math.copysign(1.0, float(zero.value)) < 0
+
+
+def _add_constant(x: Expr, c: int) -> Expr:
+    """x + c for ints, (y + d) + c as y + (d + c); a negative sum prints as a difference."""
+    dtype = x.dtype
+    if isinstance(x, Binary) and isinstance(x.b, Const) and x.op in ("add", "sub"):
+        d = int(x.b.value)
+        x, c = x.a, int(binary("add", dtype, c, d if x.op == "add" else -d))
+    if c == 0:
+        return x
+    if c < 0 and c != dtype.lowest:
+        return Binary(dtype, "sub", x, const(-c, dtype))
+    return Binary(dtype, "add", x, const(c, dtype))
+
+
+def sub(a: object, b: object) -> Expr:
+    """`a - b`."""
+    x, y, folded = _arithmetic("sub", "subtract", a, b)
+    if folded is not None:
+        return folded
+    if isinstance(y, Const):
+        if y.value == 0 and (y.dtype.is_int or not _vanishes(y)):
+            return x
+        if y.dtype.is_int and y.value != y.dtype.lowest and y.dtype.is_signed:
+            return _add_constant(x, -int(y.value))
+    if x is y and x.dtype.is_int:
+        return const(0, x.dtype)
+    return Binary(x.dtype, "sub", x, y)
+
+
+def mul(a: object, b: object) -> Expr:
+    """`a * b`."""
+    x, y, folded = _arithmetic("mul", "multiply", a, b)
+    if folded is not None:
+        return folded
+    if isinstance(x, Const):
+        x, y = y, x
+    if isinstance(y, Const):
+        if y.value == 1:
+            return x
+        if _is(y, 0):
+            return y
+        if y.dtype.is_int and isinstance(x, Binary) and x.op == "mul" and isinstance(x.b, Const):
+            return mul(x.a, const(binary("mul", x.dtype, x.b.value, y.value), x.dtype))
+    return Binary(x.dtype, "mul", x, y)
+
+
+def div(a: object, b: object) -> Expr:
+    """`a / b` of floats."""
+    x, y = operands(a, b, "divide")
+    if not x.dtype.is_float:
+        raise DTypeError(
+            f"/ needs floats, found {x.dtype}; use // (floor), trunc_div, or cast(..., float32) both operands"
+        )
+    x, y, folded = _arithmetic("div", "divide", x, y)
+    if folded is not None:
+        return folded
+    if isinstance(y, Const) and y.value == 1:
+        return x
+    return Binary(x.dtype, "div", x, y)
+
+
+def _division(op: str, what: str, a: object, b: object) -> Expr:
+    x, y, folded = _arithmetic(op, what, a, b)
+    if folded is not None:
+        return folded
+    if x.dtype.is_int and isinstance(y, Const) and (y.value == 0 or y.value == 1):
+        # division by one, and division by zero, which gives 0
+        return x if y.value == 1 and op.endswith("div") else const(0, x.dtype)
+    if _is(x, 0):
+        return x
+    return Binary(x.dtype, op, x, y)
+
+
+def floordiv(a: object, b: object) -> Expr:
+    """`a // b`, rounded down; 0 where an integer `b` is 0; numpy's `floor_divide` for floats."""
+    return _division("floordiv", "divide", a, b)
+
+
+def floormod(a: object, b: object) -> Expr:
+    """`a % b` with the sign of `b`; 0 where an integer `b` is 0; numpy's `mod` for floats."""
+    return _division("floormod", "take the remainder of", a, b)
+
+
+def truncdiv(a: object, b: object) -> Expr:
+    """C's `a / b`, rounded to zero; 0 where an integer `b` is 0."""
+    return _division("truncdiv", "divide", a, b)
+
+
+def truncmod(a: object, b: object) -> Expr:
+    """C's `a % b` (fmod for floats), with the sign of `a`; 0 where an integer `b` is 0."""
+    return _division("truncmod", "take the remainder of", a, b)
+
+
+def minimum(a: object, b: object) -> Expr:
+    """The lesser; NaN if either is NaN."""
+    x, y, folded = _arithmetic("min", "take the minimum of", a, b)
+    if folded is not None:
+        return folded
+    return x if x is y else Binary(x.dtype, "min", x, y)
+
+
+def maximum(a: object, b: object) -> Expr:
+    """The greater; NaN if either is NaN."""
+    x, y, folded = _arithmetic("max", "take the maximum of", a, b)
+    if folded is not None:
+        return folded
+    return x if x is y else Binary(x.dtype, "max", x, y)
+
+
+def _bits(op: str, what: str, a: object, b: object, bools: bool = True) -> Expr:
+    x, y = operands(a, b, what)
+    if x.dtype.is_float or (x.dtype is BOOL and not bools):
+        raise DTypeError(f"cannot {what} {x.dtype} values; expected an integer dtype, e.g. cast(..., int32)")
+    if isinstance(x, Const) and isinstance(y, Const):
+        return const(binary(op, x.dtype, x.value, y.value), x.dtype)
+    return Binary(x.dtype, op, x, y)
+
+
+def bit_and(a: object, b: object) -> Expr:
+    """`a & b` of ints or bools."""
+    return _bits("and", "bitwise-and", a, b)
+
+
+def bit_or(a: object, b: object) -> Expr:
+    """`a | b` of ints or bools."""
+    return _bits("or", "bitwise-or", a, b)
+
+
+def bit_xor(a: object, b: object) -> Expr:
+    """`a ^ b` of ints or bools."""
+    return _bits("xor", "bitwise-xor", a, b)
+
+
+def shift_left(a: object, b: object) -> Expr:
+    """`a << b`; 0 where `b` is negative or not below the width."""
+    return _bits("shl", "shift", a, b, bools=False)
+
+
+def shift_right(a: object, b: object) -> Expr:
+    """`a >> b`; 0, or the sign, where `b` is negative or not below the width."""
+    return _bits("shr", "shift", a, b, bools=False)
+
+
+def bit_not(a: Operand) -> Expr:
+    """`~a` of an int, negation of a bool."""
+    x = a if isinstance(a, Expr) else _natural(a)
+    if x.dtype.is_float:
+        raise DTypeError(f"cannot complement {x.dtype}; expected an integer dtype or bool")
+    if isinstance(x, Const):
+        return const(complement(x.dtype, x.value), x.dtype)
+    return x.a if isinstance(x, Not) else Not(x.dtype, x)
+
+
+_ON_SELF: Final = {"lt": False, "le": True, "gt": False, "ge": True, "eq": True, "ne": False}
+
+
+def _compare(op: str, a: object, b: object) -> Expr:
+    x, y = operands(a, b, "compare")
+    if isinstance(x, Const) and isinstance(y, Const):
+        return _BOOLS[compare(op, x.value, y.value)]
+    if x is y and not x.dtype.is_float:
+        return _BOOLS[_ON_SELF[op]]
+    return Compare(BOOL, op, x, y)
+
+
+def lt(a: object, b: object) -> Expr:
+    """`a < b`."""
+    return _compare("lt", a, b)
+
+
+def le(a: object, b: object) -> Expr:
+    """`a <= b`."""
+    return _compare("le", a, b)
+
+
+def gt(a: object, b: object) -> Expr:
+    """`a > b`."""
+    return _compare("gt", a, b)
+
+
+def ge(a: object, b: object) -> Expr:
+    """`a >= b`."""
+    return _compare("ge", a, b)
+
+
+def eq(a: object, b: object) -> Expr:
+    """`a == b` (the operator `==` on expressions is identity)."""
+    return _compare("eq", a, b)
+
+
+def ne(a: object, b: object) -> Expr:
+    """`a != b`."""
+    return _compare("ne", a, b)
+
+
+def boolean(a: object, what: str = "a condition") -> Expr:
+    """`a` as a bool expression.  Raises DTypeError for another dtype."""
+    x = a if isinstance(a, Expr) else _natural(a)
+    if x.dtype is not BOOL:
+        raise DTypeError(f"{what} must be bool, found {x.dtype}; compare it, or use cast(..., bool)")
+    return x
+
+
+def logical_and(a: object, b: object) -> Expr:
+    """`a & b` of bools; both are evaluated."""
+    x, y = boolean(a), boolean(b)
+    if isinstance(x, Const):
+        return y if x.value else x
+    if isinstance(y, Const):
+        return x if y.value else y
+    return x if x is y else Binary(BOOL, "and", x, y)
+
+
+def logical_or(a: object, b: object) -> Expr:
+    """`a | b` of bools; both are evaluated."""
+    x, y = boolean(a), boolean(b)
+    if isinstance(x, Const):
+        return x if x.value else y
+    if isinstance(y, Const):
+        return y if y.value else x
+    return x if x is y else Binary(BOOL, "or", x, y)
+
+
+_INVERSE: Final = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+
+
+def logical_not(a: object) -> Expr:
+    """`not a`; a comparison of ints is inverted."""
+    x = boolean(a)
+    if isinstance(x, Const):
+        return _BOOLS[not x.value]
+    if isinstance(x, Not):
+        return x.a
+    if isinstance(x, Compare) and (not x.a.dtype.is_float or x.op in ("eq", "ne")):
+        return Compare(BOOL, _INVERSE[x.op], x.a, x.b)
+    return Not(BOOL, x)
+
+
+def select(condition: object, then: object, otherwise: object) -> Expr:
+    """`then if condition else otherwise`; what is not chosen is not read."""
+    c = boolean(condition)
+    x, y = operands(then, otherwise, "choose between")
+    if isinstance(c, Const):
+        return x if c.value else y
+    if isinstance(x, Const) and isinstance(y, Const) and x.dtype is BOOL and x.value != y.value:
+        return c if x.value else logical_not(c)
+    return x if x is y else Select(x.dtype, c, x, y)
+
+
+def _keeps_values(source: DType, dtype: DType) -> bool:
+    """Every value of `source` is a value of `dtype`."""
+    if source is BOOL:
+        return True
+    if source.is_float or dtype.is_float:
+        return source.is_float and dtype.is_float and source.bits <= dtype.bits
+    return dtype.is_int and dtype.lowest <= source.lowest and source.highest <= dtype.highest
+
+
+def cast(a: Operand, dtype: DType | str) -> Expr:
+    """Conversion: int to int wraps; float to int truncates, saturates, NaN gives 0; to bool is `!= 0`."""
+    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
+    x = a if isinstance(a, Expr) else const(a, "float64") if isinstance(a, float) else _natural(a)
+    if x.dtype is dtype:
+        return x
+    if isinstance(x, Const):
+        return const(convert(x.value, x.dtype, dtype), dtype)
+    if isinstance(x, Cast) and dtype is not BOOL and _keeps_values(x.a.dtype, x.dtype):
+        return cast(x.a, dtype)
+    return Cast(dtype, x)
+
+
+def bitcast(a: Expr, dtype: DType | str) -> Expr:
+    """The same bits read as `dtype`.  Raises DTypeError unless the widths are equal."""
+    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
+    if a.dtype is dtype:
+        return a
+    if a.dtype.bits != dtype.bits or BOOL in (a.dtype, dtype):
+        raise DTypeError(f"bitcast needs dtypes of one width, found {a.dtype} and {dtype}")
+    if isinstance(a, Const) and a.value == a.value:
+        return const(reinterpret(a.value, a.dtype, dtype), dtype)
+    return Bitcast(dtype, a)
+
+
+def call(name: str, *args: object) -> Expr:
+    """An intrinsic.  Raises CallError for an unknown name or a wrong count, DTypeError for a dtype that it does not take."""
+    arity = FLOAT_INTRINSICS.get(name) or NUMBER_INTRINSICS.get(name)
+    if arity is None:
+        raise CallError(
+            f"unknown intrinsic {name!r}; expected one of {', '.join((*FLOAT_INTRINSICS, *NUMBER_INTRINSICS))}"
+        )
+    if len(args) != arity:
+        raise CallError(f"{name} takes {arity} argument{'s' if arity > 1 else ''}, found {len(args)}")
+    first = next((a for a in args if isinstance(a, Expr)), None)
+    if first is None:
+        first = const(args[0], "float64") if isinstance(args[0], float) else _natural(args[0])
+    values = []
+    for a in args:
+        first = operands(first, a, f"call {name} on")[0]
+    for a in args:
+        values.append(operands(first, a, f"call {name} on")[1])
+    dtype = first.dtype
+    _check_intrinsic(name, dtype)
+    if name == "abs" and dtype.kind == "u":
+        return values[0]
+    result = BOOL if name in PREDICATE_INTRINSICS else dtype
+    if name in FOLDABLE and all(isinstance(v, Const) for v in values):
+        numbers = tuple(v.value for v in values if isinstance(v, Const))
+        return const(intrinsic(name, dtype, numbers), result)
+    return Call(result, name, tuple(values))
+
+
+def _check_intrinsic(name: str, dtype: DType) -> None:
+    if name in FLOAT_INTRINSICS and not dtype.is_float:
+        raise DTypeError(f"{name} needs a float, found {dtype}; use cast(..., float32)")
+    if name in NUMBER_INTRINSICS and (dtype is BOOL or (dtype.is_float and name in ("popcount", "clz"))):
+        expected = "an integer" if name in ("popcount", "clz") else "a number"
+        raise DTypeError(f"{name} needs {expected}, found {dtype}; use cast(..., int32)")
+
+
+def negate(a: Expr) -> Expr:
+    """`-a`: 0 - a for ints, -0.0 - a for floats (so that the sign of a zero flips)."""
+    if a.dtype.is_float:
+        return const(-float(a.value), a.dtype) if isinstance(a, Const) else mul(a, -1.0)
+    return sub(const(0, a.dtype), a)
+
+
+Expr.__add__ = lambda a, b: add(a, b)
+Expr.__radd__ = lambda a, b: add(b, a)
+Expr.__sub__ = lambda a, b: sub(a, b)
+Expr.__rsub__ = lambda a, b: sub(b, a)
+Expr.__mul__ = lambda a, b: mul(a, b)
+Expr.__rmul__ = lambda a, b: mul(b, a)
+Expr.__floordiv__ = lambda a, b: floordiv(a, b)
+Expr.__rfloordiv__ = lambda a, b: floordiv(b, a)
+Expr.__mod__ = lambda a, b: floormod(a, b)
+Expr.__rmod__ = lambda a, b: floormod(b, a)
+Expr.__truediv__ = lambda a, b: div(a, b)
+Expr.__rtruediv__ = lambda a, b: div(b, a)
+Expr.__neg__ = negate
+Expr.__lt__ = lambda a, b: lt(a, b)
+Expr.__le__ = lambda a, b: le(a, b)
+Expr.__gt__ = lambda a, b: gt(a, b)
+Expr.__ge__ = lambda a, b: ge(a, b)

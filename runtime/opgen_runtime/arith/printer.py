@@ -1,0 +1,108 @@
+"""Expressions as one line of text, in the notation of Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from ..vocabulary import INDEX
+from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
+from .visit import post_order
+
+# How tightly a form binds; a child that binds less tightly than its place asks is put in parentheses.
+_SELECT, _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _TERM, _UNARY, _ATOM = range(
+    13
+)
+_BINARY: Final[dict[str, tuple[str, int]]] = {
+    "add": ("+", _SUM),
+    "sub": ("-", _SUM),
+    "mul": ("*", _TERM),
+    "div": ("/", _TERM),
+    "floordiv": ("//", _TERM),
+    "floormod": ("%", _TERM),
+    "and": ("&", _BIT_AND),
+    "or": ("|", _BIT_OR),
+    "xor": ("^", _BIT_XOR),
+    "shl": ("<<", _SHIFT),
+    "shr": (">>", _SHIFT),
+}
+_FUNCTION: Final = {"min": "min", "max": "max", "truncdiv": "trunc_div", "truncmod": "trunc_mod"}
+_COMPARISON: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+Text = tuple[str, int]
+ChildText = Callable[[Expr], str]
+Node = TypeVar("Node", bound=Expr)
+_PRINTERS: Final[dict[type[Expr], Callable[[Expr, ChildText], str]]] = {}
+
+
+def register_printer(cls: type[Node], print_node: Callable[[Node, ChildText], str]) -> None:
+    """Print nodes of `cls`, a class of a higher layer, by `print_node(node, text_of_child)`."""
+    _PRINTERS[cls] = print_node  # type: ignore[assignment]  # looked up by the node's own class
+
+
+def to_text(e: Expr) -> str:
+    """`e` as text, for people; literals of other dtypes than `index`, bool and float32 carry their dtype."""
+    texts: dict[int, Text] = {}
+    for node in post_order(e):
+        texts[id(node)] = _node(node, texts)
+    return texts[id(e)][0]
+
+
+def _node(node: Expr, texts: dict[int, Text]) -> Text:
+    def child(e: Expr, level: int) -> str:
+        text, own = texts[id(e)]
+        return text if own >= level else f"({text})"
+
+    if isinstance(node, Const):
+        return _const(node)
+    if isinstance(node, Var):
+        return node.name, _ATOM
+    if isinstance(node, AnyDim):
+        return "?", _ATOM
+    if isinstance(node, Binary):
+        if node.op in _FUNCTION:
+            return f"{_FUNCTION[node.op]}({texts[id(node.a)][0]}, {texts[id(node.b)][0]})", _ATOM
+        symbol, level = _BINARY[node.op]
+        return f"{child(node.a, level)} {symbol} {child(node.b, level + 1)}", level
+    if isinstance(node, Compare):
+        left, right = child(node.a, _COMPARE + 1), child(node.b, _COMPARE + 1)
+        return f"{left} {_COMPARISON[node.op]} {right}", _COMPARE
+    if isinstance(node, Select):
+        condition, then = child(node.condition, _OR), child(node.then, _OR)
+        return f"{then} if {condition} else {child(node.otherwise, _SELECT)}", _SELECT
+    if isinstance(node, Not):
+        return f"~{child(node.a, _UNARY)}", _UNARY
+    if isinstance(node, (Cast, Bitcast)):
+        return (
+            f"{'cast' if isinstance(node, Cast) else 'bitcast'}({texts[id(node.a)][0]}, {node.dtype})",
+            _ATOM,
+        )
+    if isinstance(node, Call):
+        return f"{node.name}({', '.join(texts[id(a)][0] for a in node.args)})", _ATOM
+    if isinstance(node, Table):
+        shown = ", ".join(str(v) for v in node.values[:8]) + (", ..." if len(node.values) > 8 else "")
+        return f"[{shown}][{texts[id(node.index)][0]}]", _ATOM
+    printer = _PRINTERS.get(type(node))
+    if printer is not None:
+        return printer(node, lambda e: texts[id(e)][0] if id(e) in texts else to_text(e)), _ATOM
+    inner = ", ".join(texts[id(c)][0] for c in node.children())
+    return f"{type(node).__name__}({inner})", _ATOM
+
+
+def _const(node: Const) -> Text:
+    value = node.value
+    if isinstance(value, float):
+        text = (
+            "nan"
+            if value != value
+            else ("inf" if value > 0 else "-inf")
+            if math.isinf(value)
+            else repr(value)
+        )
+        if node.dtype == "float32":
+            return text, _UNARY if text.startswith("-") else _ATOM
+        return f"{node.dtype}({text})", _ATOM
+    if isinstance(value, bool) or node.dtype is INDEX:
+        return str(value), _UNARY if not isinstance(value, bool) and value < 0 else _ATOM
+    return f"{node.dtype}({value})", _ATOM

@@ -1,0 +1,124 @@
+"""Structural equality and hashing of expressions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Final
+
+from .expr import AnyDim, Const, Expr, Var
+from .visit import post_order
+
+_BOUND: Final[dict[type[Expr], Callable[[Expr], tuple[Var, ...]]]] = {}
+_FIELDS: Final[dict[type[Expr], tuple[str, ...]]] = {}
+
+
+def register_binder(cls: type[Expr], bound: Callable[[Expr], tuple[Var, ...]]) -> None:
+    """Tell that nodes of `cls` bind vars (e.g. the axes of a reduction), which are compared up to renaming."""
+    _BOUND[cls] = bound
+
+
+def _names(node: Expr) -> tuple[str, ...]:
+    cls = type(node)
+    names = _FIELDS.get(cls)
+    if names is None:
+        names = _FIELDS[cls] = tuple(f.name for f in fields(cls) if f.name != "dtype")
+    return names
+
+
+def label(node: Expr) -> tuple[object, ...]:
+    """What a node is, apart from its children and the vars that it binds.
+
+    Things of higher layers (tensors, buffers) count by identity; floats by their bits.
+    """
+    if isinstance(node, Const):
+        value = struct.pack("<d", node.value) if isinstance(node.value, float) else node.value
+        return (Const, node.dtype, value)
+    children = node.children()
+    child_ids = {id(c) for c in children}
+    parts: list[object] = [type(node), node.dtype, len(children)]
+    bound = len(_BOUND[type(node)](node)) if type(node) in _BOUND else 0
+    parts.append(bound)
+    for name in _names(node):
+        value = getattr(node, name)
+        if value is None or id(value) in child_ids:
+            parts.append(None if value is None else "child")
+        elif isinstance(value, (str, int, float)):
+            parts.append(value)
+        elif isinstance(value, tuple):
+            parts.append(_tuple_label(value, child_ids, bool(bound)))
+        else:
+            parts.append(id(value))
+    return tuple(parts)
+
+
+def _tuple_label(value: tuple[object, ...], child_ids: set[int], binds: bool) -> tuple[object, ...]:
+    found: list[object] = []
+    for item in value:
+        if id(item) in child_ids:
+            found.append("child")
+        elif isinstance(item, (str, int)):
+            found.append(item)
+        elif isinstance(item, float):
+            found.append(struct.pack("<d", item))
+        else:
+            # An axis: its var is compared by the binding, its extent if constant.
+            extent = getattr(item, "extent", None)
+            found.append(extent if binds and isinstance(extent, int) else None if binds else id(item))
+    return tuple(found)
+
+
+def structural_equal(a: Expr, b: Expr, map_vars: bool = False) -> bool:
+    """The same expression.  With `map_vars`, up to a one-to-one renaming of its vars; else vars by identity.
+
+    Vars bound inside (axes of reductions) are always compared up to renaming.  Floats compare by their bits.
+    """
+    forward: dict[Var, Var] = {}
+    backward: dict[Var, Var] = {}
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Expr, Expr]] = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if (x is y and not map_vars and not forward) or (id(x), id(y)) in seen:
+            continue
+        seen.add((id(x), id(y)))
+        if isinstance(x, Var) and isinstance(y, Var):
+            if not _same_var(x, y, forward, backward, map_vars):
+                return False
+            continue
+        if isinstance(x, AnyDim) or isinstance(y, AnyDim):
+            return False
+        if label(x) != label(y):
+            return False
+        if type(x) in _BOUND:
+            pairs = list(zip(_BOUND[type(x)](x), _BOUND[type(y)](y), strict=True))
+            forward.update(pairs)
+            backward.update((q, p) for p, q in pairs)
+        stack.extend(reversed(list(zip(x.children(), y.children(), strict=True))))
+    return True
+
+
+def _same_var(x: Var, y: Var, forward: dict[Var, Var], backward: dict[Var, Var], map_vars: bool) -> bool:
+    if x in forward or y in backward:
+        return forward.get(x) is y and backward.get(y) is x
+    if map_vars:
+        if x.dtype is not y.dtype or x.size != y.size:
+            return False
+        forward[x], backward[y] = y, x
+        return True
+    return x is y
+
+
+def structural_hash(e: Expr) -> int:
+    """A hash that is equal for expressions that are `structural_equal`, with or without `map_vars`.
+
+    Vars count by dtype only.  Not stable between processes.
+    """
+    hashes: dict[int, int] = {}
+    for node in post_order(e):
+        if isinstance(node, Var):
+            hashes[id(node)] = hash((Var, node.dtype))
+        else:
+            hashes[id(node)] = hash((label(node), *(hashes[id(c)] for c in node.children())))
+    return hashes[id(e)]

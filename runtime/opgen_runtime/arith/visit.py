@@ -1,0 +1,62 @@
+"""Walks over expressions.  All are iterative, and a shared node is visited once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .expr import Expr, Var
+
+
+def post_order(e: Expr) -> list[Expr]:
+    """Every node of `e` once, children before parents."""
+    order: list[Expr] = []
+    seen: set[int] = set()
+    stack: list[tuple[Expr, bool]] = [(e, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        children = node.children()
+        if not children:
+            order.append(node)
+            continue
+        stack.append((node, True))
+        stack.extend((child, False) for child in reversed(children))
+    return order
+
+
+def rewrite(e: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
+    """`e` with every node replaced by `fn(node)`, bottom up.
+
+    `fn` sees each node after its children were rewritten; None keeps it.  Nodes whose children stay are kept, so
+    that sharing survives.
+    """
+    done: dict[int, Expr] = {}
+    for node in post_order(e):
+        children = node.children()
+        if children:
+            fresh = [done[id(child)] for child in children]
+            if any(new is not old for new, old in zip(fresh, children, strict=True)):
+                replaced = node.rebuild(fresh)
+                result = fn(replaced)
+                done[id(node)] = replaced if result is None else result
+                continue
+        result = fn(node)
+        done[id(node)] = node if result is None else result
+    return done[id(e)]
+
+
+def substitute(e: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """`e` with vars replaced.  A replacement has its var's dtype; it is not substituted into again."""
+    if not values:
+        return e
+    return rewrite(e, lambda node: values.get(node) if isinstance(node, Var) else None)
+
+
+def free_vars(e: Expr) -> tuple[Var, ...]:
+    """The vars of `e`, each once, in order of first use."""
+    return tuple(node for node in post_order(e) if isinstance(node, Var))

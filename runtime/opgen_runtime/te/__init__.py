@@ -1,0 +1,46 @@
+"""Tensor expressions: tensors, the operations that define them, and what can be asked about them."""
+
+from __future__ import annotations
+
+from .construct import compute, data_axes, placeholder, read, reduce, reduce_axis
+from .tensor import (
+    Compute,
+    Extern,
+    Guard,
+    IterVar,
+    Loop,
+    Operation,
+    Placeholder,
+    Put,
+    Read,
+    Reduce,
+    Scan,
+    State,
+    Tensor,
+    Update,
+    tensors_read,
+)
+
+__all__ = [
+    "Compute",
+    "Extern",
+    "Guard",
+    "IterVar",
+    "Loop",
+    "Operation",
+    "Placeholder",
+    "Put",
+    "Read",
+    "Reduce",
+    "Scan",
+    "State",
+    "Tensor",
+    "Update",
+    "compute",
+    "data_axes",
+    "placeholder",
+    "read",
+    "reduce",
+    "reduce_axis",
+    "tensors_read",
+]
