@@ -1,0 +1,44 @@
+"""Registries: operators, global functions, the object type index.
+
+    op.py          Op, its attributes with priorities, lookup with lazy import
+    functions.py   global functions by dotted name, `_init_api` namespaces
+    objects.py     type keys and indices of node classes
+"""
+
+from ..attrs import Attrs
+from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeRelation, TypeVar
+from .functions import (
+    Namespace,
+    _init_api,
+    add_finder,
+    get_global_func,
+    has_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
+from .objects import TypeInfo, class_info, is_instance, register_class, register_type, registered_types, type_info
+from .op import (
+    Argument,
+    Op,
+    has_op,
+    list_ops,
+    loaded_ops,
+    register_op,
+    register_op_attr,
+    remove_op,
+    set_op_loader,
+)
+
+__all__ = [
+    "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info", "get_global_func",
+    "has_global_func", "has_op", "is_instance", "list_global_func_names", "list_ops", "loaded_ops",
+    "register_class", "register_func", "register_op", "register_op_attr", "register_type", "registered_types",
+    "remove_global_func", "remove_op", "set_op_loader", "type_info",
+]  # fmt: skip
+
+register_class(Type)
+for _final in (TensorType, TupleType, FuncType, TypeVar, IncompleteType, TypeRelation):
+    register_class(_final, final=True)
+register_class(Op, final=True)
+register_class(Attrs)
