@@ -1,0 +1,144 @@
+"""The run-time half of the compute language.
+
+Generated code calls these functions as `_l.<name>`; run inside `build`, they turn a declared compute
+expression into tensor expressions for the operand types at hand.  Static values are computed on the spot;
+what depends on indices and elements becomes an expression.  The language itself is described in
+docs/language.md.
+
+    weak.py      values, literals without a dtype, how dtypes meet
+    scope.py     domains and guards; proofs that every access is in bounds
+    element.py   operators, comparisons, lazy conditions, intrinsics
+    ranges.py    range, ndindex, what unrolls
+    reduce.py    comprehensions and reductions
+    tensors.py   inputs, outputs and intermediates
+    updates.py   `for` updates (scatter)
+    scans.py     recurrences
+    indexing.py  bcast, ravel, unravel, reflect, clip, constant tables
+    static.py    functions of shapes, dims and dtypes
+    build.py     runs a compute function
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS
+from .build import Declared, build, guard, loop, tensor
+from .element import (
+    absolute,
+    bit_and,
+    bit_not,
+    bit_or,
+    bit_xor,
+    both,
+    ceil,
+    checked_add,
+    checked_mul,
+    checked_sub,
+    contains,
+    div,
+    either,
+    equal,
+    floor,
+    floordiv,
+    floormod,
+    greater,
+    greater_equal,
+    intrinsic,
+    less,
+    less_equal,
+    negate,
+    not_equal,
+    power,
+    reinterpret,
+    round_,
+    select,
+    shift_left,
+    shift_right,
+    to_float,
+    to_int,
+    trunc,
+    trunc_div,
+    trunc_mod,
+    truth,
+)
+from .indexing import bcast, clip, item, ravel, reflect, unravel
+from .ranges import each, ndindex, range_, reversed_
+from .reduce import all_, any_, argmax, argmin, max_, min_, next_, over, prod, sum_, when
+from .static import (
+    bits,
+    broadcast,
+    ceil_div,
+    dtype,
+    einsum_plan,
+    enumerate_,
+    highest,
+    index_of,
+    isfloat,
+    isint,
+    len_,
+    lowest,
+    norm_axes,
+    promote,
+    same_pads,
+    slice_indices,
+    sorted_,
+    tuple_,
+    window_out,
+    zip_,
+)
+from .tensors import FREE, REST
+from .weak import Value, cast
+
+inf = math.inf
+nan = math.nan
+pi = math.pi
+
+# The language's names for what Python would shadow.
+abs = absolute
+all = all_
+any = any_
+enumerate = enumerate_
+float = to_float
+int = to_int
+len = len_
+max = max_
+min = min_
+range = range_
+reversed = reversed_
+round = round_
+sorted = sorted_
+sum = sum_
+tuple = tuple_
+zip = zip_
+next = next_
+
+
+def _named(name: str) -> Callable[..., Value]:
+    def apply(*args: Value) -> Value:
+        return intrinsic(name, *args)
+
+    apply.__name__ = name
+    apply.__doc__ = f"The element function `{name}`."
+    return apply
+
+
+def __getattr__(name: str) -> Callable[..., Value]:
+    """The element functions that have no function of their own here: exp, tanh, isnan, sign, ..."""
+    if name in FLOAT_INTRINSICS or name in NUMBER_INTRINSICS:
+        made = globals()[name] = _named(name)
+        return made
+    raise AttributeError(f"module {__name__} has no attribute {name!r}")
+
+
+__all__ = [
+    "FREE", "REST", "Declared", "abs", "all", "any", "argmax", "argmin", "bcast", "bit_and", "bit_not", "bit_or", "bit_xor",
+    "bits", "both", "broadcast", "build", "cast", "ceil", "ceil_div", "checked_add", "checked_mul", "checked_sub", "clip",
+    "contains", "div", "dtype", "each", "einsum_plan", "either", "enumerate", "equal", "float", "floor", "floordiv",
+    "floormod", "greater", "greater_equal", "guard", "highest", "index_of", "inf", "int", "isfloat", "isint", "item", "len",
+    "less", "less_equal", "loop", "lowest", "max", "min", "nan", "ndindex", "negate", "next", "norm_axes", "not_equal",
+    "over", "pi", "power", "prod", "promote", "range", "ravel", "reflect", "reinterpret", "reversed", "round", "same_pads",
+    "select", "shift_left", "shift_right", "slice_indices", "sorted", "sum", "tensor", "trunc", "trunc_div", "trunc_mod",
+    "truth", "tuple", "unravel", "when", "window_out", "zip",
+]  # fmt: skip

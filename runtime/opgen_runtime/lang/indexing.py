@@ -1,0 +1,118 @@
+"""Index functions of the library; each takes static and element integers alike."""
+
+from __future__ import annotations
+
+from .. import arith
+from ..arith.expr import Expr, Shape, Table
+from ..errors import LanguageError
+from ..vocabulary import BOOL, INDEX, DType
+from .element import equal, floordiv, floormod, less, select
+from .reduce import max_, min_
+from .scope import current
+from .tensors import Defined, Operand
+from .weak import Value, Weak, as_index, describe
+
+
+def bcast(index: Value, shape: Value) -> tuple[Value, ...]:
+    """The indices into `shape` for `index` into a shape that it broadcasts to: 0 where its dim is 1."""
+    if not isinstance(index, tuple) or not isinstance(shape, tuple):
+        raise LanguageError(
+            f"bcast takes an index tuple and a shape, found {describe(index)} and {describe(shape)}", "value"
+        )
+    if len(shape) > len(index):
+        raise LanguageError(
+            f"bcast: a shape of {len(shape)} dims does not broadcast to {len(index)} dims", "rank"
+        )
+    tail = index[len(index) - len(shape) :]
+    return tuple(
+        select(equal(extent, 1), lambda: 0, lambda position=position: position)
+        for position, extent in zip(tail, shape, strict=True)
+    )
+
+
+def ravel(index: Value, shape: Value) -> Value:
+    """The row-major position of `index` in `shape`."""
+    if not isinstance(index, tuple) or not isinstance(shape, tuple) or len(index) != len(shape):
+        raise LanguageError("ravel takes an index tuple and a shape of the same length", "rank")
+    position: Value = 0
+    for entry, extent in zip(index, shape, strict=True):
+        position = position * extent + entry
+    return position
+
+
+def unravel(position: Value, shape: Value) -> tuple[Value, ...]:
+    """The index tuple at a row-major `position` of `shape`."""
+    if not isinstance(shape, tuple):
+        raise LanguageError(f"unravel takes a shape, found {describe(shape)}", "value")
+    entries: list[Value] = []
+    for extent in reversed(shape[1:]):
+        entries.append(floormod(position, extent))
+        position = floordiv(position, extent)
+    if shape:
+        entries.append(position)
+    return tuple(reversed(entries))
+
+
+def reflect(position: Value, extent: Value) -> Value:
+    """`position` mirrored into 0..extent-1, the edge not repeated (numpy's pad mode "reflect")."""
+    period = max_(2 * extent - 2, 1)
+    folded = floormod(position, period)
+    return select(less(folded, extent), lambda: folded, lambda: period - folded)
+
+
+def clip(x: Value, low: Value, high: Value) -> Value:
+    """`min(max(x, low), high)`."""
+    return min_(max_(x, low), high)
+
+
+def item(values: Value, key: Value) -> Value:
+    """`values[key]`: of a tensor, of a tuple at a static place, or a constant table at an element place."""
+    if isinstance(values, Operand | Defined):
+        return values[key]
+    if isinstance(values, tuple | list | str):
+        if isinstance(key, bool) or not isinstance(key, int | slice | Expr | Weak):
+            raise LanguageError(f"a tuple is indexed by an integer, found {describe(key)}", "value")
+        if isinstance(key, int | slice):
+            try:
+                return values[key]
+            except IndexError:
+                raise LanguageError(f"index {key} is outside a tuple of {len(values)}", "rank") from None
+        return _table(tuple(values), key)
+    raise LanguageError(f"{describe(values)} cannot be indexed", "value")
+
+
+def _table(values: tuple[Value, ...], key: Value) -> Value:
+    """A constant table; where an entry is symbolic, the select over the entries."""
+    index = as_index(key, "an index of a table")
+    if not values:
+        raise LanguageError("an empty tuple has no entry to read", "rank")
+    if not all(isinstance(v, int | float) for v in values):
+        result: Value = values[-1]
+        for position in range(len(values) - 2, -1, -1):
+            result = select(equal(index, position), lambda p=position: values[p], lambda r=result: r)
+        return result
+    current().prove_access("a constant table", 0, index, len(values))
+    if all(isinstance(v, bool) for v in values):
+        return Table(BOOL, values, index)
+    if any(isinstance(v, float) for v in values):
+        floats = tuple(float(v) for v in values)
+        return Weak("float", lambda dtype: Table(dtype, floats, index))
+
+    def make(dtype: DType) -> Expr:
+        entries = tuple(arith.const(v, dtype).value for v in values)
+        return Table(dtype, entries, index)
+
+    return Weak("int", make)
+
+
+def static_shape(shape: Value) -> Shape:
+    """A shape written in a declaration: a dim, or a tuple of dims."""
+    entries = shape if isinstance(shape, tuple) else (shape,)
+    for entry in entries:
+        if isinstance(entry, bool) or not (
+            isinstance(entry, int) or (isinstance(entry, Expr) and entry.dtype == INDEX)
+        ):
+            raise LanguageError(f"a shape is made of static ints, found {describe(entry)}", "stage")
+        if isinstance(entry, int) and entry < 0:
+            raise LanguageError(f"a shape has a negative dim: {entry}", "shape")
+    return entries

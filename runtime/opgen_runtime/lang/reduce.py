@@ -1,0 +1,286 @@
+"""Reductions: `sum(e for k in range(n) if c)` is `sum(over(range(n), lambda k: when(c, lambda: e)))`.
+
+A comprehension becomes a term: loops, conditions and unrolled parts around values.  The reduction folds the
+term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .. import arith
+from ..arith.expr import Expr
+from ..errors import LanguageError
+from ..te.tensor import IterVar, Reduce
+from ..vocabulary import BOOL, INDEX, INT64, DType
+from .element import both, either, intrinsic, join, select
+from .ranges import MAX_UNROLLED, NdIndex, Range, names_of
+from .scope import bound, current, guarded
+from .weak import Value, Weak, as_condition, as_expr, describe, is_static, kind_of, lift
+
+
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """One value of `body` for each point of the axes."""
+
+    axes: tuple[IterVar, ...]
+    body: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """The parts one after the other."""
+
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`body` where `condition` holds, else nothing."""
+
+    condition: Expr
+    body: Value
+
+
+Term = Looped | Unrolled | Conditional
+
+
+def over(source: Value, body: Callable[..., Value], unpack: bool = False) -> Term:
+    """The term of `body for ... in source`; `unpack` spreads each entry over the parameters of `body`."""
+    if isinstance(source, Range | NdIndex):
+        axes, value = source.axes(names_of(body))
+        with bound(axes):
+            return Looped(axes, body(*value) if unpack else body(value))
+    if isinstance(source, tuple | list | zip | enumerate):
+        entries = tuple(source)
+        if len(entries) > MAX_UNROLLED:
+            raise LanguageError(
+                f"a loop of {len(entries)} steps would be unrolled; the limit is {MAX_UNROLLED}", "too-large"
+            )
+        return Unrolled(tuple(body(*entry) if unpack else body(entry) for entry in entries))
+    raise LanguageError(
+        f"cannot run over {describe(source)}; expected a range, an ndindex or a tuple", "value"
+    )
+
+
+def when(condition: Value, body: Callable[[], Value]) -> Value:
+    """The term of `body if condition` in a comprehension."""
+    found = as_condition(condition, "the condition of a comprehension")
+    if isinstance(found, bool):
+        return body() if found else Unrolled(())
+    with guarded(found):
+        return Conditional(found, body())
+
+
+# ------------------------------------------------------------------ folding
+
+
+def _identity(combiner: str) -> Value:
+    """The value of an empty reduction (opdef-language: Reductions)."""
+    if combiner in ("any", "all"):
+        return combiner == "all"
+    if combiner in ("sum", "prod"):
+        return 0 if combiner == "sum" else 1
+    return Weak("unknown", lambda d: arith.const(d.highest if combiner == "min" else d.lowest, d))
+
+
+def combine(combiner: str, a: Value, b: Value) -> Value:
+    """One step of a commutative reduction on two values."""
+    if combiner == "sum":
+        return a + b
+    if combiner == "prod":
+        return a * b
+    if combiner == "any":
+        return either(a, lambda: b)
+    if combiner == "all":
+        return both(a, lambda: b)
+    if is_static(a) and is_static(b):
+        return min(a, b) if combiner == "min" else max(a, b)
+    return lift(arith.minimum if combiner == "min" else arith.maximum, a, b)
+
+
+def _reduce(combiner: str, axes: tuple[IterVar, ...], value: Value, condition: Expr | None) -> Value:
+    """The `Reduce` node over `axes`, weak if its value is."""
+
+    def make(dtype: DType) -> Expr:
+        expr = as_expr(value, dtype)
+        result = INDEX if combiner in ("argmax", "argmin") else expr.dtype
+        return Reduce(result, combiner, axes, expr, condition)
+
+    if isinstance(value, Expr):
+        return make(value.dtype)
+    if combiner in ("argmax", "argmin"):
+        return make(
+            INT64 if kind_of(value) == "int" else BOOL if kind_of(value) == "bool" else DType("float64")
+        )
+    if combiner in ("any", "all"):
+        return make(BOOL)
+    return Weak(kind_of(value), make)
+
+
+def _flatten(term: Value) -> tuple[tuple[IterVar, ...], Expr | None, Value]:
+    """Loops and conditions from the outside in, joined: axes, condition, what is inside."""
+    axes: tuple[IterVar, ...] = ()
+    condition: Expr | None = None
+    while isinstance(term, Looped | Conditional):
+        if isinstance(term, Looped):
+            axes += term.axes
+        else:
+            condition = term.condition if condition is None else _conjunction(condition, term.condition)
+        term = term.body
+    return axes, condition, term
+
+
+def _conjunction(a: Expr, b: Expr) -> Expr:
+    return arith.select(a, b, arith.const(False, BOOL))
+
+
+def fold(combiner: str, term: Value) -> Value:
+    """The value of a commutative reduction (sum prod min max any all) over a term."""
+    if isinstance(term, Unrolled):
+        parts = [fold(combiner, part) for part in term.parts]
+        if not parts:
+            return _identity(combiner)
+        result = parts[0]
+        for part in parts[1:]:
+            result = combine(combiner, result, part)
+        return result
+    if isinstance(term, Conditional):
+        inner = fold(combiner, term.body)
+        return join(term.condition, inner, _identity(combiner))
+    if isinstance(term, Looped):
+        axes, condition, inner = _flatten(term)
+        return _reduce(combiner, axes, _operand(combiner, fold(combiner, inner)), condition)
+    return _operand(combiner, term)
+
+
+def _operand(combiner: str, value: Value) -> Value:
+    if combiner in ("any", "all"):
+        return as_condition(value, combiner)
+    if isinstance(value, Expr) and value.dtype.is_bool:
+        raise LanguageError(f"{combiner} takes numbers, found bool; cast it to an integer first", "dtype")
+    if not isinstance(value, Expr | Weak | int | float):
+        raise LanguageError(f"{combiner} takes numbers, found {describe(value)}", "value")
+    return value
+
+
+def _as_term(values: tuple[Value, ...]) -> Value:
+    """The operands of a call as a term: a term, one iterable, or several values."""
+    if len(values) != 1:
+        return Unrolled(values)
+    (only,) = values
+    if isinstance(only, Looped | Unrolled | Conditional):
+        return only
+    if isinstance(only, Range):
+        return over(only, lambda k: k)
+    if isinstance(only, Iterable) and not isinstance(only, str):
+        return Unrolled(tuple(only))
+    if isinstance(only, Expr | Weak | int | float):
+        raise LanguageError(
+            f"a reduction takes a comprehension, a tuple or several values, found {describe(only)}", "value"
+        )
+    raise LanguageError(f"cannot reduce {describe(only)}", "value")
+
+
+def _commutative(combiner: str) -> Callable[..., Value]:
+    def apply(*values: Value) -> Value:
+        return fold(combiner, _as_term(values))
+
+    apply.__doc__ = f"`{combiner}(...)` over a comprehension, a tuple or several values."
+    return apply
+
+
+sum_ = _commutative("sum")
+prod = _commutative("prod")
+min_ = _commutative("min")
+max_ = _commutative("max")
+any_ = _commutative("any")
+all_ = _commutative("all")
+
+
+def _arg(combiner: str) -> Callable[[Value], Value]:
+    def apply(values: Value) -> Value:
+        axes, condition, inner = _flatten(_as_term((values,)))
+        if isinstance(inner, Unrolled):
+            if axes:
+                raise LanguageError(f"{combiner} runs over loops or over a tuple, not over both", "value")
+            return _arg_of_tuple(combiner, inner.parts)
+        return _reduce(combiner, axes, _operand(combiner, inner), condition)
+
+    apply.__doc__ = f"`{combiner}(...)`: the row-major position of the first such value, -1 if there is none."
+    return apply
+
+
+def _arg_of_tuple(combiner: str, parts: tuple[Value, ...]) -> Value:
+    if not parts:
+        return -1
+    best, position = parts[0], 0
+    for index, part in enumerate(parts[1:], 1):
+        better = _better(combiner, part, best)
+        best = select(better, lambda part=part: part, lambda best=best: best)
+        position = select(better, lambda index=index: index, lambda position=position: position)
+    return position
+
+
+def _better(combiner: str, a: Value, b: Value) -> Value:
+    """True where `a` beats `b`; NaN beats every number and is beaten by none."""
+    from_fn = arith.gt if combiner == "argmax" else arith.lt
+    if is_static(a) and is_static(b):
+        return a > b if combiner == "argmax" else a < b
+    ahead = lift(from_fn, a, b)
+    typed = next((v for v in (a, b) if isinstance(v, Expr)), None)
+    if typed is None or not typed.dtype.is_float:
+        return ahead.make(INT64) if isinstance(ahead, Weak) else ahead
+    x, y = as_expr(a, typed.dtype), as_expr(b, typed.dtype)
+    a_nan, b_nan = intrinsic("isnan", x), intrinsic("isnan", y)
+    return arith.logical_and(arith.logical_or(ahead, a_nan), arith.logical_not(b_nan))
+
+
+argmax = _arg("argmax")
+argmin = _arg("argmin")
+
+
+def next_(values: Value, default: Callable[[], Value]) -> Value:
+    """`next((e for ... if c), d)`: the first match in iteration order, else the default (built when
+    needed)."""
+    return _first(_as_term((values,)), default)
+
+
+def _first(term: Value, default: Callable[[], Value]) -> Value:
+    if isinstance(term, Unrolled):
+        if not term.parts:
+            return default()
+        head, rest = term.parts[0], Unrolled(term.parts[1:])
+        return _first(head, lambda: _first(rest, default))
+    if isinstance(term, Conditional):
+        if not isinstance(term.body, Looped | Unrolled | Conditional):
+            return select(term.condition, lambda: term.body, default)
+        found = _first_of_loop(term)
+        return found(default)
+    if isinstance(term, Looped):
+        return _first_of_loop(term)(default)
+    return term
+
+
+def _first_of_loop(term: Value) -> Callable[[Callable[[], Value]], Value]:
+    axes, condition, inner = _flatten(term)
+    if isinstance(inner, Unrolled):
+        raise LanguageError("next runs over loops or over a tuple, not over a tuple inside a loop", "value")
+
+    def build(default: Callable[[], Value]) -> Value:
+        otherwise = default()
+
+        def make(dtype: DType) -> Expr:
+            value = as_expr(inner, dtype)
+            return Reduce(value.dtype, "first", axes, value, condition, as_expr(otherwise, value.dtype))
+
+        for value in (inner, otherwise):
+            if isinstance(value, Expr):
+                return make(value.dtype)
+        return Weak(kind_of(inner), make)
+
+    if not axes:
+        return lambda default: select(condition if condition is not None else True, lambda: inner, default)
+    assert current() is not None
+    return build

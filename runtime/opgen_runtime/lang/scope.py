@@ -1,0 +1,153 @@
+"""What is known at a place of a compute expression: domains of indices, guards on the path; access proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from .. import arith
+from ..arith.expr import AnyDim, Const, Dim, Expr, Select, Shape, Var
+from ..errors import AccessError, LanguageError
+from ..te.tensor import IterVar
+from ..vocabulary import INDEX
+
+
+@dataclass(slots=True)
+class Scope:
+    """The domains and guards under which an expression is built.
+
+    `extents` holds the extent of each bound index, so that the usual access (a bare index over a dim with the
+    index' own extent) is proved by a look-up.  The analyzer is filled only when a proof needs it.
+    """
+
+    extents: dict[Var, Dim] = field(default_factory=dict)
+    guards: list[Expr] = field(default_factory=list)
+    dead: int = 0  # inside a branch that is never taken
+    unproved: list[str] | None = None  # collects what symbolic dims leave open; None: raise
+    assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
+
+    def prove_access(self, name: str, position: int, index: Expr, extent: Dim) -> None:
+        """Prove 0 <= index < extent, or raise AccessError."""
+        if self.dead:
+            return
+        if isinstance(index, Var):
+            own = self.extents.get(index)
+            if own is not None and (
+                own is extent or (isinstance(own, int) and isinstance(extent, int) and own <= extent)
+            ):
+                return
+        elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
+            return
+        analyzer = self.analyzer()
+        upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
+        within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
+        if analyzer.prove(within) or analyzer.is_empty():
+            return
+        found = analyzer.interval(index)
+        low, high = ("?" if bound is None else bound for bound in (found.lo, found.hi))
+        message = (
+            f"cannot prove that index {position} of {name} is in bounds: {arith.to_text(analyzer.simplify(index))} "
+            f"ranges over {low}..{high}, the dim is {extent} (0..{_last(extent)})"
+        )
+        if self.unproved is not None and self._is_symbolic(index, extent):
+            self.unproved.append(message)
+            return
+        raise AccessError(message)
+
+    def _is_symbolic(self, index: Expr, extent: Dim) -> bool:
+        exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]
+        return any(isinstance(v, AnyDim) or v.size for e in exprs for v in _symbols(e))
+
+    def analyzer(self) -> arith.Analyzer:
+        analyzer = arith.Analyzer()
+        for var, extent in self.extents.items():
+            analyzer.bind(var, 0, extent)
+        for guard in (*self.assumptions, *self.guards):
+            analyzer.add_assumption(as_conjunction(guard))
+        return analyzer
+
+
+def _symbols(expr: Expr) -> Iterator[Var | AnyDim]:
+    for node in arith.post_order(expr):
+        if isinstance(node, Var | AnyDim):
+            yield node
+
+
+def _last(extent: Dim) -> Dim:
+    return extent - 1
+
+
+def as_conjunction(condition: Expr) -> Expr:
+    """Rewrite the lazy `a and b` (a Select) as the eager one, for use as a fact."""
+    if (
+        isinstance(condition, Select)
+        and isinstance(condition.otherwise, Const)
+        and not condition.otherwise.value
+    ):
+        return arith.logical_and(as_conjunction(condition.condition), as_conjunction(condition.then))
+    return condition
+
+
+_CURRENT: ContextVar[Scope] = ContextVar("opgen_scope")
+
+
+def current() -> Scope:
+    """The scope of the expression being built.
+
+    Raises LanguageError outside `build`.
+    """
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise LanguageError("compute functions run only inside opgen_runtime.lang.build", "stage") from None
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """Make `scope` the current one."""
+    token = _CURRENT.set(scope)
+    try:
+        yield scope
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def bound(axes: tuple[IterVar, ...]) -> Iterator[None]:
+    """Add the domains of `axes` to the current scope."""
+    scope = current()
+    for axis in axes:
+        scope.extents[axis.var] = axis.extent
+    try:
+        yield
+    finally:
+        for axis in axes:
+            del scope.extents[axis.var]
+
+
+@contextmanager
+def guarded(condition: Expr | bool) -> Iterator[None]:
+    """Add a condition that holds on this path; under a static False nothing is read."""
+    scope = current()
+    if condition is True:
+        yield
+    elif condition is False:
+        scope.dead += 1
+        try:
+            yield
+        finally:
+            scope.dead -= 1
+    else:
+        assert isinstance(condition, Expr)
+        scope.guards.append(condition)
+        try:
+            yield
+        finally:
+            scope.guards.pop()
+
+
+def concrete(shape: Shape) -> bool:
+    """True if every dim is an int."""
+    return all(isinstance(d, int) for d in shape)
