@@ -133,12 +133,13 @@ def __getattr__(name: str) -> Callable[..., Value]:
 
 
 __all__ = [
-    "FREE", "REST", "Declared", "abs", "all", "any", "argmax", "argmin", "bcast", "bit_and", "bit_not", "bit_or", "bit_xor",
-    "bits", "both", "broadcast", "build", "cast", "ceil", "ceil_div", "checked_add", "checked_mul", "checked_sub", "clip",
-    "contains", "div", "dtype", "each", "einsum_plan", "either", "enumerate", "equal", "float", "floor", "floordiv",
-    "floormod", "greater", "greater_equal", "guard", "highest", "index_of", "inf", "int", "isfloat", "isint", "item", "len",
-    "less", "less_equal", "loop", "lowest", "max", "min", "nan", "ndindex", "negate", "next", "norm_axes", "not_equal",
-    "over", "pi", "power", "prod", "promote", "range", "ravel", "reflect", "reinterpret", "reversed", "round", "same_pads",
-    "select", "shift_left", "shift_right", "slice_indices", "sorted", "sum", "tensor", "trunc", "trunc_div", "trunc_mod",
-    "truth", "tuple", "unravel", "when", "window_out", "zip",
+    "FREE", "REST", "Declared", "abs", "all", "any", "argmax", "argmin", "bcast", "bit_and", "bit_not",
+    "bit_or", "bit_xor", "bits", "both", "broadcast", "build", "cast", "ceil", "ceil_div", "checked_add",
+    "checked_mul", "checked_sub", "clip", "contains", "div", "dtype", "each", "einsum_plan", "either",
+    "enumerate", "equal", "float", "floor", "floordiv", "floormod", "greater", "greater_equal", "guard",
+    "highest", "index_of", "inf", "int", "isfloat", "isint", "item", "len", "less", "less_equal", "loop",
+    "lowest", "max", "min", "nan", "ndindex", "negate", "next", "norm_axes", "not_equal", "over", "pi",
+    "power", "prod", "promote", "range", "ravel", "reflect", "reinterpret", "reversed", "round",
+    "same_pads", "select", "shift_left", "shift_right", "slice_indices", "sorted", "sum", "tensor", "trunc",
+    "trunc_div", "trunc_mod", "truth", "tuple", "unravel", "when", "window_out", "zip",
 ]  # fmt: skip

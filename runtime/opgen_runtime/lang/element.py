@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyType
 
 from .. import arith
@@ -143,7 +144,8 @@ def _int_power(a: Value, b: Value) -> Value:
     if type(b) is int:
         if b < 0:
             raise LanguageError(f"an integer to the static power {b} is no integer", "value")
-        result, base, left = as_expr(1, a.dtype), a, b
+        result: Value = as_expr(1, a.dtype)
+        base, left = a, b
         while left:
             if left & 1:
                 result = base * result
@@ -155,7 +157,8 @@ def _int_power(a: Value, b: Value) -> Value:
 
 def _power_by_squaring(a: Expr, b: Expr) -> Expr:
     one, zero = arith.const(1, a.dtype), arith.const(0, a.dtype)
-    result, base, exponent = one, a, b
+    result: Expr = one
+    base, exponent = a, b
     for _ in range(min(a.dtype.bits, 64)):
         odd = arith.ne(arith.bit_and(exponent, one), zero)
         result = arith.select(odd, arith.mul(result, base), result)
@@ -270,7 +273,7 @@ def _equal_tuples(a: Value, b: Value, symbol: str) -> Value:
         raise LanguageError(f"cannot compare {describe(a)} {symbol} {describe(b)}", "value")
     result: Value = len(a) == len(b)
     for x, y in zip(a, b, strict=False):
-        result = both(result, lambda x=x, y=y: equal(x, y))
+        result = both(result, partial(equal, x, y))
     return negate(result) if symbol == "!=" else result
 
 
@@ -306,7 +309,7 @@ def contains(values: Value, x: Value) -> Value:
         return x in values
     result: Value = False
     for value in values:
-        result = either(result, lambda value=value: equal(x, value))
+        result = either(result, partial(equal, x, value))
         if result is True:
             return True
     return result

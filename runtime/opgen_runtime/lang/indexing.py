@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from .. import arith
 from ..arith.expr import Expr, Shape, Table
 from ..errors import LanguageError
@@ -25,9 +27,13 @@ def bcast(index: Value, shape: Value) -> tuple[Value, ...]:
         )
     tail = index[len(index) - len(shape) :]
     return tuple(
-        select(equal(extent, 1), lambda: 0, lambda position=position: position)
+        select(equal(extent, 1), partial(_same, 0), partial(_same, position))
         for position, extent in zip(tail, shape, strict=True)
     )
+
+
+def _same(value: Value) -> Value:
+    return value
 
 
 def ravel(index: Value, shape: Value) -> Value:
@@ -89,7 +95,7 @@ def _table(values: tuple[Value, ...], key: Value) -> Value:
     if not all(isinstance(v, int | float) for v in values):
         result: Value = values[-1]
         for position in range(len(values) - 2, -1, -1):
-            result = select(equal(index, position), lambda p=position: values[p], lambda r=result: r)
+            result = select(equal(index, position), partial(_same, values[position]), partial(_same, result))
         return result
     current().prove_access("a constant table", 0, index, len(values))
     if all(isinstance(v, bool) for v in values):

@@ -16,7 +16,7 @@ from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from .element import both, either, intrinsic, join, select
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of
-from .scope import bound, current, guarded
+from .scope import bound, guarded
 from .weak import Value, Weak, as_condition, as_expr, describe, is_static, kind_of, lift
 
 
@@ -215,11 +215,14 @@ def _arg(combiner: str) -> Callable[[Value], Value]:
 def _arg_of_tuple(combiner: str, parts: tuple[Value, ...]) -> Value:
     if not parts:
         return -1
-    best, position = parts[0], 0
+    best: Value = parts[0]
+    position: Value = 0
     for index, part in enumerate(parts[1:], 1):
         better = _better(combiner, part, best)
-        best = select(better, lambda part=part: part, lambda best=best: best)
-        position = select(better, lambda index=index: index, lambda position=position: position)
+        if isinstance(better, bool):
+            best, position = (part, index) if better else (best, position)
+        else:
+            best, position = join(better, part, best), join(better, index, position)
     return position
 
 
@@ -282,5 +285,4 @@ def _first_of_loop(term: Value) -> Callable[[Callable[[], Value]], Value]:
 
     if not axes:
         return lambda default: select(condition if condition is not None else True, lambda: inner, default)
-    assert current() is not None
     return build

@@ -18,7 +18,7 @@ from .weak import Value, Weak, describe, is_static
 
 
 def _static_number(name: str, value: Value) -> None:
-    if isinstance(value, Weak) or isinstance(value, bool) or not isinstance(value, int | float | Expr):
+    if isinstance(value, Weak | bool) or not isinstance(value, int | float | Expr):
         raise LanguageError(f"{name} takes static numbers, found {describe(value)}", "stage")
 
 

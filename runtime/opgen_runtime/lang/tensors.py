@@ -244,7 +244,7 @@ class Defined:
         return join(condition, value, others)
 
     def _is_covered(self, condition: Expr) -> bool:
-        return current().analyzer().prove(condition)
+        return bool(current().analyzer().prove(condition))
 
     def _arguments(
         self, axes: tuple[IterVar, ...], definition: Definition
