@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -113,3 +114,15 @@ class Require:
 
 
 Rule = Bound | Let | Require
+
+
+def needs_of(function: Function) -> tuple[str, ...]:
+    """The names that a rule's function asks for: its parameters without a default."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        parameters = inspect.signature(function).parameters.values()
+        return tuple(p.name for p in parameters if p.default is p.empty)
+    count: int = code.co_argcount + code.co_kwonlyargcount
+    defaults = len(getattr(function, "__defaults__", None) or ())
+    names: tuple[str, ...] = code.co_varnames[: count - defaults]
+    return names

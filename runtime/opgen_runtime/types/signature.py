@@ -23,7 +23,7 @@ from .arguments import group_arguments
 from .backward import infer_backwards
 from .binding import Binding
 from .frame import Frame
-from .plan import Plan, make_plan
+from .plan import Plan, make_plan, make_steps
 from .reporter import TypeReporter
 from .rules import Bound, Function, Input, Let, Output, Require, Rule, Spread, Static
 from .type import TensorType, Type
@@ -88,7 +88,8 @@ class Signature:
         result = types[num_inputs]
         groups = group_arguments(self, reporter.op_name, operands, reporter.site)
         if not all(_known(group) for group in groups):
-            groups = infer_backwards(self, groups, attrs, result, reporter)
+            steps = make_steps(self, () if attrs is None else tuple(attrs.keys()))
+            groups = infer_backwards(self, groups, attrs, result, reporter, steps)
             if not all(_known(group) for group in groups):
                 return False
         binding = self.bind(reporter.op_name, attrs, groups, site=reporter.site)

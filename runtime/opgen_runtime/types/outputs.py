@@ -1,0 +1,154 @@
+"""The types of a call's results, from the names that its binding has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..arith.expr import Any as unknown_dim
+from ..arith.expr import Dim, Shape
+from ..errors import DTypeError, OpgenError, ShapeError, UndecidedError
+from ..vocabulary import DTYPES, DType
+from .frame import Frame, RuleFailedError
+from .patterns import entry_text
+from .rules import Output, Spread, Static, needs_of
+from .type import TensorType, shape_text
+
+if TYPE_CHECKING:
+    from .signature import Signature
+
+Reader = Callable[[Frame], Any]
+
+
+class OutputPlan:
+    """One declared output, compiled."""
+
+    def __init__(self, signature: Signature, output: Output) -> None:
+        self.output = output
+        self.dynamic = signature.dynamic
+        self.shape, shape_needs = _shape_reader(signature, output)
+        self.dtype, dtype_needs = _dtype_reader(output)
+        own = {output.index, *signature.dynamic}
+        self.needs = frozenset((*shape_needs, *dtype_needs)) - own
+        if output.variadic is not None:
+            self.needs |= frozenset(needs_of(output.variadic))
+
+    def types(self, frame: Frame, bounds: Mapping[str, Dim]) -> tuple[list[TensorType], list[Shape]]:
+        """The types of the results that this output stands for, and their shapes in storage.
+
+        `bounds`: data-dependent dim -> its bound.  Raises ShapeError or DTypeError.
+        """
+        output, names = self.output, frame.names
+        if output.variadic is None:
+            one, shape = self._type(frame, bounds)
+            return [one], [shape]
+        count = _guarded(frame, output, lambda: frame.evaluate(output.variadic, needs_of(output.variadic), "the count"))  # type: ignore[arg-type]  # seen above
+        if not isinstance(count, int) or count < 0:
+            raise frame.error(ShapeError, f"the number of results {output.name!r} must be an int >= 0, found {count}")
+        types, shapes = [], []
+        for position in range(count):
+            names[output.index] = position
+            one, shape = self._type(frame, bounds)
+            types.append(one)
+            shapes.append(shape)
+        names.pop(output.index, None)
+        return types, shapes
+
+    def _type(self, frame: Frame, bounds: Mapping[str, Dim]) -> tuple[TensorType, Shape]:
+        output = self.output
+        dtype = _guarded(frame, output, lambda: self.dtype(frame)) if callable(output.dtype) else self.dtype(frame)
+        if bounds:
+            frame.names.update({name: unknown_dim() for name in bounds})
+        shape = self._dims(frame)
+        try:
+            made = TensorType(frame.stored_shape(output, shape) if output.layout else shape, dtype)
+        except (ShapeError, DTypeError) as error:
+            text = shape_text(tuple(shape)) if isinstance(shape, (tuple, list)) else repr(shape)
+            raise frame.error(type(error), f"output {output.name!r} would have shape {text}, {dtype}: {error}") from None
+        if not bounds:
+            return made, made.shape
+        frame.names.update(bounds)
+        stored = TensorType(frame.stored_shape(output, self._dims(frame)), dtype).shape
+        for name in bounds:
+            del frame.names[name]
+        return made, stored
+
+    def _dims(self, frame: Frame) -> Sequence[Dim]:
+        shape: Sequence[Dim]
+        try:
+            shape = self.shape(frame)
+        except (RuleFailedError, UndecidedError) as failure:
+            raise _shown(frame, self.output, failure) from None
+        if not isinstance(shape, (tuple, list)):
+            shape = (shape,)
+        return shape
+
+
+def _guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (RuleFailedError, UndecidedError) as failure:
+        raise _shown(frame, output, failure) from None
+
+
+def _shown(frame: Frame, output: Output, failure: RuleFailedError | UndecidedError) -> OpgenError:
+    if isinstance(failure, RuleFailedError):
+        return failure.error
+    return frame.error(ShapeError, f"the type of output {output.name!r} cannot be told: {failure}")
+
+
+def _shape_reader(signature: Signature, output: Output) -> tuple[Reader, tuple[str, ...]]:
+    shape = output.shape
+    if isinstance(shape, str):
+        name = shape.removesuffix(".shape")
+        return (lambda frame: frame.names[name].shape), (name,)
+    if not isinstance(shape, tuple):
+        function, needs = shape, needs_of(shape)
+        return (lambda frame: frame.evaluate(function, needs, f"the shape of {output.name!r}")), needs
+    readers: list[tuple[Reader, bool]] = []
+    all_needs: list[str] = []
+    for entry in shape:
+        reader, many, needs = _entry_reader(output, entry)
+        readers.append((reader, many))
+        all_needs.extend(needs)
+    if len(readers) == 1 and not readers[0][1]:
+        return readers[0][0], tuple(all_needs)  # a lone tuple is the whole shape
+    if not any(many for _, many in readers):
+        plain = tuple(reader for reader, _ in readers)
+        return (lambda frame: tuple([read(frame) for read in plain])), tuple(all_needs)
+
+    def read_all(frame: Frame) -> tuple[Dim, ...]:
+        dims: list[Dim] = []
+        for read, many in readers:
+            if many:
+                dims.extend(read(frame))
+            else:
+                dims.append(read(frame))
+        return tuple(dims)
+
+    return read_all, tuple(all_needs)
+
+
+def _entry_reader(output: Output, entry: Any) -> tuple[Reader, bool, tuple[str, ...]]:
+    if isinstance(entry, str):
+        name = entry.removeprefix("*")
+        return (lambda frame: frame.names[name]), name != entry, (name,)
+    if isinstance(entry, (Static, Spread)):
+        function, needs = entry.function, needs_of(entry.function)
+        what = f"{entry_text(entry)} in the shape of {output.name!r}"
+        return (lambda frame: frame.evaluate(function, needs, what)), isinstance(entry, Spread), needs
+    return (lambda frame: entry), False, ()
+
+
+def _dtype_reader(output: Output) -> tuple[Reader, tuple[str, ...]]:
+    dtype = output.dtype
+    if not isinstance(dtype, str):
+        function, needs = dtype, needs_of(dtype)
+        return (lambda frame: frame.evaluate(function, needs, f"the dtype of {output.name!r}")), needs
+    if dtype in DTYPES:
+        constant = DType(dtype)
+        return (lambda frame: constant), ()
+    if dtype.endswith(".dtype"):
+        name = dtype.removesuffix(".dtype")
+        return (lambda frame: frame.names[name].dtype), (name,)
+    return (lambda frame: frame.names[dtype]), (dtype,)
