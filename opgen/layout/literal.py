@@ -42,7 +42,7 @@ def comment_text(text: str) -> str:
 
 
 def fill(text: str, width: int) -> list[str]:
-    """The lines of prose: paragraphs refilled to `width`; a paragraph with an indented line keeps its lines."""
+    """The lines of prose: paragraphs refilled to `width`; one with an indented line keeps its lines."""
     lines: list[str] = []
     for paragraph in _paragraphs(text):
         if lines:

@@ -1,0 +1,148 @@
+"""The project that a command works in: `[tool.opgen]` of the nearest pyproject.toml.
+
+[tool.opgen]
+opdefs = "opdefs"             # the declarations
+output = "myops"              # folder of the generated package
+package = "myops"             # its import name
+tests = "tests/generated"     # generated suites
+namespace = "myops"           # prefix of op names in the registry; "" for the built-in library only
+templates = "templates"       # optional: templates that replace the built-in ones of the same name
+packages = ["myops"]          # optional: packages in which `python:` seams are looked up
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from .diagnostics import did_you_mean
+
+KEYS: Final = ("opdefs", "output", "package", "tests", "namespace", "templates", "packages")
+
+
+class ProjectError(Exception):
+    """No project here, or `[tool.opgen]` says something that cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Where everything of one project is.  All paths are absolute and below `root`."""
+
+    root: Path
+    opdefs: Path
+    output: Path
+    tests: Path
+    package: str
+    namespace: str
+    templates: Path | None
+    packages: tuple[str, ...]
+
+    def relative(self, path: Path) -> str:
+        """`path` as generated files and messages name it: from the project's root, with slashes."""
+        return path.relative_to(self.root).as_posix()
+
+    def qualified(self, name: str) -> str:
+        """The registry's name of op `name`."""
+        return f"{self.namespace}.{name}" if self.namespace else name
+
+    @property
+    def import_root(self) -> Path:
+        """The folder that must be on Python's path for `package` to be importable."""
+        root = self.output
+        for _ in self.package.split("."):
+            root = root.parent
+        return root
+
+
+def resources(kind: Literal["templates", "opdefs"]) -> Path:
+    """The built-in templates or declarations: beside the package in a checkout, inside it in a wheel.
+
+    Raises ProjectError where the installation holds neither.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package / f"_{kind}", package.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise ProjectError(f"this installation of opgen holds no {kind}; install it again")
+
+
+def find_project(start: Path | None = None) -> Project:
+    """The project of `start` (default: the current folder), searched upward.
+
+    Raises ProjectError when no pyproject.toml with a [tool.opgen] table is found or the table is wrong.
+    """
+    start = (start or Path.cwd()).resolve()
+    for folder in (start, *start.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            table = _table(file)
+            if table is not None:
+                return _project(folder, file, table)
+    raise ProjectError(
+        f"{start} is not inside an opgen project: no pyproject.toml with a [tool.opgen] table here or above; "
+        "`opgen init NAME` makes a project"
+    )
+
+
+def _table(file: Path) -> Mapping[str, object] | None:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProjectError(f"{file}: {error}") from None
+    tool = document.get("tool")
+    table = tool.get("opgen") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise ProjectError(f"{file}: [tool.opgen] must be a table")
+    return table
+
+
+def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
+    for key in table:
+        if key not in KEYS:
+            hint = did_you_mean(key, KEYS) or f"the keys are {', '.join(KEYS)}"
+            raise ProjectError(f"{file}: [tool.opgen] has an unknown key {key!r}; {hint}")
+    package = _text(file, table, "package", None)
+    for part in package.split("."):
+        if not part.isidentifier():
+            raise ProjectError(f"{file}: [tool.opgen] package = {package!r} is not an import name")
+    namespace = _text(file, table, "namespace", package.split(".")[0])
+    if namespace and not namespace.isidentifier():
+        raise ProjectError(f"{file}: [tool.opgen] namespace = {namespace!r} is not an identifier")
+    output = _folder(root, file, _text(file, table, "output", package.replace(".", "/")))
+    if output.parts[-len(package.split(".")) :] != tuple(package.split(".")):
+        raise ProjectError(
+            f"{file}: [tool.opgen] output = {output.name!r} does not end in the folders of package {package!r}"
+        )
+    packages = table.get("packages", [package.split(".")[0]])
+    if not isinstance(packages, list) or not all(isinstance(name, str) for name in packages):
+        raise ProjectError(f"{file}: [tool.opgen] packages must be a list of import names")
+    templates = table.get("templates")
+    return Project(
+        root=root,
+        opdefs=_folder(root, file, _text(file, table, "opdefs", "opdefs")),
+        output=output,
+        tests=_folder(root, file, _text(file, table, "tests", "tests/generated")),
+        package=package,
+        namespace=namespace,
+        templates=None if templates is None else _folder(root, file, _text(file, table, "templates", None)),
+        packages=tuple(packages),
+    )
+
+
+def _text(file: Path, table: Mapping[str, object], key: str, default: str | None) -> str:
+    value = table.get(key, default)
+    if value is None:
+        raise ProjectError(f"{file}: [tool.opgen] needs the key {key!r}")
+    if not isinstance(value, str):
+        raise ProjectError(f"{file}: [tool.opgen] {key} must be a text, not {value!r}")
+    return value
+
+
+def _folder(root: Path, file: Path, text: str) -> Path:
+    folder = (root / text).resolve()
+    if root not in folder.parents:
+        raise ProjectError(f"{file}: [tool.opgen] names the folder {text!r}, which is not below {root}")
+    return folder

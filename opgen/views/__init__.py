@@ -1,0 +1,23 @@
+"""Checked ops to plain views: every decision about what is printed is taken here; templates only print.
+
+text.py        values and calls as Python text
+signature.py   the signature of an op
+wrapper.py     its function: parameters, annotations, documentation
+op.py          its module
+suite.py       its suite
+index.py       the package's index and stub
+"""
+
+from .index import IndexView, index_view, module_name
+from .op import OpView, op_view
+from .suite import SuiteView, suite_view
+
+__all__ = [
+    "IndexView",
+    "OpView",
+    "SuiteView",
+    "index_view",
+    "module_name",
+    "op_view",
+    "suite_view",
+]

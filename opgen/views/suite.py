@@ -1,0 +1,46 @@
+"""What the template of an op's suite prints: tables of cases and probes, and the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..model import CheckedCase, CheckedOp
+from .index import module_name
+from .op import function_text
+from .text import Code, call, literal
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteView:
+    """One op's suite.  Every text is Python already; an empty tuple leaves its tests out."""
+
+    name: str
+    docstring: str
+    module: str  # the import name of the op's module
+    cases: tuple[str, ...]
+    reference: str | None
+    probes: tuple[str, ...]
+
+
+def suite_view(op: CheckedOp, package: str) -> SuiteView:
+    """The suite of `op`, whose module is in `package`."""
+    return SuiteView(
+        name=op.name,
+        docstring=f'"""Suite of {op.name}: types, values in both executors, attrs at their bounds."""',
+        module=f"{package}.{module_name(op.name)}",
+        cases=tuple(_case(case) for case in op.tests),
+        reference=None if op.reference is None else function_text(op.reference),
+        probes=tuple(
+            call("_Probe", Code(f"CASES[{probe.case}]"), probe.attr, probe.inside, probe.outside)
+            for probe in op.probes
+        ),
+    )
+
+
+def _case(case: CheckedCase) -> str:
+    inputs = {name: _specification(text) for name, text in case.inputs.items()}
+    return call("_Case", inputs, dict(case.attrs)) if case.attrs else call("_Case", inputs)
+
+
+def _specification(text: str | tuple[str, ...] | None) -> Code:
+    return Code(literal(text))

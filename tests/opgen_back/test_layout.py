@@ -1,0 +1,116 @@
+"""Layout: what is printed has the same syntax tree, and fits."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opgen.layout import comment_text, docstring_lines, drop_unused_imports, fill, lay_out, quote
+from opgen.layout import expression_text as text_of
+from opgen.layout import statement_lines as lines_of
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a + b * c",
+        "(a + b) * c",
+        "a - (b - c)",
+        "a ** -b ** c",
+        "(-a) ** b",
+        "-(-a)",
+        "not (a and b) or c",
+        "(a or b) and not c",
+        "a if b else c if d else e",
+        "(a if b else c) if d else e",
+        "(lambda x: x)(1)",
+        "lambda *i, k=1: i[k]",
+        "f(lambda: a, *b, k=c, **d)",
+        "t[*i[:a], k, *i[a + 1:]]",
+        "t[a,]",
+        "t[()]",
+        "sum((x for x in y if x < 0 if z))",
+        "f((x for x in y), 1)",
+        "(x,)",
+        "()",
+        "{1: 2, **d}",
+        "{1, 2}",
+        "[x for x, y in z]",
+        "1 < x <= 2",
+        "(a < b) == c",
+        "a & (b | c) ^ ~d",
+        "(1).real",
+        "a is not None and b not in c",
+        "x << 2 + y",
+    ],
+)
+def test_expression_keeps_its_tree(source: str) -> None:
+    tree = ast.parse(source, mode="eval").body
+    for width in (110, 12):
+        assert ast.dump(ast.parse(f"({text_of(tree, width=width)})", mode="eval").body) == ast.dump(tree)
+
+
+@pytest.mark.parametrize("source", ["a + b * c", "-(-a)", "a ** -b", "(x,)", "t[*i[:a], k]", "not a"])
+def test_short_expression_is_printed_plainly(source: str) -> None:
+    assert text_of(ast.parse(source, mode="eval").body) == source
+
+
+def test_long_call_breaks_one_argument_a_line() -> None:
+    source = 'x = f(first="a" * 3, second=lambda i: g(i, i + 1), third=("a", "b", "c"))\n'
+    assert lay_out(source, width=40) == (
+        'x = f(\n    first="a" * 3,\n    second=lambda i: g(i, i + 1),\n    third=("a", "b", "c"),\n)\n'
+    )
+
+
+def test_only_long_statements_are_laid_out_again() -> None:
+    kept = "# a comment\n\nx  =  {  }\n\n\ndef f( a ):\n    return  a  # why\n"
+    long = "y = call(" + ", ".join(f"argument_{n}" for n in range(12)) + ")\n"
+    assert lay_out(kept + long).startswith(kept)
+    assert max(len(line) for line in lay_out(kept + long).splitlines()) <= 110
+
+
+def test_long_string_is_broken_at_spaces() -> None:
+    text = "word " * 60
+    laid = lay_out(f"x = f({text!r}, 1)\n")
+    assert max(len(line) for line in laid.splitlines()) <= 110
+    assert ast.dump(ast.parse(laid)) == ast.dump(ast.parse(f"x = f({text!r}, 1)"))
+
+
+def test_statements() -> None:
+    source = (
+        "if a:\n    x = 1\nelif b:\n    x, y = z\nelse:\n    pass\n"
+        "for i, j in zip(a, b):\n    with g(i) as h:\n        x[i] += h\n"
+        "def f(p, /, q: int = 1, *r, k, **m) -> None:\n    return"
+    )
+    lines = lines_of(ast.parse(source).body)
+    assert ast.dump(ast.parse("\n".join(lines))) == ast.dump(ast.parse(source))
+
+
+def test_unused_private_imports_are_dropped() -> None:
+    source = "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\n_b(_f)\n"
+    assert drop_unused_imports(source) == "import b as _b\nfrom c import d, f as _f\n_b(_f)\n"
+
+
+@given(st.text())
+def test_quoted_text_means_itself(text: str) -> None:
+    literal = quote(text)
+    assert ast.literal_eval(literal) == text
+    assert literal.isprintable()
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from("\"\\\n{}#'"), st.characters())), st.sampled_from([0, 4]))
+def test_docstring_cannot_be_broken_out_of(text: str, indent: int) -> None:
+    lines = docstring_lines(fill(text, 40), indent)
+    body = ast.parse("\n".join([" " * indent + lines[0], *lines[1:]]) if not indent else
+                     "def f():\n" + "\n".join(["    " + lines[0], *lines[1:]])).body  # fmt: skip
+    assert len(body) == 1
+    inner = body[0] if not indent else body[0].body
+    assert isinstance(inner, ast.Expr) or len(inner) == 1
+
+
+@given(st.text())
+def test_comment_stays_on_its_line(text: str) -> None:
+    assert ast.parse(f"x = 1  # {comment_text(text)}\ny = 2").body[1].lineno == 2

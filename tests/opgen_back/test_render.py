@@ -1,0 +1,92 @@
+"""Templates: errors name the template's line and the declaration; a project's own template replaces ours."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from opgen.model import CheckedAttr, CheckedBound, CheckedOp
+from opgen.render import Renderer, RenderError
+from opgen.views import op_view, suite_view
+
+DECLARATION = "opdefs/x.yaml:1"
+
+
+def module(op: CheckedOp) -> str:
+    return Renderer().python("op.py.j2", {"op": op_view(op)}, DECLARATION)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("a\n{{ op.nothing }}\n", r"op.py.j2:2: error\[template\]: .*nothing"),
+        ("a\n\n{% if %}\n", r"op.py.j2:3: error\[template\]: Expected an expression"),
+        ("{{ op.__class__.__mro__ }}\n", r"op.py.j2:1: error\[template\]: .*unsafe"),
+        ("{{ 1 / 0 }}\n", r"op.py.j2:1: error\[template\]: division by zero"),
+        ("def\n", r"op.py.j2: error\[template\]: prints what is not Python"),
+        ("{% include 'gone.j2' %}\n", r"error\[template\]: .*gone.j2"),
+    ],
+)
+def test_errors_are_located(tmp_path: Path, axis_abs: CheckedOp, template: str, message: str) -> None:
+    (tmp_path / "op.py.j2").write_text(template)
+    with pytest.raises(RenderError, match=message) as caught:
+        Renderer(tmp_path).python("op.py.j2", {"op": op_view(axis_abs)}, DECLARATION)
+    assert DECLARATION in str(caught.value)
+
+
+def test_own_template_replaces_the_built_in_one(tmp_path: Path, axis_abs: CheckedOp) -> None:
+    (tmp_path / "op.py.j2").write_text("NAME = '{{ op.name }}'\n")
+    renderer = Renderer(tmp_path)
+    assert renderer.python("op.py.j2", {"op": op_view(axis_abs)}, DECLARATION) == "NAME = 'axis_abs'\n"
+    assert "CASES" in renderer.python("suite.py.j2", {"suite": suite_view(axis_abs, "p")}, DECLARATION)
+
+
+def test_no_line_is_too_long(axis_abs: CheckedOp) -> None:
+    text = module(replace(axis_abs, doc="a long sentence that goes on " * 20))
+    assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def shape(text: str) -> str:
+    """The syntax tree without docstrings, what texts say, and whether a doc is given."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not isinstance(each, ast.Expr)]  # type: ignore[attr-defined]
+        if isinstance(node, ast.Call):
+            node.keywords = [each for each in node.keywords if each.arg != "doc"]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(st.text(alphabet=st.one_of(st.sampled_from("\"'\\\n\r{}%#\x00\u202e"), st.characters()), max_size=40))
+def test_hostile_text_changes_no_structure(axis_abs: CheckedOp, text: str) -> None:
+    def hostile(attr: CheckedAttr) -> CheckedAttr:
+        bound = attr.bound
+        assert isinstance(bound, CheckedBound)
+        return replace(attr, doc=text, bound=replace(bound, text=text))
+
+    op = replace(
+        axis_abs,
+        doc=text,
+        formula=text,
+        let_text=text,
+        deprecated=text,
+        source=text,
+        attrs=tuple(hostile(attr) for attr in axis_abs.attrs),
+        signature=replace(axis_abs.signature, inputs=(replace(axis_abs.inputs[0], doc=text),)),
+    )
+    plain = replace(op, doc="x", formula="x", let_text="x", deprecated="x", source="x")
+    plain = replace(
+        plain,
+        attrs=tuple(replace(attr, doc="x") for attr in axis_abs.attrs),
+        signature=replace(axis_abs.signature, inputs=(replace(axis_abs.inputs[0], doc="x"),)),
+    )
+    assert shape(module(op)) == shape(module(plain))
