@@ -1,9 +1,9 @@
 """Attrs: the typed, immutable compile-time arguments of an op.
 
-    field.py      `attr(...)` and `AttrField`: one declared field and its texts
-    kinds.py      the kinds of a field: what each takes, how it is normalised, its JSON
-    base.py       `Attrs`: construction, checks, equality, hash, repr
-    visitors.py   the protocols of the two field visitors
+field.py      `attr(...)` and `AttrField`: one declared field and its texts
+kinds.py      the kinds of a field: what each takes, how it is normalised, its JSON
+base.py       `Attrs`: construction, checks, equality, hash, repr
+visitors.py   the protocols of the two field visitors
 """
 
 from .base import Attrs, attrs_from_json

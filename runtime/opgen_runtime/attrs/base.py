@@ -81,7 +81,9 @@ class Attrs:
             return values[name]
         except KeyError:
             near = _near(name, self._fields)
-            raise AttributeError(f"{type(self).__name__} has no attr {name!r}{near}", name=name, obj=self) from None
+            raise AttributeError(
+                f"{type(self).__name__} has no attr {name!r}{near}", name=name, obj=self
+            ) from None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable; use replace({name}=...)")
@@ -138,16 +140,22 @@ class Attrs:
             try:
                 listed[name] = to_json_value(value)
             except KindError as error:
-                raise AttrError(f"{self.op_name()}: attr {name!r} cannot be written as JSON: {error}") from None
+                raise AttrError(
+                    f"{self.op_name()}: attr {name!r} cannot be written as JSON: {error}"
+                ) from None
         return listed
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
         """The attrs that `to_json` wrote. Raises AttrError if they are of another class or do not check."""
         if data.get("type_key") != cls.type_key:
-            raise AttrError(f"{cls.op_name()}: expected attrs of type {cls.type_key!r}, found {data.get('type_key')!r}")
+            raise AttrError(
+                f"{cls.op_name()}: expected attrs of type {cls.type_key!r}, found {data.get('type_key')!r}"
+            )
         given = {name: value for name, value in data.items() if name != "type_key"}
-        return cls(**{n: from_json_value(f.kind if (f := cls._fields.get(n)) else "", v) for n, v in given.items()})
+        return cls(
+            **{n: from_json_value(f.kind if (f := cls._fields.get(n)) else "", v) for n, v in given.items()}
+        )
 
     def visit_fields(self, visitor: AttrVisitor) -> None:
         """Calls `visitor.visit(name, kind, value)` for every field, in order of declaration."""
@@ -220,7 +228,8 @@ def _check(attrs: Attrs, field: AttrField, value: object) -> None:
         if not field.check(item, attrs):
             shown = value_text(value) + (f" (element {value_text(item)})" if field.is_list else "")
             raise _error(
-                type(attrs), f"attr {field.name!r} is {shown}, outside its bounds: {field.bounds or 'its check fails'}"
+                type(attrs),
+                f"attr {field.name!r} is {shown}, outside its bounds: {field.bounds or 'its check fails'}",
             )
 
 

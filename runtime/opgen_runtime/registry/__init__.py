@@ -1,8 +1,8 @@
 """Registries: operators, global functions, the object type index.
 
-    op.py          Op, its attributes with priorities, lookup with lazy import
-    functions.py   global functions by dotted name, `_init_api` namespaces
-    objects.py     type keys and indices of node classes
+op.py          Op, its attributes with priorities, lookup with lazy import
+functions.py   global functions by dotted name, `_init_api` namespaces
+objects.py     type keys and indices of node classes
 """
 
 from ..attrs import Attrs
@@ -17,7 +17,15 @@ from .functions import (
     register_func,
     remove_global_func,
 )
-from .objects import TypeInfo, class_info, is_instance, register_class, register_type, registered_types, type_info
+from .objects import (
+    TypeInfo,
+    class_info,
+    is_instance,
+    register_class,
+    register_type,
+    registered_types,
+    type_info,
+)
 from .op import (
     Argument,
     Op,

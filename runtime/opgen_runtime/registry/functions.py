@@ -100,7 +100,9 @@ class Namespace:
         full = f"{self._prefix}.{name}"
         if name.startswith("__") or not has_global_func(full):
             near = difflib.get_close_matches(name, dir(self), n=3)
-            raise AttributeError(f"no function {full!r} is registered{_did_you_mean(near)}", name=name, obj=self)
+            raise AttributeError(
+                f"no function {full!r} is registered{_did_you_mean(near)}", name=name, obj=self
+            )
         return _functions[full]
 
     def __dir__(self) -> list[str]:

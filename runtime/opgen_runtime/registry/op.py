@@ -118,7 +118,7 @@ class Op:
                 raise RegistryError(f"op {self.name!r} has no type relation")
             if self._num_inputs not in (None, -1, len(self.arguments)) and self.arguments:
                 raise RegistryError(
-                    f"op {self.name!r} has {self._num_inputs} inputs, but {len(self.arguments)} arguments are documented"
+                    f"op {self.name!r} has {self._num_inputs} inputs, but {len(self.arguments)} documented arguments"
                 )
             names = [a.name for a in self.arguments] or [f"in{k}" for k in range(max(self.num_inputs, 0))]
             inputs = tuple(TypeVar(name) for name in names)
@@ -214,7 +214,11 @@ def register_op_attr(op_name: str, key: str, value: Any = None, plevel: int = DE
 
 def _caller(scope: dict[str, Any]) -> str:
     # one origin for all cells of a notebook, whose file names differ
-    return "__main__" if scope.get("__name__") == "__main__" else str(scope.get("__file__", scope.get("__name__")))
+    return (
+        "__main__"
+        if scope.get("__name__") == "__main__"
+        else str(scope.get("__file__", scope.get("__name__")))
+    )
 
 
 def has_op(name: str) -> bool:

@@ -1,18 +1,18 @@
 """Types of IR expressions, the declared signatures of ops, and the type solver.
 
-    type.py        TensorType TupleType FuncType TypeVar IncompleteType TypeRelation
-    shapes.py      dims and shapes: equality, broadcast
-    layout.py      layout strings: parse, permute shapes and indices
-    rules.py       the parts of a signature: Input Output Bound Let Require Static Spread
-    signature.py   Signature: bind (forwards) and relation (both ways)
-    arguments.py   arguments of a call -> one entry an input
-    frame.py       the state of one binding, and its error messages
-    patterns.py    shape patterns
-    outputs.py     output types
-    plan.py        the order of the rules, made once a signature
-    backward.py    inference of unknown inputs
-    solver.py      union-find over types with a work queue of relations
-    reporter.py    what a relation may ask of the solver
+type.py        TensorType TupleType FuncType TypeVar IncompleteType TypeRelation
+shapes.py      dims and shapes: equality, broadcast
+layout.py      layout strings: parse, permute shapes and indices
+rules.py       the parts of a signature: Input Output Bound Let Require Static Spread
+signature.py   Signature: bind (forwards) and relation (both ways)
+arguments.py   arguments of a call -> one entry an input
+frame.py       the state of one binding, and its error messages
+patterns.py    shape patterns
+outputs.py     output types
+plan.py        the order of the rules, made once a signature
+backward.py    inference of unknown inputs
+solver.py      union-find over types with a work queue of relations
+reporter.py    what a relation may ask of the solver
 """
 
 from .binding import Assumption, Binding

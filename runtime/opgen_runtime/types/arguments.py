@@ -35,7 +35,9 @@ def group_arguments(
     return _uneven(inputs, arguments, op_name, site)
 
 
-def _uneven(inputs: Sequence[Input], arguments: Sequence[Any], op_name: str, site: object | None) -> tuple[Any, ...]:
+def _uneven(
+    inputs: Sequence[Input], arguments: Sequence[Any], op_name: str, site: object | None
+) -> tuple[Any, ...]:
     """Arguments whose number is not that of the inputs."""
     at = next((k for k, declared in enumerate(inputs) if declared.variadic), None)
     if at is not None:

@@ -15,7 +15,7 @@ from ..arith.expr import Binary, Const, Dim, Expr, Var
 from ..errors import DTypeError, ShapeError, UndecidedError
 from ..vocabulary import DTYPES
 from .frame import Frame, RuleFailedError, value_of
-from .outputs import entry_text
+from .patterns import entry_text
 from .rules import Input, Output, Spread, Static, needs_of
 from .steps import PatternStep, Step, allowed_dtypes
 from .type import IncompleteType, TensorType, TupleType, Type
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 
 def infer_backwards(
-    signature: Signature, groups: Sequence[Any], attrs: Any, result: Type, reporter: TypeReporter, steps: Sequence[Step]
+    signature: Signature,
+    groups: Sequence[Any],
+    attrs: Any,
+    result: Type,
+    reporter: TypeReporter,
+    steps: Sequence[Step],
 ) -> tuple[Any, ...]:
     """The operands, with those that could be inferred filled in and assigned. Raises like `Signature.bind`."""
     frame = Frame(signature, reporter.op_name, attrs, groups, None, reporter.site)
@@ -94,7 +99,8 @@ class _Backward:
         if known is None:
             if found.dtype not in allowed_dtypes(self.signature.dtypes[dtype]):
                 raise self.frame.error(
-                    DTypeError, f"result {output.name!r} has dtype {found.dtype}, expected {self.signature.dtypes[dtype]}"
+                    DTypeError,
+                    f"result {output.name!r} has dtype {found.dtype}, expected {self.signature.dtypes[dtype]}",
                 )
             return self._give(dtype, found.dtype)
         if known is not found.dtype:
@@ -165,7 +171,8 @@ class _Backward:
             return False
         if isinstance(solved, str):
             raise self.frame.error(
-                ShapeError, f"result {output.name!r}: dim{value_of(found)} cannot be {entry_text(entry)}: {solved}"
+                ShapeError,
+                f"result {output.name!r}: dim{value_of(found)} cannot be {entry_text(entry)}: {solved}",
             )
         return self._give(unknown[0], solved)
 
@@ -183,7 +190,9 @@ class _Backward:
             if _complete(group):
                 continue
             if isinstance(group, tuple):
-                filled: Any = tuple(self._infer(declared, t) if isinstance(t, IncompleteType) else t for t in group)
+                filled: Any = tuple(
+                    self._infer(declared, t) if isinstance(t, IncompleteType) else t for t in group
+                )
                 changed = filled != group
             else:
                 filled = None if declared.variadic else self._infer(declared, group)
@@ -265,7 +274,9 @@ def _results(signature: Signature, result: Type) -> list[tuple[Output, TensorTyp
         return []
     if len(result.fields) != len(signature.outputs):
         return []
-    return [(o, t) for o, t in zip(signature.outputs, result.fields, strict=True) if isinstance(t, TensorType)]
+    return [
+        (o, t) for o, t in zip(signature.outputs, result.fields, strict=True) if isinstance(t, TensorType)
+    ]
 
 
 def _invert(value: Any, probe: Var, found: Dim) -> Dim | str | None:

@@ -40,7 +40,17 @@ class RuleFailedError(Exception):
 class Frame:
     """One binding under way."""
 
-    __slots__ = ("arg_names", "attrs", "groups", "names", "op_name", "signature", "site", "spans", "undecided")
+    __slots__ = (
+        "arg_names",
+        "attrs",
+        "groups",
+        "names",
+        "op_name",
+        "signature",
+        "site",
+        "spans",
+        "undecided",
+    )
 
     def __init__(
         self,
@@ -114,7 +124,9 @@ class Frame:
             raise
         except OpgenError as error:
             shown = f"{self.op_name}: {error}"
-            text = str(error) if str(error).startswith(f"{self.op_name}: ") else f"{shown}\n  at {self.place()}"
+            text = (
+                str(error) if str(error).startswith(f"{self.op_name}: ") else f"{shown}\n  at {self.place()}"
+            )
             raise RuleFailedError(type(error)(text)) from error
         except EVALUATION_ERRORS as error:
             detail = f"cannot evaluate {what}: {error} ({type(error).__name__}){self.where(needs)}"
@@ -130,15 +142,26 @@ class Frame:
         if isinstance(known, (tuple, list)) and isinstance(found, (tuple, list)):
             if len(known) != len(found):
                 raise MismatchError
-            return tuple([self.merge(a, b, f"{what}[{k}]") for k, (a, b) in enumerate(zip(known, found, strict=True))])
+            return tuple(
+                [self.merge(a, b, f"{what}[{k}]") for k, (a, b) in enumerate(zip(known, found, strict=True))]
+            )
         if not isinstance(known, Expr) and not isinstance(found, Expr):
             if known != found:
                 raise MismatchError
             return known
-        if not isinstance(known, (int, Expr)) or not isinstance(found, (int, Expr)) or certainly_different(known, found):
+        if (
+            not isinstance(known, (int, Expr))
+            or not isinstance(found, (int, Expr))
+            or certainly_different(known, found)
+        ):
             raise MismatchError
         unknown = isinstance(known, AnyDim) or isinstance(found, AnyDim)
-        if not unknown and isinstance(known, Expr) and isinstance(found, Expr) and structural_equal(known, found):
+        if (
+            not unknown
+            and isinstance(known, Expr)
+            and isinstance(found, Expr)
+            and structural_equal(known, found)
+        ):
             return known
         text = f"{what}: {dim_text(known)} == {dim_text(found)}"
         self.undecided.append(Assumption(text, None if unknown else eq(known, found)))
@@ -157,7 +180,11 @@ class Frame:
         """How messages call an operand: `argument 'data' (%x)`."""
         position = next(k for k, declared in enumerate(self.signature.inputs) if declared.name == name)
         given = self.arg_names[position] if self.arg_names and position < len(self.arg_names) else None
-        return f"argument {name!r}" + ("" if element is None else f"[{element}]") + (f" ({given})" if given else "")
+        return (
+            f"argument {name!r}"
+            + ("" if element is None else f"[{element}]")
+            + (f" ({given})" if given else "")
+        )
 
     def where(self, needs: Sequence[str]) -> str:
         """` with axis = 1, data: Tensor[(3, 3), float32]`: the values that a rule used."""

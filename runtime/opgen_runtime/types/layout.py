@@ -71,7 +71,9 @@ def parse_layout(text: str) -> Layout:
     while position < len(text):
         found = _PART.match(text, position)
         if found is None:
-            raise AttrError(f"layout {text!r}: expected an axis letter or a factor such as 16c at {text[position:]!r}")
+            raise AttrError(
+                f"layout {text!r}: expected an axis letter or a factor such as 16c at {text[position:]!r}"
+            )
         name, factor, inner = found.groups()
         axes.append(LayoutAxis(name) if name else LayoutAxis(inner.upper(), int(factor)))
         position = found.end()
@@ -80,7 +82,9 @@ def parse_layout(text: str) -> Layout:
         raise AttrError(f"layout {text!r} names an axis twice")
     for axis in axes:
         if axis.factor and axis.name not in outer:
-            raise AttrError(f"layout {text!r} has the factor {axis.factor}{axis.name.lower()} but no axis {axis.name}")
+            raise AttrError(
+                f"layout {text!r} has the factor {axis.factor}{axis.name.lower()} but no axis {axis.name}"
+            )
     return Layout(text, tuple(axes))
 
 
@@ -103,7 +107,9 @@ def to_canonical(shape: Sequence[Dim], stored: Layout, canonical: Layout) -> Sha
     for axis, d in zip(stored.axes, shape, strict=True):
         if axis.factor:
             if certainly_different(d, axis.factor):
-                raise ShapeError(f"layout {stored} has {axis.factor} of {axis.name.lower()}, the shape has {d}")
+                raise ShapeError(
+                    f"layout {stored} has {axis.factor} of {axis.name.lower()}, the shape has {d}"
+                )
             dims[axis.name] = _times(dims.get(axis.name, 1), axis.factor)
         else:
             dims[axis.name] = _times(dims.get(axis.name, 1), d)

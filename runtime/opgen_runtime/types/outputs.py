@@ -39,12 +39,17 @@ class OutputPlan:
         `bounds`: data-dependent dim -> its bound.  Raises ShapeError or DTypeError.
         """
         output, names = self.output, frame.names
-        if output.variadic is None:
+        count_of = output.variadic
+        if count_of is None:
             one, shape = self._type(frame, bounds)
             return [one], [shape]
-        count = _guarded(frame, output, lambda: frame.evaluate(output.variadic, needs_of(output.variadic), "the count"))  # type: ignore[arg-type]  # seen above
+        count = guarded(
+            frame, output, lambda: frame.evaluate(count_of, needs_of(count_of), f"how many {output.name}")
+        )
         if not isinstance(count, int) or count < 0:
-            raise frame.error(ShapeError, f"the number of results {output.name!r} must be an int >= 0, found {count}")
+            raise frame.error(
+                ShapeError, f"the number of results {output.name!r} must be an int >= 0, found {count}"
+            )
         types, shapes = [], []
         for position in range(count):
             names[output.index] = position
@@ -56,15 +61,19 @@ class OutputPlan:
 
     def _type(self, frame: Frame, bounds: Mapping[str, Dim]) -> tuple[TensorType, Shape]:
         output = self.output
-        dtype = _guarded(frame, output, lambda: self.dtype(frame)) if callable(output.dtype) else self.dtype(frame)
+        dtype = (
+            guarded(frame, output, lambda: self.dtype(frame)) if callable(output.dtype) else self.dtype(frame)
+        )
         if bounds:
             frame.names.update({name: unknown_dim() for name in bounds})
         shape = self._dims(frame)
         try:
             made = TensorType(frame.stored_shape(output, shape) if output.layout else shape, dtype)
         except (ShapeError, DTypeError) as error:
-            text = shape_text(tuple(shape)) if isinstance(shape, (tuple, list)) else repr(shape)
-            raise frame.error(type(error), f"output {output.name!r} would have shape {text}, {dtype}: {error}") from None
+            text = shape_text(shape)
+            raise frame.error(
+                type(error), f"output {output.name!r} would have shape {text}, {dtype}: {error}"
+            ) from None
         if not bounds:
             return made, made.shape
         frame.names.update(bounds)
@@ -74,17 +83,12 @@ class OutputPlan:
         return made, stored
 
     def _dims(self, frame: Frame) -> Sequence[Dim]:
-        shape: Sequence[Dim]
-        try:
-            shape = self.shape(frame)
-        except (RuleFailedError, UndecidedError) as failure:
-            raise _shown(frame, self.output, failure) from None
-        if not isinstance(shape, (tuple, list)):
-            shape = (shape,)
-        return shape
+        shape = guarded(frame, self.output, lambda: self.shape(frame))
+        return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 
-def _guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:
+def guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:
+    """What `read` gives; a failed evaluation becomes the user error that says so."""
     try:
         return read()
     except (RuleFailedError, UndecidedError) as failure:

@@ -66,7 +66,11 @@ class Pattern:
     """The pattern of one input, compiled: `matches` a type, then each of its `equations` is checked."""
 
     def __init__(
-        self, declared: Input, entries: Sequence[Entry], fixed_names: AbstractSet[str], tuple_names: AbstractSet[str]
+        self,
+        declared: Input,
+        entries: Sequence[Entry],
+        fixed_names: AbstractSet[str],
+        tuple_names: AbstractSet[str],
     ) -> None:
         """`fixed_names`: names that entries do not bind (attrs, lets); `tuple_names`: names starred anywhere."""
         self.declared = declared
@@ -162,7 +166,14 @@ class Pattern:
         return entry.value(frame) if all(name in frame.names for name in entry.needs) else None
 
     def _merge(
-        self, frame: Frame, entry: PatternEntry, known: Any, found: Any, position: int, t: TensorType, element: int | None
+        self,
+        frame: Frame,
+        entry: PatternEntry,
+        known: Any,
+        found: Any,
+        position: int,
+        t: TensorType,
+        element: int | None,
     ) -> Any:
         try:
             return frame.merge(known, found, f"{entry.text} of {self.declared.name}")
@@ -170,7 +181,14 @@ class Pattern:
             raise self._mismatch(frame, entry, known, found, position, t, element) from None
 
     def _mismatch(
-        self, frame: Frame, entry: PatternEntry, known: Any, found: Any, position: int, t: TensorType, element: int | None
+        self,
+        frame: Frame,
+        entry: PatternEntry,
+        known: Any,
+        found: Any,
+        position: int,
+        t: TensorType,
+        element: int | None,
     ) -> Exception:
         many = isinstance(found, tuple)
         where = "the dims" if many else f"dim {position}"
@@ -190,11 +208,11 @@ class Pattern:
         )
 
     def _rank(self, frame: Frame, t: TensorType, element: int | None) -> Exception:
-        count = f"at least {self.fixed}" if self.many else str(self.fixed)
-        plural = "" if self.fixed == 1 else "s"
+        fixed, found = self.fixed, len(t.shape)
+        expected = f"{'at least ' if self.many else ''}{fixed} dim{'' if fixed == 1 else 's'}"
         return frame.error(
             ShapeError,
-            f"{self._who(frame, element)} has {len(t.shape)} dim{'' if len(t.shape) == 1 else 's'}, expected {count} dim{plural}"
+            f"{self._who(frame, element)} has {found} dim{'' if found == 1 else 's'}, expected {expected}"
             f"\n  expected shape {self.text}, found {t}",
         )
 
@@ -234,7 +252,9 @@ def _source(frame: Frame, name: str, but: str) -> str:
             continue
         for k, entry in enumerate(declared.shape):
             if entry == name:
-                starred = any(isinstance(e, Spread) or (isinstance(e, str) and e[0] == "*") for e in declared.shape[:k])
+                starred = any(
+                    isinstance(e, Spread) or (isinstance(e, str) and e[0] == "*") for e in declared.shape[:k]
+                )
                 position = group.ndim - (len(declared.shape) - k) if starred else k
                 return f"dim {position} of {frame.argument(declared.name)}"
             if entry == f"*{name}":

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..arith.expr import Dim, Shape
 from ..errors import TypeInferenceError
 from .binding import Binding
 from .frame import Frame, RuleFailedError
-from .outputs import OutputPlan, _guarded
+from .outputs import OutputPlan, guarded
 from .patterns import Pattern
-from .rules import Bound, Let, Require, Spread, Static, needs_of
+from .rules import Bound, Function, Let, Require, needs_of
 from .steps import AbsentStep, BoundStep, DTypeStep, EquationStep, LetStep, PatternStep, RequireStep, Step
 from .type import TensorType
 
@@ -33,11 +34,7 @@ class Plan:
         signature = self.signature
         bounds: dict[str, Dim] = {}
         for name, function in signature.dynamic.items():
-            bounds[name] = _guarded(
-                frame,
-                signature.outputs[0],
-                lambda f=function: frame.evaluate(f, needs_of(f), f"the bound of {name}"),  # type: ignore[misc]  # noqa: B023  (called at once)
-            )
+            bounds[name] = bound_of(frame, signature, name, function)
         types: list[TensorType] = []
         shapes: list[Shape] = []
         counts: list[int] = []
@@ -56,6 +53,13 @@ class Plan:
             bounds,
             tuple(shapes),
         )
+
+
+def bound_of(frame: Frame, signature: Signature, name: str, function: Function) -> Dim:
+    """The bound of a data-dependent dim."""
+    read = partial(frame.evaluate, function, needs_of(function), f"the bound of {name}")
+    bound: Dim = guarded(frame, signature.outputs[0], read)
+    return bound
 
 
 def run_steps(frame: Frame, steps: Sequence[Step]) -> None:
@@ -78,7 +82,10 @@ def make_steps(signature: Signature, attr_names: Sequence[str]) -> list[Step]:
     lets = {name for rule in signature.rules if isinstance(rule, Let) for name in rule.names}
     fixed = frozenset(attr_names) | lets
     starred = frozenset(
-        entry[1:] for i in signature.inputs for entry in i.shape or () if isinstance(entry, str) and entry[0] == "*"
+        entry[1:]
+        for i in signature.inputs
+        for entry in i.shape or ()
+        if isinstance(entry, str) and entry[0] == "*"
     )
     patterns = [(i, Pattern(i, i.shape, fixed, starred)) for i in signature.inputs if i.shape is not None]
     rules = signature.rules
@@ -86,7 +93,11 @@ def make_steps(signature: Signature, attr_names: Sequence[str]) -> list[Step]:
     steps += [PatternStep(declared, pattern) for declared, pattern in patterns]
     steps += [BoundStep(rule) for rule in rules if isinstance(rule, Bound)]
     steps += [LetStep(rule) for rule in rules if isinstance(rule, Let)]
-    steps += [RequireStep(r, frozenset(attr_names), frozenset(signature.dtypes)) for r in rules if isinstance(r, Require)]
+    steps += [
+        RequireStep(r, frozenset(attr_names), frozenset(signature.dtypes))
+        for r in rules
+        if isinstance(r, Require)
+    ]
     steps += [EquationStep(i, pattern, entry) for i, pattern in patterns for entry in pattern.equations]
     return steps
 
@@ -129,7 +140,9 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
     outputs = [OutputPlan(signature, output) for output in signature.outputs]
     wanted = {name for output in outputs for name in output.needs} - known
     if wanted - never:
-        raise TypeInferenceError(f"{op_name}: the signature's outputs need {_listed(wanted - never)}, which nothing gives")
+        raise TypeInferenceError(
+            f"{op_name}: the signature's outputs need {_listed(wanted - never)}, which nothing gives"
+        )
     if never - known:
         ordered.append(AbsentStep(never - known))
     return Plan(signature, ordered, outputs)
@@ -143,12 +156,11 @@ def _stuck(op_name: str, waiting: Sequence[Step], known: set[str]) -> TypeInfere
     missing = {name for step in waiting for name in step.needs} - known
     given = {name for step in waiting for name in step.gives}
     if missing - given:
-        return TypeInferenceError(f"{op_name}: the signature's rules need {_listed(missing - given)}, which nothing gives")
+        return TypeInferenceError(
+            f"{op_name}: the signature's rules need {_listed(missing - given)}, which nothing gives"
+        )
     return TypeInferenceError(f"{op_name}: the signature's rules for {_listed(missing)} depend on each other")
 
 
 def _listed(names: set[str]) -> str:
     return ", ".join(repr(name) for name in sorted(names) if ":" not in name)
-
-
-__all__ = ["Plan", "Spread", "Static", "make_plan", "make_steps", "run_steps"]

@@ -80,7 +80,9 @@ def certainly_different(a: Dim, b: Dim) -> bool:
     (base_a, offset_a), (base_b, offset_b) = _split_offset(a), _split_offset(b)
     if base_a is None or base_b is None:
         # a constant against an expression: only a dim that is at least 0 plus an offset has a known range
-        offset, base, constant = (offset_a, base_a, offset_b) if base_b is None else (offset_b, base_b, offset_a)
+        offset, base, constant = (
+            (offset_a, base_a, offset_b) if base_b is None else (offset_b, base_b, offset_a)
+        )
         return isinstance(base, Var) and base.size and constant < offset
     if isinstance(base_a, AnyDim) or isinstance(base_b, AnyDim):
         return False
@@ -120,7 +122,9 @@ def _join(a: Dim, b: Dim, shapes: Sequence[Sequence[Dim]]) -> Dim:
         if a == 1:
             return b
         if isinstance(b, int) and b not in (1, a):
-            listed = " and ".join(f"({', '.join('?' if isinstance(d, AnyDim) else str(d) for d in s)})" for s in shapes)
+            listed = " and ".join(
+                f"({', '.join('?' if isinstance(d, AnyDim) else str(d) for d in s)})" for s in shapes
+            )
             raise ShapeError(f"shapes {listed} do not broadcast: {a} and {b} differ and neither is 1")
         return a
     if isinstance(b, int):

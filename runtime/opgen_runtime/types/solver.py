@@ -83,7 +83,12 @@ class TypeSolver:
         """Queues a constraint of an instantiated `FuncType`."""
         given = constraint.attrs if attrs is None else attrs
         self.add_relation(
-            constraint.function, constraint.args, constraint.num_inputs, given, op_name=constraint.name, site=site
+            constraint.function,
+            constraint.args,
+            constraint.num_inputs,
+            given,
+            op_name=constraint.name,
+            site=site,
         )
 
     def solve(self) -> bool:
@@ -105,7 +110,8 @@ class TypeSolver:
     def unresolved(self) -> list[str]:
         """What is still open, as text: one line a relation."""
         return [
-            f"{c.op_name}({', '.join(repr(self.resolve(t)) for t in c.types)})" + (f" at {c.site}" if c.site else "")
+            f"{c.op_name}({', '.join(repr(self.resolve(t)) for t in c.types)})"
+            + (f" at {c.site}" if c.site else "")
             for c in self._constraints
             if not c.resolved
         ]
@@ -127,7 +133,9 @@ class TypeSolver:
         while isinstance(root, IncompleteType) and root in self._bound:
             root = self._bound[root]
         while isinstance(t, IncompleteType) and t is not root:  # path compression
-            t, self._bound[t] = self._bound[t], root
+            following = self._bound[t]
+            self._bound[t] = root
+            t = following
         return root
 
     def resolve(self, t: Type) -> Type:
@@ -166,7 +174,9 @@ class TypeSolver:
         if any(part is unknown for part in _unknowns(self.resolve(value))):
             if value is unknown:
                 return unknown
-            raise self._error(TypeInferenceError, unknown, self.resolve(value), "the type would contain itself")
+            raise self._error(
+                TypeInferenceError, unknown, self.resolve(value), "the type would contain itself"
+            )
         self._bound[unknown] = value
         waiting = self._waiting.pop(unknown, [])
         if isinstance(value, IncompleteType):

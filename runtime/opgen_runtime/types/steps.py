@@ -77,7 +77,9 @@ class DTypeStep(Step):
         dtype = t.dtype
         if dtype not in self.allowed:
             who = frame.argument(self.declared.name, element)
-            raise frame.error(DTypeError, f"{who} has dtype {dtype}, expected {_class_text(self.spec)}; found {t}")
+            raise frame.error(
+                DTypeError, f"{who} has dtype {dtype}, expected {_class_text(self.spec)}; found {t}"
+            )
         if self.variable is None:
             return
         known = frame.names.setdefault(self.variable, dtype)
@@ -176,9 +178,13 @@ class BoundStep(Step):
             names[rule.attr] = value
 
     def _check(self, frame: Frame, value: Any, item: Any) -> None:
-        if decide(frame, self.rule.function, self.parameters, self.rule.text or f"bounds of {self.rule.attr}"):
+        if decide(
+            frame, self.rule.function, self.parameters, self.rule.text or f"bounds of {self.rule.attr}"
+        ):
             return
-        shown = f"attr {self.rule.attr!r} is {value!r}" + (f" (element {item!r})" if value is not item else "")
+        shown = f"attr {self.rule.attr!r} is {value!r}" + (
+            f" (element {item!r})" if value is not item else ""
+        )
         others = frame.where([name for name in self.parameters if name != self.rule.attr])
         raise frame.error(AttrError, f"{shown}, outside its bounds: {self.rule.text}{others}")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .reporter import TypeReporter
 
 RelationFunction = Callable[[Sequence["Type"], int, Any, "TypeReporter"], bool]
-"""`(types, num_inputs, attrs, reporter) -> bool`: False = not enough is known yet, True = done, an error = a mistake."""
+"""`(types, num_inputs, attrs, reporter) -> bool`: False = not enough is known yet, True = done."""
 
 
 class Type:
@@ -43,11 +43,15 @@ class TensorType(Type):
     dtype: DType
 
     def __init__(self, shape: Iterable[Dim] = (), dtype: str = "float32") -> None:
-        object.__setattr__(self, "shape", tuple([d if type(d) is int and d >= 0 else normalise_dim(d) for d in shape]))
+        object.__setattr__(
+            self, "shape", tuple([d if type(d) is int and d >= 0 else normalise_dim(d) for d in shape])
+        )
         object.__setattr__(self, "dtype", dtype if type(dtype) is DType else _tensor_dtype(dtype))
         object.__setattr__(self, "_hash", None)
         if dtype == "index":
-            raise DTypeError("no tensor has dtype index; it is the type of loop variables and dims; use int64")
+            raise DTypeError(
+                "no tensor has dtype index; it is the type of loop variables and dims; use int64"
+            )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("TensorType is immutable")
@@ -182,7 +186,11 @@ class FuncType(Type):
             (),
             tuple(
                 TypeRelation(
-                    c.name, c.function, tuple(substitute_types(a, mapping) for a in c.args), c.num_inputs, c.attrs
+                    c.name,
+                    c.function,
+                    tuple(substitute_types(a, mapping) for a in c.args),
+                    c.num_inputs,
+                    c.attrs,
                 )
                 for c in self.constraints
             ),
