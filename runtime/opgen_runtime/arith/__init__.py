@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .analyzer import Analyzer
 from .build import (
     Operand,
     add,
@@ -39,6 +40,7 @@ from .build import (
     truncdiv,
     truncmod,
 )
+from .convert import register_range
 from .evaluate import evaluate_scalar
 from .expr import (
     Any,
@@ -64,6 +66,7 @@ from .structural import register_binder, structural_equal, structural_hash
 from .visit import free_vars, post_order, rewrite, substitute
 
 __all__ = [
+    "Analyzer",
     "Any",
     "AnyDim",
     "Binary",
@@ -115,6 +118,7 @@ __all__ = [
     "post_order",
     "register_binder",
     "register_printer",
+    "register_range",
     "rewrite",
     "select",
     "shift_left",

@@ -8,6 +8,7 @@ the run-time meaning (`semantics.py`), so integer arithmetic wraps and float ope
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -474,20 +475,31 @@ def negate(a: Expr) -> Expr:
     return sub(const(0, a.dtype), a)
 
 
-Expr.__add__ = lambda a, b: add(a, b)
-Expr.__radd__ = lambda a, b: add(b, a)
-Expr.__sub__ = lambda a, b: sub(a, b)
-Expr.__rsub__ = lambda a, b: sub(b, a)
-Expr.__mul__ = lambda a, b: mul(a, b)
-Expr.__rmul__ = lambda a, b: mul(b, a)
-Expr.__floordiv__ = lambda a, b: floordiv(a, b)
-Expr.__rfloordiv__ = lambda a, b: floordiv(b, a)
-Expr.__mod__ = lambda a, b: floormod(a, b)
-Expr.__rmod__ = lambda a, b: floormod(b, a)
-Expr.__truediv__ = lambda a, b: div(a, b)
-Expr.__rtruediv__ = lambda a, b: div(b, a)
+def _method(fn: Callable[[object, object], Expr], swapped: bool = False) -> Callable[[Expr, object], Expr]:
+    """`fn` as an operator of Expr; operands of other classes get their turn (`NotImplemented`)."""
+
+    def method(a: Expr, b: object) -> Expr:
+        if not isinstance(b, (Expr, int, float, np.generic)):
+            return NotImplemented
+        return fn(b, a) if swapped else fn(a, b)
+
+    return method
+
+
+Expr.__add__ = _method(add)
+Expr.__radd__ = _method(add, swapped=True)
+Expr.__sub__ = _method(sub)
+Expr.__rsub__ = _method(sub, swapped=True)
+Expr.__mul__ = _method(mul)
+Expr.__rmul__ = _method(mul, swapped=True)
+Expr.__floordiv__ = _method(floordiv)
+Expr.__rfloordiv__ = _method(floordiv, swapped=True)
+Expr.__mod__ = _method(floormod)
+Expr.__rmod__ = _method(floormod, swapped=True)
+Expr.__truediv__ = _method(div)
+Expr.__rtruediv__ = _method(div, swapped=True)
 Expr.__neg__ = negate
-Expr.__lt__ = lambda a, b: lt(a, b)
-Expr.__le__ = lambda a, b: le(a, b)
-Expr.__gt__ = lambda a, b: gt(a, b)
-Expr.__ge__ = lambda a, b: ge(a, b)
+Expr.__lt__ = _method(lt)
+Expr.__le__ = _method(le)
+Expr.__gt__ = _method(gt)
+Expr.__ge__ = _method(ge)

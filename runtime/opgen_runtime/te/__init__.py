@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import nodes as _nodes  # noqa: F401  (tells arith of Read and Reduce)
 from .construct import compute, data_axes, placeholder, read, reduce, reduce_axis
 from .tensor import (
     Compute,

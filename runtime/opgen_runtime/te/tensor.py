@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..arith.expr import Expr, Shape, Var
+from ..arith.expr import Const, Expr, Shape, Var
 from ..vocabulary import DType
 
 
@@ -172,14 +172,22 @@ class Reduce(Expr):
     default: Expr | None = field(default=None)
 
     def children(self) -> tuple[Expr, ...]:
+        """Value, condition, default (where there), then the extents that are expressions."""
         extra = tuple(e for e in (self.condition, self.default) if e is not None)
-        return (self.value, *extra)
+        return (self.value, *extra, *(a.extent for a in self.axes if isinstance(a.extent, Expr)))
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         rest = list(children[1:])
         condition = rest.pop(0) if self.condition is not None else None
         default = rest.pop(0) if self.default is not None else None
-        return Reduce(self.dtype, self.combiner, self.axes, children[0], condition, default)
+        axes = tuple(
+            IterVar(a.var, _extent(rest.pop(0)), a.kind) if isinstance(a.extent, Expr) else a for a in self.axes
+        )
+        return Reduce(self.dtype, self.combiner, axes, children[0], condition, default)
+
+
+def _extent(e: Expr) -> int | Expr:
+    return int(e.value) if isinstance(e, Const) else e
 
 
 def tensors_read(expr: Expr) -> tuple[Tensor, ...]:
@@ -194,7 +202,5 @@ def tensors_read(expr: Expr) -> tuple[Tensor, ...]:
         seen.add(id(node))
         if isinstance(node, Read):
             found.setdefault(node.tensor)
-        elif isinstance(node, Reduce):
-            stack.extend(axis.extent for axis in node.axes if isinstance(axis.extent, Expr))
         stack.extend(reversed(node.children()))
     return tuple(found)

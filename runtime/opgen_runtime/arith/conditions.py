@@ -1,0 +1,245 @@
+"""Conditions: what may be assumed, and what can be proved of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ..vocabulary import BOOL
+from . import polynomial as poly
+from .build import logical_and, logical_not
+from .convert import Converter, VectorError
+from .expr import Binary, Compare, Const, Expr, Not, Select
+from .polynomial import Poly
+
+_QUICK: Final = 24  # fuel for a decision that only simplifies
+
+
+class Conditions(Converter):
+    """Proofs and assumptions of bool expressions."""
+
+    __slots__ = ()
+
+    # Assumptions
+
+    @contextmanager
+    def assume(self, condition: Expr) -> Iterator[None]:
+        """A scope in which `condition` holds; what is bound or assumed inside is forgotten at the end."""
+        with self.scope():
+            self._learn(condition, True)
+            yield
+
+    @contextmanager
+    def negate(self, condition: Expr) -> Iterator[None]:
+        """A scope in which `condition` does not hold."""
+        with self.scope():
+            self._learn(condition, False)
+            yield
+
+    def _learn(self, e: Expr, truth: bool) -> None:
+        e, truth = _strip(e, truth)
+        if isinstance(e, Const):
+            if bool(e.value) != truth:
+                self.context.impossible = True
+        elif isinstance(e, Binary) and e.op in ("and", "or"):
+            if (e.op == "and") == truth:
+                self._learn(e.a, truth)
+                self._learn(e.b, truth)
+            else:
+                self._either(e.a if truth else logical_not(e.a), e.b if truth else logical_not(e.b))
+        elif isinstance(e, Select):
+            self._learn_select(e, truth)
+        elif isinstance(e, Compare) and e.a.dtype.is_int:
+            self._learn_compare(e, truth)
+        else:
+            self._know(e, truth)
+
+    def _know(self, e: Expr, truth: bool) -> None:
+        try:
+            name = self.key(e)
+        except VectorError:
+            return
+        if self.context.known.get(name, truth) != truth:
+            self.context.impossible = True
+        self.context.known[name] = truth
+        self.context.changed()
+
+    def _either(self, a: Expr, b: Expr) -> None:
+        known_a, known_b = self.holds(a), self.holds(b)
+        if known_a or known_b:
+            return
+        if known_a is False:
+            self._learn(b, True)
+        elif known_b is False:
+            self._learn(a, True)
+        else:
+            self.context.either = (*self.context.either, (a, b))
+
+    def _learn_select(self, e: Select, truth: bool) -> None:
+        then, other = e.then, e.otherwise
+        if isinstance(then, Const):
+            if bool(then.value) == truth:
+                self._either(e.condition, other if truth else logical_not(other))
+            else:
+                self._learn(e.condition, False)
+                self._learn(other, truth)
+        elif isinstance(other, Const):
+            if bool(other.value) == truth:
+                self._either(logical_not(e.condition), then if truth else logical_not(then))
+            else:
+                self._learn(e.condition, True)
+                self._learn(then, truth)
+        else:
+            known = self.holds(e.condition)
+            if known is not None:
+                self._learn(then if known else other, truth)
+                return
+            first = logical_and(e.condition, then if truth else logical_not(then))
+            self._either(first, logical_and(logical_not(e.condition), other if truth else logical_not(other)))
+
+    def _learn_compare(self, e: Compare, truth: bool) -> None:
+        try:
+            difference = poly.add(self.poly(e.b), self.poly(e.a), -1)
+        except VectorError:
+            return
+        op = e.op if truth else _INVERSE[e.op]
+        if op == "eq":
+            self._fact(difference)
+            self._fact(poly.scale(difference, -1))
+        elif op == "ne":
+            if not difference:
+                self.context.impossible = True
+            else:
+                self.context.different = (*self.context.different, difference)
+        else:
+            if op in ("gt", "ge"):
+                difference = poly.scale(difference, -1)
+            self._fact(poly.shift(difference, -1) if op in ("lt", "gt") else difference)
+        self._use_differences()
+
+    def _fact(self, p: Poly) -> None:
+        """p >= 0."""
+        p = poly.tighten(p)
+        value = poly.as_constant(p)
+        if value is None:
+            self.context.add(p)
+            self._factors(p)
+        elif value < 0:
+            self.context.impossible = True
+
+    def _factors(self, p: Poly) -> None:
+        """Of a product that is at least 1, no factor is 0."""
+        if p.get((), 0) < 0 and len(p) == 2:
+            m = next(m for m in p if m)
+            if len(m) > 1 and p[m] > 0 and all((self.atom_range(a).lo or -1) >= 0 or self._zero(a) for a in m):
+                for number in set(m):
+                    self.context.add({(number,): 1, (): -1})
+
+    def _zero(self, number: int) -> bool:
+        return self.atom_range(number).lo == 0
+
+    def _use_differences(self) -> None:
+        """x != 0 and x >= 0 make x >= 1."""
+        open_ = []
+        for p in self.context.different:
+            with self.fuel(_QUICK):
+                if self.nonneg(p):
+                    found = poly.shift(p, -1)
+                elif self.nonneg(poly.scale(p, -1)):
+                    found = poly.shift(poly.scale(p, -1), -1)
+                else:
+                    open_.append(p)
+                    continue
+            self._fact(found)
+        self.context.different = tuple(open_)
+
+    # Proofs
+
+    def holds(self, condition: Expr) -> bool | None:
+        """Whether `condition` is known to be true or to be false, with little work."""
+        if isinstance(condition, Const):
+            return bool(condition.value)
+        with self.fuel(_QUICK):
+            if self.decide(condition, True):
+                return True
+            return False if self.decide(condition, False) else None
+
+    def decide(self, e: Expr, truth: bool) -> bool:
+        """It is certain that `e` is `truth`."""
+        if self.context.impossible:
+            return True
+        e, truth = _strip(e, truth)
+        if isinstance(e, Const):
+            return bool(e.value) == truth
+        if isinstance(e, Binary) and e.op in ("and", "or"):
+            return self._decide_pair(e.a, e.b, truth, both=(e.op == "and") == truth)
+        if isinstance(e, Select):
+            return self._decide_select(e, truth)
+        try:
+            if isinstance(e, Compare) and e.a.dtype.is_int:
+                return self._decide_compare(e, truth)
+            if not self.context.known:
+                return False
+            return self.context.known.get(self.key(e)) is truth
+        except VectorError:
+            return False
+
+    def _decide_pair(self, a: Expr, b: Expr, truth: bool, both: bool) -> bool:
+        if both:
+            return self.decide(a, truth) and self.decide(b, truth)
+        if self.decide(a, truth) or self.decide(b, truth):
+            return True
+        with self.negate(a) if truth else self.assume(a):
+            return self.decide(b, truth)
+
+    def _decide_select(self, e: Select, truth: bool) -> bool:
+        with self.assume(e.condition):
+            if not self.decide(e.then, truth):
+                return False
+        with self.negate(e.condition):
+            return self.decide(e.otherwise, truth)
+
+    def _decide_compare(self, e: Compare, truth: bool) -> bool:
+        difference = poly.add(self.poly(e.b), self.poly(e.a), -1)
+        opposite = poly.scale(difference, -1)
+        op = e.op if truth else _INVERSE[e.op]
+        if op == "eq":
+            return not difference or (self.nonneg(difference) and self.nonneg(opposite))
+        if op == "ne":
+            if any(difference == p or opposite == p for p in self.context.different):
+                return True
+            return self.nonneg(poly.shift(difference, -1)) or self.nonneg(poly.shift(opposite, -1))
+        if op in ("gt", "ge"):
+            difference = opposite
+        return self.nonneg(poly.shift(difference, -1) if op in ("lt", "gt") else difference)
+
+    def by_alternatives(self, e: Expr, truth: bool) -> bool:
+        """Decide `e` in both cases of one of the known alternatives, the latest first."""
+        for index in range(len(self.context.either) - 1, -1, -1):
+            a, b = self.context.either[index]
+            rest = (*self.context.either[:index], *self.context.either[index + 1 :])
+            if all(self._decide_under(case, rest, e, truth) for case in (a, b)):
+                return True
+        return False
+
+    def _decide_under(
+        self, case: Expr, rest: tuple[tuple[Expr, Expr], ...], e: Expr, truth: bool
+    ) -> bool:
+        with self.scope():
+            self.context.either = ()
+            self._learn(case, True)
+            for a, b in rest:
+                self._either(a, b)
+            return self.decide(e, truth) or (bool(self._fuel) and self.by_alternatives(e, truth))
+
+
+_INVERSE: Final = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+
+
+def _strip(e: Expr, truth: bool) -> tuple[Expr, bool]:
+    while isinstance(e, Not) and e.dtype is BOOL:
+        e, truth = e.a, not truth
+    return e, truth
+
+
