@@ -23,21 +23,32 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent) + os.sep
+_GENERATED: set[str] = set()
+
+
+def hide_from_call_sites(file: str) -> None:
+    """Takes a generated module for a part of the runtime, so that errors name the code that calls it."""
+    _GENERATED.add(file)
 
 
 def call_site() -> str:
-    """`file:line` of the innermost frame that is not the runtime's own, for the end of a message.
+    """`file:line` of the innermost frame that is neither the runtime's nor a generated module's.
 
     Walked only when an error is being raised, so that calls which succeed pay nothing.
     """
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PACKAGE) or file in _GENERATED
 
 
 class OpgenError(Exception):

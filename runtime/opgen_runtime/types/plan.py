@@ -13,6 +13,7 @@ from .frame import Frame, RuleFailedError
 from .outputs import OutputPlan, guarded
 from .patterns import Pattern
 from .rules import Bound, Function, Let, Require, needs_of
+from .seam import seam_outputs
 from .steps import AbsentStep, BoundStep, DTypeStep, EquationStep, LetStep, PatternStep, RequireStep, Step
 from .type import TensorType
 
@@ -38,6 +39,10 @@ class Plan:
         types: list[TensorType] = []
         shapes: list[Shape] = []
         counts: list[int] = []
+        if signature.seam is not None:
+            types = list(seam_outputs(frame, signature.seam))
+            shapes = [t.shape for t in types]
+            counts = _seam_counts(frame, signature, len(types))
         for output in self.outputs:
             made, stored = output.types(frame, bounds)
             types += made
@@ -53,6 +58,15 @@ class Plan:
             bounds,
             tuple(shapes),
         )
+
+
+def _seam_counts(frame: Frame, signature: Signature, count: int) -> list[int]:
+    variadic = [output.variadic is not None for output in signature.outputs]
+    if not any(variadic) and count != len(variadic):
+        raise frame.error(
+            TypeInferenceError, f"its type relation gives {count} results, declared are {len(variadic)}"
+        )
+    return [count - len(variadic) + 1 if many else 1 for many in variadic]
 
 
 def bound_of(frame: Frame, signature: Signature, name: str, function: Function) -> Dim:
@@ -137,7 +151,7 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
                 raise _stuck(op_name, waiting, known)
             ordered.append(AbsentStep(missing))
             known |= missing
-    outputs = [OutputPlan(signature, output) for output in signature.outputs]
+    outputs = [] if signature.seam is not None else [OutputPlan(signature, o) for o in signature.outputs]
     wanted = {name for output in outputs for name in output.needs} - known
     if wanted - never:
         raise TypeInferenceError(

@@ -26,7 +26,8 @@ from .frame import Frame
 from .plan import Plan, make_plan, make_steps
 from .reporter import TypeReporter
 from .rules import Bound, Function, Input, Let, Output, Require, Rule, Spread, Static
-from .type import TensorType, Type
+from .seam import as_types, run_seam
+from .type import RelationFunction, TensorType, Type
 
 __all__ = ["Bound", "Input", "Let", "Output", "Require", "Signature", "Spread", "Static"]
 
@@ -37,6 +38,8 @@ class Signature:
 
     `dtypes`: dtype variable -> a class of `vocabulary.DTYPE_CLASSES`, a dtype name, or a tuple of dtype names.
     `dynamic`: data-dependent dim -> function that gives its bound; the dim is `?` in output types.
+    `seam`: a hand-written type relation, or `package.module:function` naming one, that gives the results'
+    types in place of the outputs' shapes and dtypes; what is declared of the inputs still holds.
     """
 
     inputs: tuple[Input, ...] = ()
@@ -44,6 +47,7 @@ class Signature:
     outputs: tuple[Output, ...] = ()
     dtypes: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     dynamic: Mapping[str, Function] = field(default_factory=dict)
+    seam: RelationFunction | str | None = None
     _plans: dict[object, Plan] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -91,7 +95,9 @@ class Signature:
             steps = make_steps(self, () if attrs is None else tuple(attrs.keys()))
             groups = infer_backwards(self, groups, attrs, result, reporter, steps)
             if not all(_known(group) for group in groups):
-                return False
+                if self.seam is None:
+                    return False
+                return run_seam(self.seam, as_types(groups), result, attrs, reporter)
         binding = self.bind(reporter.op_name, attrs, groups, site=reporter.site)
         reporter.assign(result, binding.result_type)
         for assumption in binding.undecided:
