@@ -8,11 +8,11 @@ A generated `ops/__init__.py` (of the built-in ops and of every other project al
 
     from opgen_runtime.declaration.index import lazy_index as _lazy_index
 
-    _OPS = {
+    _OPS: dict[str, str] = {
         "abs": "_abs",
         "axis_abs": "_axis_abs",
     }
-    _OPERATORS = {
+    _OPERATORS: dict[str, str] = {
         "+": "add",
     }
     __all__ = list(_OPS)
@@ -37,10 +37,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Final
 
 from ..errors import RegistryError
-from ..ir.operators import OPERATORS, bind_operator
+from ..ir import OPERATORS, bind_operator, set_operator_loader
 from ..registry import set_op_loader
 
 ENTRY_POINT_GROUP: Final = "opgen.ops"
@@ -81,10 +82,6 @@ def lazy_index(
             )
         _entries[prefix + name] = _Entry(package, f"{package}.{module}")
     for symbol, name in (operators or {}).items():
-        if symbol not in OPERATORS:
-            raise RegistryError(
-                f"op {prefix + name!r} declares operator {symbol!r}; the operators are {' '.join(OPERATORS)}"
-            )
         bind_operator(symbol, prefix + name)
 
     def lookup(name: str) -> object:
@@ -130,14 +127,21 @@ def announced_ops() -> list[str]:
 def _discover_built_in() -> None:
     if "built-in" not in _discovered:
         _discovered.add("built-in")
-        import_module(BUILT_IN)
+        if find_spec(BUILT_IN) is not None:  # a checkout in which nothing has been generated yet has no index
+            import_module(BUILT_IN)
 
 
 def _discover_entry_points() -> None:
     if "entry points" not in _discovered:
         _discovered.add("entry points")
         for point in entry_points(group=ENTRY_POINT_GROUP):
-            import_module(point.value)
+            try:
+                import_module(point.value)
+            except ImportError as error:
+                raise RegistryError(
+                    f"the entry point {point.name!r} of group {ENTRY_POINT_GROUP!r} names the package "
+                    f"{point.value!r}, which cannot be imported: {error}"
+                ) from error
 
 
 def _missing(package: str, name: str, ops: Iterable[str]) -> str:
@@ -146,4 +150,5 @@ def _missing(package: str, name: str, ops: Iterable[str]) -> str:
     return f"package {package!r} has no op {name!r}{hint}"
 
 
-set_op_loader(load_op)
+set_op_loader(load_op, announced_ops)
+set_operator_loader(load_operators)

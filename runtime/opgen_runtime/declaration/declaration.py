@@ -1,0 +1,59 @@
+"""What a generated module states about its op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..attrs import Attrs
+from ..types import Signature
+from ..vocabulary import OpPattern
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyEntry:
+    """One entry of a declaration's `strategy:`.
+
+    `schedule`: a function of `opgen_runtime.schedules`, or `package.module:function`.  `target`: target keys that
+    it is for, "" for every target.  `when`: a condition whose parameter names say which names of the binding it
+    needs; `when_text` is its source.  The applicable entry with the highest `plevel` is used.
+    """
+
+    name: str
+    target: str = ""
+    schedule: str = ""
+    when: Callable[..., Any] | None = None
+    when_text: str | None = None
+    plevel: int = 10
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OpDeclaration:
+    """One declared op, as its generated module writes it.
+
+    `arity`: the number of operands, -1 if it varies.  `compute`: the index-level definition, or None where `extern`
+    names a hand-written function `package.module:function(*arrays, **attrs)`.  `traits`: plain data that passes
+    read.  `source`: the file of the declaration.  `digest`: of the declaration with all that it extends.
+    `namespace`: the project's, "" for the built-in ops.
+    """
+
+    name: str
+    doc: str
+    support_level: int
+    arity: int
+    attrs: type[Attrs] | None
+    signature: Signature
+    compute: Callable[..., None] | None
+    extern: str | None
+    pattern: OpPattern
+    traits: Mapping[str, object] = field(default_factory=dict)
+    strategy: tuple[StrategyEntry, ...] = ()
+    source: str = ""
+    digest: str = ""
+    namespace: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name in the registry."""
+        return f"{self.namespace}.{self.name}" if self.namespace else self.name

@@ -1,0 +1,77 @@
+"""Registering a declared op, and calling it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final
+
+from ..attrs import Attrs
+from ..errors import CallError
+from ..ir import Call, Operand, Span, make_call
+from ..registry import Op, register_func, register_op
+from .compute import compute_of
+from .declaration import OpDeclaration
+
+MAKE: Final = "op._make"
+_RUNTIME: Final = __name__.partition(".")[0]
+
+
+def declare(declaration: OpDeclaration, module_file: str) -> Op:
+    """Register an op and its call maker `op._make.<name>`; `module_file` is the generated module's file.
+
+    The same file may declare the op again (a reload). Raises RegistryError if another file has declared it.
+    """
+    op = register_op(declaration.full_name, module_file)
+    op.describe(declaration.doc).set_support_level(declaration.support_level).set_num_inputs(
+        declaration.arity
+    )
+    for operand in declaration.signature.inputs:
+        op.add_argument(operand.name, "Tensor" if not operand.variadic else "Tuple of tensors", operand.doc)
+    op.add_type_rel(declaration.full_name, declaration.signature.relation)
+    op.set_attr("declaration", declaration)
+    op.set_attr("compute", compute_of(declaration))
+    op.set_attr("TOpPattern", declaration.pattern)
+    op.set_attr("strategy", declaration.strategy)
+
+    def make(*args: object, **attrs: object) -> Call:
+        return _make(op, declaration, args, attrs)
+
+    make.__name__ = make.__qualname__ = declaration.name
+    make.__doc__ = declaration.doc
+    register_func(f"{MAKE}.{declaration.full_name}", make, override=True)
+    return op
+
+
+def call(op: Op, args: Sequence[Operand], /, **attrs: object) -> Call:
+    """A call of a declared op: its operands (variadic ones in line), its attrs by name.
+
+    Raises CallError, AttrError, ShapeError, DTypeError; each names the op, what was expected and found, and where.
+    """
+    declaration: OpDeclaration = op.get_attr("declaration")
+    kind = declaration.attrs
+    return make_call(op, args, None if kind is None else kind(**attrs), _caller())
+
+
+def _make(op: Op, declaration: OpDeclaration, args: tuple[object, ...], attrs: dict[str, object]) -> Call:
+    """The call maker: operands, then attrs in their order, or by name; a variadic operand is one sequence."""
+    operands = len(declaration.signature.inputs)
+    kind = declaration.attrs
+    made: Attrs | None = None
+    if kind is not None:
+        made = kind.init_by_packed_args(*args[operands:], **attrs)
+    elif attrs or len(args) > operands:
+        raise CallError(
+            f"{op.name}: takes {operands} operands and no attrs, found {len(args)} values and {len(attrs)} names"
+        )
+    # make_call checks each operand
+    return make_call(op, args[:operands], made, _caller())  # type: ignore[arg-type]
+
+
+def _caller() -> Span | None:
+    """The frame that called the wrapper, the runtime's own left out."""
+    frame: FrameType | None = sys._getframe(3)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _RUNTIME:
+        frame = frame.f_back
+    return None if frame is None else Span(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,52 @@
+"""The graph IR: programs of declared operators.
+
+expr.py          the nodes
+forward.py       the type of a node from the types of its operands
+constant.py      constants from Python numbers and arrays
+build.py         calls from what users write
+operators.py     Python's operators on expressions
+visitor.py       walks and rewriting without recursion
+module.py        IRModule
+scopes.py        which block of the text a node belongs to
+text.py          names, types and constants as text
+printer.py       programs as text
+tokens.py, type_parser.py, parser.py     text as programs
+structural.py    structural equality, hash, digest
+well_formed.py   the rules that making nodes does not check
+"""
+
+from ..registry import register_class
+from .build import Operand, constant_like, make_call, var
+from .constant import ExprLike, as_expr, const, is_literal, literal_array
+from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
+from .forward import declared, join_types
+from .module import IRModule
+from .operators import OPERATORS, apply_operator, bind_operator, operator_op, set_operator_loader
+from .parser import parse_expr, parse_module
+from .printer import to_text
+from .structural import structural_digest, structural_equal, structural_hash
+from .visitor import (
+    ExprFunctor,
+    ExprMutator,
+    ExprVisitor,
+    MixedModeMutator,
+    Steps,
+    free_vars,
+    post_order,
+    rebuild,
+    substitute,
+)
+from .well_formed import well_formed, why_not_well_formed
+
+__all__ = [
+    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Function",
+    "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "Operand", "Span", "Steps", "Tuple", "TupleGetItem",
+    "Var", "apply_operator", "as_expr", "bind_operator", "const", "constant_like", "declared", "free_vars",
+    "is_literal", "join_types", "literal_array", "make_call", "operator_op", "parse_expr", "parse_module",
+    "post_order", "rebuild", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash",
+    "substitute", "to_text", "var", "well_formed", "why_not_well_formed",
+]  # fmt: skip
+
+register_class(Expr)
+for _final in (Var, GlobalVar, Constant, Tuple, TupleGetItem, Call, Let, If, Function):
+    register_class(_final, final=True)

@@ -1,0 +1,123 @@
+"""Functions that make nodes from what users write: arrays, Python numbers, lists of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from ..attrs import Attrs
+from ..registry import Op
+from ..types import Input, Signature, TensorType, Type
+from ..vocabulary import DTYPES, DType
+from .constant import ExprLike, as_expr, const, is_literal
+from .expr import Call, Constant, Expr, Span, Tuple, Var
+from .forward import declared
+
+Operand: TypeAlias = "ExprLike | Sequence[ExprLike] | None"
+
+
+def var(
+    name: str, type: Type | None = None, *, shape: Iterable[object] | None = None, dtype: str = "float32"
+) -> Var:
+    """A variable of a type; `shape` and `dtype` may be given instead; without either the type is inferred."""
+    if type is None and shape is not None:
+        type = TensorType(shape, dtype)  # type: ignore[arg-type]  # TensorType checks each dim
+    return Var(name, type)
+
+
+def make_call(op: Op, args: Sequence[Operand], attrs: Attrs | None = None, span: Span | None = None) -> Call:
+    """A typed call of `op`, one argument a declared input.
+
+    An argument is an expression, an array, or a Python number, which takes the dtype that the op's other operands
+    give it; for a variadic input a sequence of these, for an absent optional input None.
+
+    Raises CallError (number or kind of arguments), DTypeError, ShapeError, AttrError.
+    """
+    declaration = declared(op)
+    signature = declaration.signature if declaration is not None else None
+    plain = True
+    for arg in args:
+        if not isinstance(arg, Expr):
+            plain = False
+    if plain and (signature is None or not _has_variadic(signature)):
+        return Call(op, tuple(args), attrs, span=span)  # type: ignore[arg-type]  # just seen to be expressions
+    if signature is not None:
+        args = _grouped(signature, args)
+    exprs = [_operand(arg) for arg in args]
+    if any(_holds_literal(arg) for arg in args):
+        exprs = _typed_literals(args, exprs, signature)
+    return Call(op, tuple(exprs), attrs, span=span)
+
+
+def _has_variadic(signature: Signature) -> bool:
+    return any([declared.variadic for declared in signature.inputs])
+
+
+def _grouped(signature: Signature, args: Sequence[Operand]) -> Sequence[Operand]:
+    """One argument a declared input where a variadic one's tensors stand in line; absent ones at the end added."""
+    inputs = signature.inputs
+    at = next((k for k, declared in enumerate(inputs) if declared.variadic), None)
+    if at is None:
+        absent = inputs[len(args) :]
+        return (*args, *[None for _ in absent]) if all([declared.optional for declared in absent]) else args
+    after = len(inputs) - at - 1
+    if len(args) == len(inputs):
+        only = args[at]
+        if isinstance(only, list | tuple) or (
+            isinstance(only, Expr) and not isinstance(only.checked_type, TensorType)
+        ):
+            return args
+    if len(args) < at + after:
+        return args  # too few: binding says so
+    return (*args[:at], tuple(args[at : len(args) - after]), *args[len(args) - after :])  # type: ignore[arg-type]
+
+
+def _operand(arg: Operand) -> Expr:
+    if arg is None:
+        return Tuple(())
+    if isinstance(arg, list | tuple):
+        return Tuple(tuple([as_expr(item) for item in arg]))
+    return as_expr(arg)
+
+
+def _holds_literal(arg: Operand) -> bool:
+    return any(map(is_literal, arg)) if isinstance(arg, list | tuple) else is_literal(arg)
+
+
+def _typed_literals(args: Sequence[Operand], exprs: list[Expr], signature: Signature | None) -> list[Expr]:
+    """Python numbers as constants of the dtype that their position demands."""
+    inputs = signature.inputs if signature is not None else ()
+    result: list[Expr] = []
+    for position, (arg, expr) in enumerate(zip(args, exprs, strict=True)):
+        wanted = _wanted_dtype(position, args, exprs, inputs)
+        if wanted is not None and is_literal(arg):
+            expr = const(arg, wanted)
+        elif wanted is not None and isinstance(arg, list | tuple):
+            expr = Tuple(tuple([const(a, wanted) if is_literal(a) else as_expr(a) for a in arg]))
+        result.append(expr)
+    return result
+
+
+def _wanted_dtype(
+    position: int, args: Sequence[Operand], exprs: Sequence[Expr], inputs: Sequence[Input]
+) -> DType | None:
+    """The dtype of an input: the declared one, or that of a typed operand with the same dtype variable."""
+    own = inputs[position].dtype if position < len(inputs) else None
+    if isinstance(own, str) and own in DTYPES:
+        return DType(own)
+    for other, (arg, expr) in enumerate(zip(args, exprs, strict=True)):
+        if own is not None and (other >= len(inputs) or inputs[other].dtype != own):
+            continue
+        items = (
+            list(zip(arg, expr.children(), strict=True)) if isinstance(arg, list | tuple) else [(arg, expr)]
+        )
+        for written, item in items:
+            if not is_literal(written) and isinstance(item.checked_type, TensorType):
+                return item.checked_type.dtype
+    return None
+
+
+def constant_like(value: object, like: Expr) -> Constant:
+    """`value` as a constant of the dtype of `like`."""
+    type_ = like.checked_type
+    return const(value, type_.dtype if isinstance(type_, TensorType) else None)

@@ -1,0 +1,89 @@
+"""Constants from Python values and arrays.
+
+Python numbers are weak: beside a typed operand they take its dtype (an int suits any number, a float only floats,
+a bool only bool).  Alone, an int is int32, a float float32 and a bool bool.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import CallError, DTypeError
+from ..types import TensorType, Type
+from ..vocabulary import BOOL, FLOAT32, INT32, DType
+from .expr import Constant, Expr
+
+Literal: TypeAlias = bool | int | float
+ExprLike: TypeAlias = "Expr | np.ndarray | np.generic | bool | int | float"
+"""What a wrapper takes for a tensor: an expression, an array, or a Python number."""
+
+
+def is_literal(value: object) -> bool:
+    """Whether `value` is a Python number, which is weak; numpy's scalars carry a dtype and are not."""
+    return type(value) in (bool, int, float)
+
+
+def const(value: object, dtype: str | None = None) -> Constant:
+    """A constant of an array, a Python number or nested lists of them, optionally converted to `dtype`.
+
+    Raises DTypeError if a Python number does not fit the dtype, or the dtype is not an element type.
+    """
+    wanted = None if dtype is None else _dtype(dtype)
+    if is_literal(value):
+        assert isinstance(value, bool | int | float)
+        return Constant(literal_array(value, wanted or _default_dtype(value)))
+    if isinstance(value, Constant):
+        value = value.data
+    array = np.asarray(value)
+    if wanted is None and not isinstance(value, np.ndarray | np.generic):
+        wanted = {"f": FLOAT32, "i": INT32}.get(array.dtype.kind)
+    return Constant(array if wanted is None else array.astype(wanted.numpy))
+
+
+def weak_constant(value: object, beside: Type) -> Constant:
+    """`value` as a constant; a Python number takes the dtype of the tensor type `beside`."""
+    if is_literal(value) and isinstance(beside, TensorType):
+        return const(value, beside.dtype)
+    return const(value)
+
+
+def literal_array(value: Literal, dtype: DType) -> np.ndarray:
+    """A rank-0 array of a weak Python number. Raises DTypeError when it does not suit or fit `dtype`."""
+    if isinstance(value, bool):
+        suits = dtype.is_bool
+    elif isinstance(value, int):
+        suits = dtype.is_int or dtype.is_float
+    else:
+        suits = dtype.is_float
+    if not suits:
+        kind = type(value).__name__
+        raise DTypeError(f"the {kind} {value!r} does not suit dtype {dtype}; cast one side explicitly")
+    if dtype.is_int and not dtype.lowest <= value <= dtype.highest:
+        raise DTypeError(f"{value} does not fit dtype {dtype}, which holds {dtype.lowest} to {dtype.highest}")
+    with np.errstate(over="ignore"):
+        try:
+            return np.array(value, dtype.numpy)
+        except OverflowError:
+            raise DTypeError(f"{value} does not fit dtype {dtype}") from None
+
+
+def _default_dtype(value: Literal) -> DType:
+    return BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT32
+
+
+def _dtype(name: str) -> DType:
+    try:
+        return DType(np.dtype(name).name if isinstance(name, np.dtype | type) else name)
+    except ValueError as error:
+        raise DTypeError(str(error)) from None
+
+
+def as_expr(value: object) -> Expr:
+    """An expression as it is; an array or a Python number as a constant. Raises CallError for anything else."""
+    if isinstance(value, Expr):
+        return value
+    if is_literal(value) or isinstance(value, np.ndarray | np.generic | list | tuple):
+        return const(value)
+    raise CallError(f"expected an expression, an array or a number, found {type(value).__name__}")

@@ -1,0 +1,161 @@
+"""The type of a node from the types of its operands, when the node is made.
+
+This is the fast path of type inference; where an operand's type is not known the result is an `IncompleteType`, and
+the pass InferType solves the whole expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, cast
+
+from ..arith import Any
+from ..arith.expr import Dim
+from ..attrs import Attrs
+from ..errors import CallError, ShapeError, TypeInferenceError
+from ..registry import Op
+from ..types import (
+    Assumption,
+    FuncType,
+    IncompleteType,
+    Signature,
+    TensorType,
+    TupleType,
+    Type,
+    TypeVar,
+    certainly_different,
+    dims_equal,
+)
+
+if TYPE_CHECKING:
+    from .expr import Expr
+
+_CACHE_SIZE = 4096
+
+
+class Declared(Protocol):
+    """The part of an op's declaration that typing a call needs."""
+
+    @property
+    def signature(self) -> Signature: ...
+
+    @property
+    def attrs(self) -> type[Attrs] | None: ...
+
+
+class _Cache:
+    """Result types by op, attrs and operand types: programs call the same op on the same types again and again."""
+
+    def __init__(self) -> None:
+        self.types: dict[tuple[object, ...], Type] = {}
+
+    def put(self, key: tuple[object, ...], result: Type) -> Type:
+        if len(self.types) >= _CACHE_SIZE:
+            self.types.clear()
+        self.types[key] = result
+        return result
+
+
+_cache = _Cache()
+
+
+def declared(op: Op) -> Declared | None:
+    """What the op's declaration says; None for an op that was registered by hand."""
+    return cast("Declared | None", op.get_attr("declaration", None))
+
+
+def call_type(op: Op | Expr, args: Sequence[Expr], attrs: Attrs | None, site: object | None) -> Type:
+    """The type of a call. Raises what the op's type relation raises, or CallError for a callee that is no function."""
+    types = tuple([arg.checked_type for arg in args])
+    if not isinstance(op, Op):
+        return _function_call_type(op, types, site)
+    declaration = declared(op)
+    if declaration is None:
+        return _relation_type(op, types, attrs, site)
+    key = (declaration.signature, attrs, types)
+    found = _cache.types.get(key)
+    if found is not None:
+        return found
+    if not all([t.is_complete for t in types]):
+        return IncompleteType()
+    binding = declaration.signature.bind(op.name, attrs, types, site=site)
+    return _cache.put(key, binding.result_type)
+
+
+class _OneCall:
+    """The reporter of a relation that is run for one call with known operands."""
+
+    def __init__(self, op_name: str, site: object | None, result: Type) -> None:
+        self.op_name = op_name
+        self.site = site
+        self.result = self.value = result
+
+    def assign(self, target: Type, value: Type) -> None:
+        if target is self.result:
+            self.value = value
+
+    def assume(self, assumption: Assumption) -> None:
+        pass
+
+
+def _relation_type(op: Op, types: Sequence[Type], attrs: Attrs | None, site: object | None) -> Type:
+    """The type of a call of an op that has a relation and no declaration."""
+    result = IncompleteType()
+    if not all(t.is_complete for t in types):
+        return result
+    reporter = _OneCall(op.name, site, result)
+    (relation,) = op.op_type.constraints
+    done = relation.function((*types, result), len(types), attrs, reporter)
+    return reporter.value if done else result
+
+
+def _function_call_type(callee: Expr, types: Sequence[Type], site: object | None) -> Type:
+    function = callee.checked_type
+    if isinstance(function, IncompleteType):
+        return IncompleteType()
+    if not isinstance(function, FuncType):
+        raise CallError(f"a value of type {function} is called, which is no function{_at(site)}")
+    if len(types) != len(function.params):
+        raise CallError(
+            f"a function of {len(function.params)} parameters is called with {len(types)}{_at(site)}"
+        )
+    if function.type_params:
+        return IncompleteType()
+    for position, (found, expected) in enumerate(zip(types, function.params, strict=True)):
+        join_types(expected, found, f"parameter {position} and its argument{_at(site)}")
+    return function.ret
+
+
+def function_type(
+    params: tuple[Type, ...], body: Type, ret: Type | None, type_params: tuple[TypeVar, ...]
+) -> FuncType:
+    """The type of a function. Raises TypeInferenceError where the declared result is not the body's type."""
+    if ret is None:
+        return FuncType(params, body, type_params)
+    join_types(ret, body, "the declared result of a function and its body")
+    return FuncType(params, ret, type_params)
+
+
+def join_types(a: Type, b: Type, what: str) -> Type:
+    """The type that both are, `?` where a dim is open. Raises TypeInferenceError (`what` says of what) if none is."""
+    if a is b or not b.is_complete:
+        return a
+    if not a.is_complete:
+        return b
+    if isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype is b.dtype and a.ndim == b.ndim:
+        if any(certainly_different(m, n) for m, n in zip(a.shape, b.shape, strict=True)):
+            raise ShapeError(f"{what} differ in shape: {a} and {b}")
+        return TensorType([_join_dims(m, n) for m, n in zip(a.shape, b.shape, strict=True)], a.dtype)
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
+        return TupleType(tuple([join_types(m, n, what) for m, n in zip(a.fields, b.fields, strict=True)]))
+    if a == b:
+        return a
+    raise TypeInferenceError(f"{what} differ in type: {a} and {b}")
+
+
+def _join_dims(a: Dim, b: Dim) -> Dim:
+    return a if dims_equal(a, b) else Any()
+
+
+def _at(site: object | None) -> str:
+    return f"\n  at {site}" if site is not None else ""

@@ -1,0 +1,69 @@
+"""`IRModule`: functions by name, and the object that module passes map to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from ..errors import RegistryError
+from .expr import Expr, Function, GlobalVar
+from .visitor import free_vars
+
+
+class IRModule:
+    """An immutable mapping of global names to functions, in order of definition."""
+
+    __slots__ = ("_by_name", "functions")
+    functions: Mapping[GlobalVar, Function]
+
+    def __init__(self, functions: Mapping[GlobalVar, Function] | None = None) -> None:
+        """Raises RegistryError for two functions of one name."""
+        self.functions = MappingProxyType(dict(functions or {}))
+        self._by_name: dict[str, GlobalVar] = {}
+        for var in self.functions:
+            if var.name in self._by_name:
+                raise RegistryError(f"two functions of a module are named @{var.name}")
+            self._by_name[var.name] = var
+
+    @staticmethod
+    def from_expr(expr: Expr) -> IRModule:
+        """A module whose `main` is `expr`, as a function of its free variables if it is not a function."""
+        function = expr if isinstance(expr, Function) else Function(tuple(free_vars(expr)), expr)
+        return IRModule({GlobalVar("main", function.checked_type): function})
+
+    def global_var(self, name: str) -> GlobalVar:
+        """The variable that names function `name`. Raises RegistryError, listing the names there are."""
+        var = self._by_name.get(name)
+        if var is None:
+            raise RegistryError(
+                f"the module has no function @{name}; it has {', '.join(self._by_name) or 'none'}"
+            )
+        return var
+
+    def __getitem__(self, name: str | GlobalVar) -> Function:
+        return self.functions[self.global_var(name if isinstance(name, str) else name.name)]
+
+    def __contains__(self, name: object) -> bool:
+        return (name.name if isinstance(name, GlobalVar) else name) in self._by_name
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def with_function(self, name: str | GlobalVar, function: Function) -> IRModule:
+        """The module with `name` defined as `function`, replaced in its place or added at the end."""
+        name = name if isinstance(name, str) else name.name
+        var = self._by_name.get(name) or GlobalVar(name, function.checked_type)
+        return IRModule({**self.functions, var: function})
+
+    def without_function(self, name: str) -> IRModule:
+        """The module without `name`. Raises RegistryError if there is no such function."""
+        gone = self.global_var(name)
+        return IRModule({var: function for var, function in self.functions.items() if var is not gone})
+
+    def __str__(self) -> str:
+        from .printer import to_text  # printing is the one service a node needs from above
+
+        return to_text(self)
