@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from . import nodes as _nodes  # noqa: F401  (tells arith of Read and Reduce)
 from .construct import compute, data_axes, placeholder, read, reduce, reduce_axis
+from .graph import replace_inputs, replace_scan, replace_statements, replace_tensors, tensor_order
+from .normalize import normalize
 from .tensor import (
     Compute,
     Extern,
@@ -21,6 +23,7 @@ from .tensor import (
     Update,
     tensors_read,
 )
+from .widen import widen_half
 
 __all__ = [
     "Compute",
@@ -39,9 +42,16 @@ __all__ = [
     "Update",
     "compute",
     "data_axes",
+    "normalize",
     "placeholder",
     "read",
     "reduce",
     "reduce_axis",
+    "replace_inputs",
+    "replace_scan",
+    "replace_statements",
+    "replace_tensors",
+    "tensor_order",
     "tensors_read",
+    "widen_half",
 ]
