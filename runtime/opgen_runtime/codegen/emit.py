@@ -1,0 +1,61 @@
+"""A lowered kernel as the text of an LLVM module.
+
+The kernel is `i32 NAME(ptr data, ptr dims, ptr strides, ptr context)`: `data` holds the addresses of the inputs,
+then of the outputs; `dims` and `strides` (in elements) those of all operands one after the other; `context` is
+reserved.  The result is 0, or 1 where memory ran out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..arith.expr import Var
+from ..target import Target
+from ..tir.stmt import PrimFunc
+from ..vocabulary import INDEX
+from .aliasing import Aliasing
+from .statement import StatementEmitter
+from .text import ModuleText
+from .values import register
+
+_PARAMETERS: Final = "ptr noalias %data, ptr noalias %dims, ptr noalias %strides, ptr noalias %context"
+
+
+def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) -> str:
+    """LLVM IR of `func` after all lowering phases: one-dimensional buffers, explicit vectors.
+
+    `dims` gives the position in the kernel's `dims` argument of each symbolic dim that the body uses; without
+    it they are found in the shapes of the parameters.  Raises CodegenError for what cannot be compiled.
+    """
+    module = ModuleText(target)
+    aliasing = Aliasing(module, func)
+    emitter = StatementEmitter(module, func.name, aliasing, None)
+    f = emitter.f
+    for position, buffer in enumerate((*func.inputs, *func.outputs)):
+        slot = f.emit_entry(f"getelementptr i8, ptr %data, i64 {8 * position}")
+        pointer = f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}")
+        emitter.define_buffer(buffer, pointer, is_input=position < len(func.inputs))
+    for var, position in (dims if dims is not None else _positions(func)).items():
+        slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
+        size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
+        emitter.define_variable(var, register(INDEX, 1, size, clean=True, nonnegative=True))
+    emitter.emit(func.body)
+    emitter.finish("i32", _PARAMETERS, is_kernel=True)
+    width = target.vector_bits
+    attributes = (
+        f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
+    )
+    return f'target triple = "{target.triple}"\n{module.render()}{attributes}\n'
+
+
+def _positions(func: PrimFunc) -> dict[Var, int]:
+    """Where the dims argument holds each symbolic dim of the parameters."""
+    found: dict[Var, int] = {}
+    position = 0
+    for buffer in (*func.inputs, *func.outputs):
+        for size in buffer.shape:
+            if isinstance(size, Var):
+                found.setdefault(size, position)
+            position += 1
+    return found

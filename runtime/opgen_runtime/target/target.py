@@ -1,0 +1,152 @@
+"""A compilation target: an LLVM CPU with its features, and the dispatch keys of strategies."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
+
+from ..errors import StrategyError
+from ..vocabulary import DType
+from .host import available_cpus, host
+
+KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
+
+# Vector registers by feature, widest first.  The feature strings are LLVM's.
+_VECTOR_BITS: Final[tuple[tuple[str, int], ...]] = (("avx512f", 512), ("avx", 256))
+_DEFAULT_VECTOR_BITS: Final = 128  # SSE2, NEON, simd128, Altivec
+
+_PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to compile for.  `Target.host()` is this machine; `Target.parse` reads `llvm -mcpu=... -keys=...`.
+
+    `features` is LLVM's feature string.  `keys` order the search of strategies, most specific first.
+    """
+
+    kind: str
+    triple: str
+    cpu: str
+    features: str
+    keys: tuple[str, ...]
+    num_threads: int
+
+    @staticmethod
+    def host() -> Target:
+        """This machine with all CPUs that this process may use."""
+        return _host_target(_default_threads())
+
+    @staticmethod
+    def parse(text: str | Target) -> Target:
+        """Read `KIND [-mcpu=NAME] [-mattr=+f,-g] [-mtriple=T] [-keys=a,b] [-num-threads=N]`.
+
+        `-mcpu=native` (or no -mcpu, -mattr and -mtriple at all) is this machine.  The kind's own keys follow
+        those given.  Raises StrategyError for an unknown kind or option.
+        """
+        return text if isinstance(text, Target) else _parse(text)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} -mtriple={self.triple} -mcpu={self.cpu} -mattr={self.features}"
+            f" -keys={','.join(self.keys)} -num-threads={self.num_threads}"
+        )
+
+    @cached_property
+    def enabled_features(self) -> frozenset[str]:
+        """The features that are on, without their sign."""
+        return frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
+
+    def has(self, feature: str) -> bool:
+        """Whether the CPU has an LLVM feature such as "avx2"."""
+        return feature in self.enabled_features
+
+    @cached_property
+    def vector_bits(self) -> int:
+        """The width of a vector register in bits."""
+        return next((bits for name, bits in _VECTOR_BITS if self.has(name)), _DEFAULT_VECTOR_BITS)
+
+    def lanes(self, dtype: DType) -> int:
+        """How many elements of `dtype` a vector register holds."""
+        return self.vector_bits // max(8, dtype.bits)
+
+    @property
+    def parallel_threshold(self) -> int:
+        """Element operations below which a loop is not worth sharing between threads."""
+        return _PARALLEL_COST
+
+    @cached_property
+    def is_host(self) -> bool:
+        """Whether code for this target runs on this machine."""
+        here = host()
+        return self.triple.split("-")[0] == here.triple.split("-")[0] and self.enabled_features <= frozenset(
+            f[1:] for f in here.features.split(",") if f.startswith("+")
+        )
+
+
+def _default_threads() -> int:
+    given = os.environ.get("OPGEN_NUM_THREADS", "")
+    return max(1, int(given)) if given.isdigit() else available_cpus()
+
+
+@lru_cache(maxsize=8)
+def _host_target(num_threads: int) -> Target:
+    here = host()
+    return Target("llvm", here.triple, here.cpu, here.features, KINDS["llvm"], num_threads)
+
+
+_OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads")
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str) -> Target:
+    words = shlex.split(text)
+    kind = words[0] if words else ""
+    if kind not in KINDS:
+        raise StrategyError(f"target {text!r}: unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
+    options = dict(_option(text, word) for word in words[1:])
+    base = _base(text, options)
+    given_keys = tuple(k for k in options.get("keys", "").split(",") if k)
+    threads = options.get("num-threads", str(_default_threads()))
+    if not threads.isdigit() or int(threads) < 1:
+        raise StrategyError(f"target {text!r}: -num-threads={threads}: expected a whole number of at least 1")
+    keys = tuple(dict.fromkeys((*given_keys, *KINDS[kind])))
+    return Target(kind, base.triple, base.cpu, base.features, keys, int(threads))
+
+
+def _option(text: str, word: str) -> tuple[str, str]:
+    name, equals, value = word.lstrip("-").partition("=")
+    if not word.startswith("-") or not equals or name not in _OPTIONS:
+        known = ", ".join(f"-{option}=" for option in _OPTIONS)
+        raise StrategyError(f"target {text!r}: unknown option {word!r}; expected one of {known}")
+    return name, value
+
+
+def _base(text: str, options: dict[str, str]) -> Target:
+    """CPU, features and triple; a foreign CPU has only the features that are given or that its name implies."""
+    here = Target.host()
+    cpu = options.get("mcpu", "native" if not {"mattr", "mtriple"} & options.keys() else "generic")
+    triple = options.get("mtriple", here.triple)
+    given = options.get("mattr", "")
+    native = cpu in ("native", here.cpu) and triple == here.triple
+    features = given if given else (here.features if native else _implied(text, triple, cpu))
+    return Target("llvm", triple, here.cpu if cpu == "native" else cpu, features, (), 1)
+
+
+def _implied(text: str, triple: str, cpu: str) -> str:
+    """The vector features of the x86-64 psABI levels; other names are left to LLVM's table."""
+    if not triple.startswith("x86_64"):
+        return ""
+    return _X86_LEVELS.get(cpu, "")
+
+
+_X86_V2: Final = "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
+_X86_V3: Final = f"{_X86_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
+_X86_LEVELS: Final[dict[str, str]] = {
+    "x86-64-v2": _X86_V2,
+    "x86-64-v3": _X86_V3,
+    "x86-64-v4": f"{_X86_V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
+}

@@ -1,0 +1,57 @@
+"""Targets: parsing, defaults, vector widths."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen_runtime.errors import StrategyError
+from opgen_runtime.target import Target
+from opgen_runtime.vocabulary import DType
+
+
+def test_host_is_what_native_means():
+    assert Target.parse("llvm") == Target.host()
+    assert Target.parse("llvm -mcpu=native") == Target.host()
+    assert Target.host().is_host
+
+
+def test_text_parses_back():
+    host = Target.host()
+    assert Target.parse(str(host)) == host
+
+
+def test_keys_given_come_first():
+    assert Target.parse("llvm -keys=avx512,cpu").keys == ("avx512", "cpu")
+    assert Target.parse("llvm -keys=mine").keys == ("mine", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("features", "bits", "lanes"),
+    [("+avx2,+avx", 256, 8), ("+avx,+avx512f", 512, 16), ("-avx,-avx512f,+sse2", 128, 4)],
+)
+def test_vector_width_follows_from_features(features, bits, lanes):
+    target = Target.parse(f"llvm -mcpu=x86-64 -mattr={features}")
+    assert (target.vector_bits, target.lanes(DType("float32"))) == (bits, lanes)
+    assert target.lanes(DType("bool")) == bits // 8
+    assert target.lanes(DType("index")) == bits // 64
+
+
+def test_a_level_of_x86_implies_its_features():
+    target = Target.parse("llvm -mcpu=x86-64-v3 -mtriple=x86_64-unknown-linux-gnu")
+    assert target.has("fma")
+    assert not target.has("avx512f")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cuda", "target 'cuda': unknown kind 'cuda'; expected one of llvm"),
+        ("", "target '': unknown kind ''; expected one of llvm"),
+        ("llvm -mcpuu=x", "unknown option '-mcpuu=x'; expected one of -mcpu=, -mattr="),
+        ("llvm -num-threads=0", "-num-threads=0: expected a whole number of at least 1"),
+    ],
+)
+def test_what_is_wrong_is_named(text, message):
+    with pytest.raises(StrategyError) as caught:
+        Target.parse(text)
+    assert message in str(caught.value)
