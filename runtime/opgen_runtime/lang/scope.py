@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from .. import arith
-from ..arith.expr import AnyDim, Const, Dim, Expr, Select, Shape, Var
+from ..arith.expr import AnyDim, Const, Dim, Expr, Shape, Var
 from ..errors import AccessError, LanguageError
 from ..te.tensor import IterVar
 from ..vocabulary import INDEX
@@ -40,54 +40,44 @@ class Scope:
                 return
         elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
             return
-        analyzer = self.analyzer()
+        if any(isinstance(e, int) and e == 0 for e in self.extents.values()):
+            return  # the domain is empty
         upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
         within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
-        if analyzer.prove(within) or analyzer.is_empty():
-            return
-        found = analyzer.interval(index)
+        with self.analysis() as analyzer:
+            if analyzer.prove(within):
+                return
+            found = analyzer.interval(index)
+            shown = arith.to_text(analyzer.simplify(index))
         low, high = ("?" if bound is None else bound for bound in (found.lo, found.hi))
         message = (
-            f"cannot prove that index {position} of {name} is in bounds: {arith.to_text(analyzer.simplify(index))} "
-            f"ranges over {low}..{high}, the dim is {extent} (0..{_last(extent)})"
+            f"cannot prove that index {position} of {name} is in bounds: {shown} ranges over {low}..{high}, "
+            f"the dim is {extent} (0..{extent - 1})"
         )
-        if self.unproved is not None and self._is_symbolic(index, extent):
-            self.unproved.append(message)
-            return
-        raise AccessError(message)
+        if self.unproved is None or not self._is_symbolic(index, extent):
+            raise AccessError(message)
+        self.unproved.append(message)
 
     def _is_symbolic(self, index: Expr, extent: Dim) -> bool:
         exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]
-        return any(isinstance(v, AnyDim) or v.size for e in exprs for v in _symbols(e))
+        return any(isinstance(symbol, AnyDim) or symbol.size for e in exprs for symbol in _symbols(e))
 
-    def analyzer(self) -> arith.Analyzer:
+    @contextmanager
+    def analysis(self) -> Iterator[arith.Analyzer]:
+        """An analyzer that knows the domains and guards of this place."""
         analyzer = arith.Analyzer()
         for var, extent in self.extents.items():
             analyzer.bind(var, 0, extent)
-        for guard in (*self.assumptions, *self.guards):
-            analyzer.add_assumption(as_conjunction(guard))
-        return analyzer
+        with ExitStack() as stack:
+            for fact in (*self.assumptions, *self.guards):
+                stack.enter_context(analyzer.assume(fact))
+            yield analyzer
 
 
 def _symbols(expr: Expr) -> Iterator[Var | AnyDim]:
     for node in arith.post_order(expr):
         if isinstance(node, Var | AnyDim):
             yield node
-
-
-def _last(extent: Dim) -> Dim:
-    return extent - 1
-
-
-def as_conjunction(condition: Expr) -> Expr:
-    """Rewrite the lazy `a and b` (a Select) as the eager one, for use as a fact."""
-    if (
-        isinstance(condition, Select)
-        and isinstance(condition.otherwise, Const)
-        and not condition.otherwise.value
-    ):
-        return arith.logical_and(as_conjunction(condition.condition), as_conjunction(condition.then))
-    return condition
 
 
 _CURRENT: ContextVar[Scope] = ContextVar("opgen_scope")

@@ -244,7 +244,8 @@ class Defined:
         return join(condition, value, others)
 
     def _is_covered(self, condition: Expr) -> bool:
-        return bool(current().analyzer().prove(condition))
+        with current().analysis() as analyzer:
+            return analyzer.prove(condition)
 
     def _arguments(
         self, axes: tuple[IterVar, ...], definition: Definition
