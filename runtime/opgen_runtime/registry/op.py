@@ -6,6 +6,7 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from ..errors import RegistryError, hide_from_call_sites
@@ -187,7 +188,8 @@ def register_op(name: str, origin: str | None = None) -> Op:
     if known is None:
         if not all(part.isidentifier() for part in name.split(".")):
             raise RegistryError(f"{name!r} cannot name an op; expected identifiers joined by dots")
-        hide_from_call_sites(origin)
+        if Path(origin).name.startswith("_"):  # a generated module, `_<op>.py`
+            hide_from_call_sites(origin)
         return _ops.setdefault(name, Op(name, origin))
     if known.origin != origin:
         raise RegistryError(f"op {name!r} is registered by {known.origin}; {origin} cannot register it again")

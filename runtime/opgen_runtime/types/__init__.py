@@ -19,7 +19,7 @@ from .binding import Assumption, Binding
 from .layout import Layout, LayoutAxis, parse_layout, stored_indices, to_canonical, to_stored
 from .reporter import TypeReporter
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
-from .shapes import broadcast, certainly_different, dims_equal, normalise_dim
+from .shapes import broadcast, certainly_different, dim_text, dims_equal, normalise_dim, shape_text
 from .signature import Signature
 from .solver import TypeSolver
 from .type import (
@@ -31,8 +31,6 @@ from .type import (
     Type,
     TypeRelation,
     TypeVar,
-    dim_text,
-    shape_text,
     substitute_types,
 )
 

@@ -12,8 +12,8 @@ from ..vocabulary import DType
 from .binding import Assumption
 from .layout import Layout, check_layouts, parse_layout, to_canonical, to_stored
 from .rules import Input, Output
-from .shapes import certainly_different, prefer
-from .type import TensorType, dim_text, shape_text
+from .shapes import certainly_different, dim_text, prefer, shape_text
+from .type import TensorType
 
 if TYPE_CHECKING:
     from .signature import Signature

@@ -12,7 +12,8 @@ from ..vocabulary import DTYPES, DType
 from .frame import Frame, RuleFailedError
 from .patterns import entry_text
 from .rules import Output, Spread, Static, needs_of
-from .type import TensorType, shape_text
+from .shapes import shape_text
+from .type import TensorType
 
 if TYPE_CHECKING:
     from .signature import Signature

@@ -11,7 +11,8 @@ from ..arith.expr import Dim, Expr
 from ..errors import ShapeError, UndecidedError
 from .frame import MISSING, Frame, MismatchError, value_of
 from .rules import Entry, Input, Spread, Static, needs_of
-from .type import TensorType, dim_text
+from .shapes import dim_text
+from .type import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -122,14 +122,24 @@ def _join(a: Dim, b: Dim, shapes: Sequence[Sequence[Dim]]) -> Dim:
         if a == 1:
             return b
         if isinstance(b, int) and b not in (1, a):
-            listed = " and ".join(
-                f"({', '.join('?' if isinstance(d, AnyDim) else str(d) for d in s)})" for s in shapes
-            )
+            listed = " and ".join(map(shape_text, shapes))
             raise ShapeError(f"shapes {listed} do not broadcast: {a} and {b} differ and neither is 1")
         return a
     if isinstance(b, int):
         return a if b == 1 else b
     return b if isinstance(b, AnyDim) else a
+
+
+def dim_text(d: Dim) -> str:
+    """A dim as types print it: `3`, `n`, `n*2`, `?`."""
+    if isinstance(d, AnyDim):
+        return "?"
+    return str(d)
+
+
+def shape_text(shape: Sequence[Dim]) -> str:
+    """`(3, n, ?)`, `(3,)`, `()`."""
+    return f"({', '.join(map(dim_text, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def prefer(a: Dim, b: Dim) -> Dim:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..errors import TypeInferenceError, call_site
 from .arguments import group_arguments
 from .backward import infer_backwards
 from .binding import Binding
@@ -74,6 +75,12 @@ class Signature:
         inputs); each names op, operand or attr, expected, found and site.
         """
         groups = group_arguments(self, op_name, input_types, site)
+        for declared, group in zip(self.inputs, groups, strict=True):
+            if type(group) is not TensorType and not _known(group):
+                where = site if site is not None else call_site()
+                raise TypeInferenceError(
+                    f"{op_name}: the type of argument {declared.name!r} is not known\n  at {where}"
+                )
         frame = Frame(self, op_name, attrs, groups, arg_names, site)
         mask = tuple([group is None for group in groups]) if None in groups else None
         key = (type(attrs), mask)

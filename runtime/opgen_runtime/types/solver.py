@@ -11,7 +11,7 @@ from ..arith import eq
 from ..arith.expr import Dim
 from ..errors import DTypeError, OpgenError, ShapeError, TypeInferenceError
 from .binding import Assumption
-from .shapes import certainly_different, prefer
+from .shapes import certainly_different, dim_text, prefer
 from .type import (
     FuncType,
     IncompleteType,
@@ -20,7 +20,6 @@ from .type import (
     TupleType,
     Type,
     TypeRelation,
-    dim_text,
 )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..arith.expr import AnyDim, Dim, Expr, Shape
+from ..arith.expr import Dim, Shape
 from ..errors import DTypeError, ShapeError
 from ..vocabulary import DType
-from .shapes import dims_equal, normalise_dim, shape_key
+from .shapes import dim_text, dims_equal, normalise_dim, shape_key, shape_text
 
 if TYPE_CHECKING:
     from .reporter import TypeReporter
@@ -233,36 +233,8 @@ def substitute_types(t: Type, mapping: dict[TypeVar, Type]) -> Type:
     return t
 
 
-def dim_text(d: Dim) -> str:
-    """A dim as types print it: `3`, `n`, `n*2`, `?`."""
-    if isinstance(d, AnyDim):
-        return "?"
-    return str(d)
-
-
-def shape_text(shape: Sequence[Dim]) -> str:
-    """`(3, n, ?)`, `(3,)`, `()`."""
-    return f"({', '.join(map(dim_text, shape))}{',' if len(shape) == 1 else ''})"
-
-
 def _tensor_dtype(dtype: object) -> DType:
     try:
         return DType(dtype)  # type: ignore[arg-type]  # whatever is no dtype name raises
     except ValueError as error:
         raise DTypeError(str(error)) from None
-
-
-__all__ = [
-    "Expr",
-    "FuncType",
-    "IncompleteType",
-    "RelationFunction",
-    "TensorType",
-    "TupleType",
-    "Type",
-    "TypeRelation",
-    "TypeVar",
-    "dim_text",
-    "shape_text",
-    "substitute_types",
-]

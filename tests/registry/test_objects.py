@@ -1,0 +1,100 @@
+"""The object type index."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opgen_runtime.attrs import Attrs
+from opgen_runtime.errors import RegistryError
+from opgen_runtime.registry import (
+    class_info,
+    is_instance,
+    register_class,
+    register_type,
+    registered_types,
+    type_info,
+)
+from opgen_runtime.types import TensorType, TupleType
+
+
+def test_registration_is_idempotent() -> None:
+    a = register_type("test_obj.A")
+    assert register_type("test_obj.A") is a
+    assert type_info("test_obj.A").index == a.index
+    b = register_type("test_obj.B", "test_obj.A")
+    assert a.index < b.index < b.end <= a.end
+    with pytest.raises(
+        RegistryError, match=r"type 'test_obj\.B' is registered with parent 'test_obj\.A', final=False"
+    ):
+        register_type("test_obj.B", "Object")
+
+
+def test_final_types_refuse_children() -> None:
+    register_type("test_obj.Final", final=True)
+    with pytest.raises(
+        RegistryError, match=r"type 'test_obj\.Final' is final; 'test_obj\.Child' cannot be its child"
+    ):
+        register_type("test_obj.Child", "test_obj.Final")
+    with pytest.raises(RegistryError, match="no type has the key 'test_obj.None'"):
+        register_type("test_obj.Child", "test_obj.None")
+
+
+def test_is_instance_is_a_range_test() -> None:
+    t = TensorType((3,))
+    assert is_instance(t, "TensorType")
+    assert is_instance(t, "Type")
+    assert is_instance(t, "Object")
+    assert not is_instance(t, "TupleType")
+    assert not is_instance(TupleType(()), "TensorType")
+
+
+def test_classes_register_on_first_use() -> None:
+    class SomeAttrs(Attrs):
+        type_key = "attrs.test_obj"
+
+    class Derived(SomeAttrs):
+        pass
+
+    assert is_instance(SomeAttrs(), "attrs")
+    assert class_info(Derived) is class_info(SomeAttrs)
+    assert class_info(SomeAttrs).parent is type_info("attrs")
+    with pytest.raises(RegistryError, match="class int has no type_key"):
+        class_info(int)
+    with pytest.raises(RegistryError, match="Derived has no type_key of its own"):
+        register_class(Derived)
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.uuids())
+def test_ranges_nest_and_are_disjoint(parents: list[int], run: object) -> None:
+    names = ["Object"]
+    depth = [0]
+    for k, parent in enumerate(parents):
+        at = parent % len(names)
+        if depth[at] >= 12:
+            continue
+        names.append(register_type(f"test_obj.{run}.{k}", names[at]).type_key)
+        depth.append(depth[at] + 1)
+    infos = [type_info(name) for name in names]
+    for a in infos:
+        for b in infos:
+            up, inside = b, False
+            while up is not None:
+                inside |= up is a
+                up = up.parent  # type: ignore[assignment]
+            assert (a.index <= b.index < a.end) == inside
+
+
+def test_depth_has_an_end() -> None:
+    name = "Object"
+    with pytest.raises(RegistryError, match="has no index left"):
+        for k in range(40):
+            name = register_type(f"test_obj.deep{k}", name).type_key
+
+
+def test_parents_are_listed_before_children() -> None:
+    seen: set[str] = set()
+    for info in registered_types():
+        assert info.parent is None or info.parent.type_key in seen
+        seen.add(info.type_key)

@@ -1,0 +1,496 @@
+"""Signatures forwards: binding, and what its errors say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from opgen_runtime.arith import Any, dim
+from opgen_runtime.attrs import Attrs, attr
+from opgen_runtime.errors import AttrError, CallError, DTypeError, OpgenError, ShapeError, TypeInferenceError
+from opgen_runtime.types import (
+    Binding,
+    Bound,
+    IncompleteType,
+    Input,
+    Let,
+    Output,
+    Require,
+    Signature,
+    Spread,
+    Static,
+    TensorType,
+    TupleType,
+    Type,
+    TypeReporter,
+    broadcast,
+)
+
+
+def t(*shape: object, dtype: str = "float32") -> TensorType:
+    return TensorType(shape, dtype)  # type: ignore[arg-type]
+
+
+def failing(kind: type[OpgenError], signature: Signature, attrs: Attrs | None, *types: object) -> str:
+    with pytest.raises(kind) as caught:
+        signature.bind("op", attrs, types, [f"%{k}" for k in range(len(types))], site="model.py:7")
+    message, _, site = str(caught.value).rpartition("\n  at ")
+    assert site == "model.py:7"
+    return message
+
+
+class AxisAbsAttrs(Attrs):
+    type_key = "attrs.axis_abs"
+    axis: int = attr("int", default=0)
+    indice: int = attr("int", default=0)
+
+
+AXIS_ABS = Signature(
+    inputs=(Input("data", dtype="number"),),
+    rules=(
+        Bound("axis", lambda axis, data: 0 <= axis < data.ndim, "0 <= axis < data.ndim"),
+        Bound(
+            "indice",
+            lambda indice, data, axis: 0 <= indice < data.shape[axis],
+            "0 <= indice < data.shape[axis]",
+        ),
+    ),
+    outputs=(Output("out", shape="data.shape", dtype="data.dtype"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "indice"), [((4, 4, 1), 1, 1), ((4, 4, 1), 0, 1), ((3, 3, 3), 1, 1), ((5,), 0, 4)]
+)
+def test_axis_abs(shape: tuple[int, ...], axis: int, indice: int) -> None:
+    data = TensorType(shape, "int32")
+    binding = AXIS_ABS.bind("axis_abs", AxisAbsAttrs(axis=axis, indice=indice), [data])
+    assert binding == Binding(
+        {"axis": axis, "indice": indice, "data": data}, (data,), (), (data,), (1,), False, {}, (shape,)
+    )
+    assert binding.result_type is binding.outputs[0]
+
+
+def test_axis_abs_errors() -> None:
+    data = t(4, 4, 1, dtype="int32")
+    assert failing(AttrError, AXIS_ABS, AxisAbsAttrs(axis=3), data) == (
+        "op: attr 'axis' is 3, outside its bounds: 0 <= axis < data.ndim with data: Tensor[(4, 4, 1), int32]"
+    )
+    assert failing(AttrError, AXIS_ABS, AxisAbsAttrs(axis=2, indice=1), data) == (
+        "op: attr 'indice' is 1, outside its bounds: 0 <= indice < data.shape[axis] "
+        "with data: Tensor[(4, 4, 1), int32], axis = 2"
+    )
+    assert failing(DTypeError, AXIS_ABS, AxisAbsAttrs(), t(2, dtype="bool")) == (
+        "op: argument 'data' (%0) has dtype bool, expected number (int8, int16, int32, int64, uint8, uint16, uint32, "
+        "uint64, float16, float32, float64); found Tensor[(2,), bool]"
+    )
+    assert (
+        failing(CallError, AXIS_ABS, AxisAbsAttrs())
+        == "op: missing argument 'data': expected 1 (data), found 0"
+    )
+    assert failing(CallError, AXIS_ABS, AxisAbsAttrs(), data, data) == (
+        "op: too many arguments: expected 1 (data), found 2"
+    )
+    assert failing(CallError, AXIS_ABS, AxisAbsAttrs(), TupleType((data,))) == (
+        "op: argument 'data' must be a tensor, found (Tensor[(4, 4, 1), int32],)"
+    )
+
+
+def test_the_caller_is_named_without_a_site() -> None:
+    with pytest.raises(AttrError, match=r"test_signature\.py:\d+$"):
+        AXIS_ABS.bind("axis_abs", AxisAbsAttrs(axis=9), [t(2)])
+
+
+def test_symbolic_bounds_are_assumed_and_recorded() -> None:
+    n = dim("n")
+    binding = AXIS_ABS.bind("axis_abs", AxisAbsAttrs(axis=0, indice=2), [t(n, 3)])
+    assert [a.text for a in binding.undecided] == ["0 <= indice < data.shape[axis]"]
+    assert str(binding.undecided[0].condition) == "n > 2"
+    assert binding.outputs == (t(n, 3),)
+    # a rule written for Python's own `and` cannot even be evaluated; it is recorded all the same
+    assert AXIS_ABS.bind("axis_abs", AxisAbsAttrs(indice=2), [t(Any(), 3)]).undecided
+
+
+MATMUL = Signature(
+    inputs=(Input("a", shape=("*A", "M", "K"), dtype="T"), Input("b", shape=("*B", "K", "N"), dtype="T")),
+    outputs=(
+        Output("out", shape=(Spread(lambda A, B: broadcast(A, B), "*broadcast(A, B)"), "M", "N"), dtype="T"),
+    ),
+    dtypes={"T": "number"},
+)
+
+
+def test_matmul() -> None:
+    binding = MATMUL.bind("matmul", None, [t(5, 1, 3, 4), t(2, 4, 6)])
+    assert binding.outputs == (t(5, 2, 3, 6),)
+    names = {name: binding.names[name] for name in ("A", "B", "M", "K", "N", "T")}
+    assert names == {"A": (5, 1), "B": (2,), "M": 3, "K": 4, "N": 6, "T": "float32"}
+
+
+def test_matmul_errors() -> None:
+    assert failing(ShapeError, MATMUL, None, t(9, 3, 4), t(5, 6)) == (
+        "op: argument 'b' (%1) has 5 as dim 0, expected K = 4 (dim 2 of argument 'a' (%0))\n"
+        "  expected shape (*B, K, N), found Tensor[(5, 6), float32]"
+    )
+    assert failing(ShapeError, MATMUL, None, t(3, 4), t(4)) == (
+        "op: argument 'b' (%1) has 1 dim, expected at least 2 dims\n"
+        "  expected shape (*B, K, N), found Tensor[(4,), float32]"
+    )
+    assert failing(DTypeError, MATMUL, None, t(3, 4), t(4, 2, dtype="int32")) == (
+        "op: argument 'b' (%1) has dtype int32, but argument 'a' (%0) has dtype float32; element types do not mix: "
+        'cast one of them, for example cast(b, "float32")'
+    )
+    assert failing(ShapeError, MATMUL, None, t(2, 3, 4), t(3, 4, 2)) == (
+        "op: shapes (2,) and (3,) do not broadcast: 2 and 3 differ and neither is 1"
+    )
+
+
+def test_symbolic_dims_must_agree() -> None:
+    n, m = dim("n"), dim("m")
+    binding = MATMUL.bind("matmul", None, [t(3, n), t(m, 6)])
+    assert binding.outputs == (t(3, 6),)
+    assert [a.text for a in binding.undecided] == ["K of b: n == m"]
+    assert MATMUL.bind("matmul", None, [t(3, n), t(n, 6)]).undecided == ()
+    # an int says more than a symbol, a symbol more than `?`
+    assert MATMUL.bind("matmul", None, [t(3, n), t(4, 6)]).names["K"] == 4
+    assert MATMUL.bind("matmul", None, [t(3, Any()), t(n, 6)]).names["K"] is n
+    assert failing(ShapeError, MATMUL, None, t(3, n), t(n + 1, 6)).startswith(
+        "op: argument 'b' (%1) has n + 1 as dim 0, expected K = n (dim 1 of argument 'a' (%0))"
+    )
+
+
+class SoftmaxAttrs(Attrs):
+    type_key = "attrs.softmax"
+    axis: int = attr("int", default=-1)
+
+
+def test_let_and_require() -> None:
+    signature = Signature(
+        inputs=(Input("data", dtype="float"), Input("weight", shape=("rest",), dtype="float")),
+        rules=(
+            Bound(
+                "axis", lambda axis, data: -data.ndim <= axis < data.ndim, "-data.ndim <= axis < data.ndim"
+            ),
+            Let(("a",), lambda axis, data: axis % data.ndim, "a = axis % data.ndim"),
+            Let(("rest", "width"), lambda data, a: (data.shape[:a] + data.shape[a + 1 :], data.shape[a])),
+            Require(lambda width: width > 1, "width > 1"),
+            Require(
+                lambda data, weight: data.dtype == weight.dtype,
+                "data.dtype == weight.dtype",
+                error="dtypes differ",
+            ),
+        ),
+        outputs=(Output("out", shape=("rest",), dtype="data.dtype"),),
+    )
+    binding = signature.bind("softmax", SoftmaxAttrs(axis=1), [t(2, 3, 4), t(2, 4)])
+    assert binding.outputs == (t(2, 4),)
+    assert binding.names["a"] == 1
+    assert failing(ShapeError, signature, SoftmaxAttrs(), t(2, 3, 4), t(2, 4)) == (
+        "op: argument 'weight' (%1) has (2, 4) as the dims, expected rest = (2, 3)\n"
+        "  expected shape (rest), found Tensor[(2, 4), float32]"
+    )
+    assert (
+        failing(ShapeError, signature, SoftmaxAttrs(), t(2, 1), t(2))
+        == "op: requires width > 1, found with width = 1"
+    )
+    assert failing(DTypeError, signature, SoftmaxAttrs(), t(2, 3), t(2, dtype="float64")) == (
+        "op: dtypes differ; with data: Tensor[(2, 3), float32], weight: Tensor[(2,), float64]"
+    )
+    assert failing(AttrError, signature, SoftmaxAttrs(axis=5), t(2, 3), t(2)).startswith(
+        "op: attr 'axis' is 5"
+    )
+
+
+def test_a_failed_let_gives_way_to_the_requirement_that_explains_it() -> None:
+    signature = Signature(
+        inputs=(Input("data"),),
+        rules=(
+            Let(("last",), lambda data: data.shape[1], "last = data.shape[1]"),
+            Require(lambda data: data.ndim == 2, "data.ndim == 2"),
+        ),
+        outputs=(Output("out", shape=("last",), dtype="data.dtype"),),
+    )
+    assert failing(ShapeError, signature, None, t(3)) == (
+        "op: requires data.ndim == 2, found with data: Tensor[(3,), float32]"
+    )
+    bare = Signature(inputs=signature.inputs, rules=signature.rules[:1], outputs=signature.outputs)
+    assert failing(ShapeError, bare, None, t(3)) == (
+        "op: cannot evaluate last = data.shape[1]: tuple index out of range (IndexError) "
+        "with data: Tensor[(3,), float32]"
+    )
+
+
+class ConvAttrs(Attrs):
+    type_key = "attrs.conv"
+    strides: tuple[int, ...] = attr("ints", default=(1, 1))
+    groups: int = attr("int", default=1)
+    channels: int | None = attr("int", default=None)
+    data_layout: str = attr("layout", default="NCHW")
+    kernel_layout: str = attr("layout", default="OIHW")
+
+
+def window(S: Sequence[int], K: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    return tuple((s - k) // d + 1 for s, k, d in zip(S, K, strides, strict=True))
+
+
+CONV = Signature(
+    inputs=(
+        Input("data", shape=("N", "C", "*S"), dtype="T", layout=("data_layout", "NCHW")),
+        Input(
+            "weight",
+            shape=("F", Static(lambda C, groups: C // groups, "C // groups"), "*K"),
+            dtype="T",
+            layout=("kernel_layout", "OIHW"),
+        ),
+    ),
+    rules=(
+        Bound(
+            "strides", lambda strides, data: 1 <= strides <= data.shape[2], "1 <= strides <= data.shape[2]"
+        ),
+        Require(lambda channels: channels, "F == channels", binds="F"),
+    ),
+    outputs=(
+        Output(
+            "out",
+            shape=("N", "F", Spread(lambda S, K, strides: window(S, K, strides))),
+            dtype="T",
+            layout=("data_layout", "NCHW"),
+        ),
+    ),
+    dtypes={"T": "float"},
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "kernel", "data", "weight", "out"),
+    [
+        ("NCHW", "OIHW", (1, 32, 8, 9), (64, 32, 3, 3), (1, 64, 6, 7)),
+        ("NHWC", "HWIO", (1, 8, 9, 32), (3, 3, 32, 64), (1, 6, 7, 64)),
+        ("NCHW16c", "OIHW", (1, 2, 8, 9, 16), (64, 32, 3, 3), (1, 4, 6, 7, 16)),
+    ],
+)
+def test_layouts(
+    layout: str, kernel: str, data: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...]
+) -> None:
+    binding = CONV.bind("conv2d", ConvAttrs(data_layout=layout, kernel_layout=kernel), [t(*data), t(*weight)])
+    assert binding.outputs == (t(*out),)
+    assert binding.inputs == (t(*data), t(*weight))
+    assert binding.names["data"] == t(1, 32, 8, 9)
+    assert binding.names["weight"] == t(64, 32, 3, 3)
+
+
+def test_conv_errors() -> None:
+    assert failing(ShapeError, CONV, ConvAttrs(groups=2), t(1, 32, 8, 8), t(64, 32, 3, 3)) == (
+        "op: argument 'weight' (%1) has 32 as dim 1, expected C // groups = 16 with C = 32, groups = 2\n"
+        "  expected shape (F, C // groups, *K), found Tensor[(64, 32, 3, 3), float32]"
+    )
+    assert failing(ShapeError, CONV, ConvAttrs(channels=5), t(1, 32, 8, 8), t(64, 32, 3, 3)) == (
+        "op: requires F == channels, found with F = 64, right-hand side = 5, channels = 5"
+    )
+    assert failing(AttrError, CONV, ConvAttrs(strides=(1, 9)), t(1, 32, 8, 8), t(64, 32, 3, 3)) == (
+        "op: attr 'strides' is (1, 9) (element 9), outside its bounds: 1 <= strides <= data.shape[2] "
+        "with data: Tensor[(1, 32, 8, 8), float32]"
+    )
+    assert failing(AttrError, CONV, ConvAttrs(data_layout="NCDHW"), t(1, 32, 8, 8, 1), t(64, 32, 3, 3)) == (
+        "op: attr 'data_layout': layout NCDHW does not have the axes of NCHW"
+    )
+
+
+def test_optional_inputs() -> None:
+    signature = Signature(
+        inputs=(
+            Input("data", shape=("N", "K"), dtype="T"),
+            Input("bias", shape=("K",), dtype="T", optional=True),
+            Input("zero", shape=("Z",), dtype="int32", optional=True),
+        ),
+        rules=(Let(("per_channel",), lambda zero, Z: zero is not None and Z > 1),),
+        outputs=(Output("out", shape="data.shape", dtype="T"),),
+        dtypes={"T": "float"},
+    )
+    for given in ([t(2, 3)], [t(2, 3), None], [t(2, 3), TupleType(()), None]):
+        binding = signature.bind("op", None, given)
+        assert binding.inputs == (t(2, 3), None, None)
+        assert (binding.names["bias"], binding.names["Z"], binding.names["per_channel"]) == (
+            None,
+            None,
+            False,
+        )
+    assert signature.bind("op", None, [t(2, 3), None, t(3, dtype="int32")]).names["per_channel"] is True
+    assert failing(ShapeError, signature, None, t(2, 3), t(4)).startswith(
+        "op: argument 'bias' (%1) has 4 as dim 0, expected K = 3 (dim 1 of argument 'data' (%0))"
+    )
+    assert (
+        failing(CallError, signature, None)
+        == "op: missing argument 'data': expected 1 to 3 (data, bias, zero), found 0"
+    )
+
+
+class AxisAttrs(Attrs):
+    type_key = "attrs.concatenate"
+    axis: int = attr("int", default=0)
+
+
+def test_variadic_inputs() -> None:
+    signature = Signature(
+        inputs=(Input("data", dtype="T", variadic=True),),
+        rules=(
+            Require(lambda data: len(data) > 0, "len(data) > 0"),
+            Let(("a",), lambda axis, data: axis % data[0].ndim),
+        ),
+        outputs=(
+            Output(
+                "out",
+                shape=lambda data, a: (
+                    *data[0].shape[:a],
+                    sum(x.shape[a] for x in data),
+                    *data[0].shape[a + 1 :],
+                ),
+                dtype="T",
+            ),
+        ),
+        dtypes={"T": "any"},
+    )
+    two = (t(2, 3), t(2, 5))
+    for given in ([TupleType(two)], [two], list(two)):
+        assert signature.bind("concatenate", AxisAttrs(axis=1), given).outputs == (t(2, 8),)
+    assert signature.bind("concatenate", AxisAttrs(), [t(2)]).inputs == ((t(2),),)
+    assert failing(DTypeError, signature, AxisAttrs(), (t(2), t(2, dtype="int8"))).startswith(
+        "op: argument 'data'[1] (%0) has dtype int8, but argument 'data'[0] (%0) has dtype float32"
+    )
+    assert (
+        failing(ShapeError, signature, AxisAttrs(), ()) == "op: requires len(data) > 0, found with data = ()"
+    )
+    pattern = Signature(
+        inputs=(Input("data", shape=("N",), variadic=True),), outputs=(Output("out", ("N",), "bool"),)
+    )
+    assert pattern.bind("op", None, [(t(3), t(3))]).outputs == (t(3, dtype="bool"),)
+    assert failing(ShapeError, pattern, None, (t(3), t(4))).startswith(
+        "op: argument 'data'[1] (%0) has 4 as dim 0, expected N = 3"
+    )
+
+
+class SplitAttrs(Attrs):
+    type_key = "attrs.split"
+    sections: int = attr("int", default=2)
+
+
+def test_several_and_variadic_outputs() -> None:
+    two = Signature(
+        inputs=(Input("data", shape=("N", "M")),),
+        outputs=(Output("a", ("N",), "data.dtype"), Output("b", ("M",), "int64")),
+    )
+    binding = two.bind("op", None, [t(2, 3)])
+    assert binding.result_type == TupleType((t(2), t(3, dtype="int64")))
+    assert binding.counts == (1, 1)
+    split = Signature(
+        inputs=(Input("data", shape=("N",)),),
+        outputs=(
+            Output(
+                "out",
+                shape=(Static(lambda N, sections, k: N // sections + (k < N % sections)),),
+                dtype="data.dtype",
+                variadic=lambda sections: sections,
+                index="k",
+            ),
+        ),
+    )
+    binding = split.bind("split", SplitAttrs(sections=3), [t(7)])
+    assert binding.outputs == (t(3), t(2), t(2))
+    assert binding.is_tuple
+    assert binding.counts == (3,)
+    assert "k" not in binding.names
+    one = split.bind("split", SplitAttrs(sections=1), [t(7)])
+    assert one.result_type == TupleType((t(7),))
+
+
+def test_data_dependent_dims() -> None:
+    signature = Signature(
+        inputs=(Input("data"),),
+        rules=(Let(("size",), lambda data: data.shape[0] * data.shape[1]),),
+        outputs=(Output("out", shape=("n", Static(lambda data: data.ndim)), dtype="int64"),),
+        dynamic={"n": lambda size: size},
+    )
+    binding = signature.bind("argwhere", None, [t(3, 4)])
+    assert str(binding.outputs[0]) == "Tensor[(?, 2), int64]"
+    assert binding.storage == ((12, 2),)
+    assert binding.dynamic == {"n": 12}
+    assert "n" not in binding.names
+
+
+def test_constants_in_patterns() -> None:
+    signature = Signature(inputs=(Input("x", shape=("N", 3)),), outputs=(Output("out", ("N",), "x.dtype"),))
+    assert signature.bind("op", None, [t(5, 3)]).outputs == (t(5),)
+    assert failing(ShapeError, signature, None, t(5, 4)) == (
+        "op: argument 'x' (%0) has 4 as dim 1, expected 3\n  expected shape (N, 3), found Tensor[(5, 4), float32]"
+    )
+    assert [a.text for a in signature.bind("op", None, [t(5, dim("n"))]).undecided] == ["3 of x: 3 == n"]
+
+
+def test_a_second_starred_name_waits_for_its_length() -> None:
+    signature = Signature(
+        inputs=(Input("x", shape=("*B", "*S", "C")), Input("y", shape=("*S",))),
+        outputs=(Output("out", ("*B", "C"), "x.dtype"),),
+    )
+    assert signature.bind("op", None, [t(2, 3, 4, 5), t(3, 4)]).outputs == (t(2, 5),)
+    assert failing(ShapeError, signature, None, t(2, 3, 4, 5), t(3, 9)).startswith(
+        "op: argument 'x' (%0) has (3, 4) as the dims, expected *S = (3, 9)"
+    )
+
+
+class CastAttrs(Attrs):
+    type_key = "attrs.cast"
+    dtype: str = attr("dtype")
+
+
+def test_output_dtype_from_an_attr() -> None:
+    signature = Signature(inputs=(Input("x"),), outputs=(Output("out", "x.shape", "dtype"),))
+    assert signature.bind("cast", CastAttrs(dtype="int8"), [t(3)]).outputs == (t(3, dtype="int8"),)
+
+
+def test_a_negative_output_dim_is_the_users_error() -> None:
+    assert failing(ShapeError, CONV, ConvAttrs(), t(1, 4, 2, 5), t(8, 4, 5, 3)) == (
+        "op: output 'out' would have shape (1, 8, -2, 3), float32: a dim must be at least 0, found -2"
+    )
+
+
+def test_a_signature_that_cannot_be_ordered() -> None:
+    missing = Signature(inputs=(Input("x"),), outputs=(Output("out", ("N",), "x.dtype"),))
+    with pytest.raises(TypeInferenceError, match="outputs need 'N', which nothing gives"):
+        missing.bind("op", None, [t(3)])
+    cyclic = Signature(
+        inputs=(Input("x"),),
+        rules=(Let(("a",), lambda b: b), Let(("b",), lambda a: a)),
+        outputs=(Output("out", "x.shape", "x.dtype"),),
+    )
+    with pytest.raises(TypeInferenceError, match="rules for 'a', 'b' depend on each other"):
+        cyclic.bind("op", None, [t(3)])
+
+
+def relation_by_hand(types: Sequence[Type], num_inputs: int, attrs: object, reporter: TypeReporter) -> bool:
+    data = types[0]
+    if not isinstance(data, TensorType):
+        return False
+    reporter.assign(types[num_inputs], TensorType((data.shape[1], data.shape[0]), data.dtype))
+    return True
+
+
+def test_a_relation_by_hand() -> None:
+    signature = Signature(
+        inputs=(Input("x", dtype="float"),), outputs=(Output("out"),), seam=relation_by_hand
+    )
+    assert signature.bind("op", None, [t(2, 3)]).outputs == (t(3, 2),)
+    assert failing(TypeInferenceError, signature, None, t(2)) == (
+        "op: its type relation fails for (Tensor[(2,), float32]): tuple index out of range (IndexError)"
+    )
+    assert failing(DTypeError, signature, None, t(2, 3, dtype="int8")).startswith(
+        "op: argument 'x' (%0) has dtype int8"
+    )
+    by_name = Signature(inputs=(Input("x"),), outputs=(Output("out"),), seam="nowhere:relation")
+    with pytest.raises(TypeInferenceError, match="type relation 'nowhere:relation' cannot be loaded"):
+        by_name.bind("op", None, [t(2, 3)])
+
+
+def test_an_incomplete_operand_is_refused_by_bind() -> None:
+    with pytest.raises(TypeInferenceError, match="the type of argument 'data' is not known"):
+        AXIS_ABS.bind("axis_abs", AxisAbsAttrs(), [IncompleteType()])
