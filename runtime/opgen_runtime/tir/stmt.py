@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from ..arith.expr import Expr, Shape, Var
+from ..schedule.kind import ForKind as ForKind
 from ..vocabulary import DType
 
 
@@ -81,15 +81,6 @@ class HorizontalReduce(Expr):
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return HorizontalReduce(self.dtype, self.combiner, children[0])
-
-
-class ForKind(Enum):
-    """How the iterations of a loop run."""
-
-    SERIAL = "serial"
-    PARALLEL = "parallel"  # chunks claimed by the threads of the pool
-    VECTORIZED = "vectorized"  # becomes Ramp and Splat in vectorize_loop; its extent is a constant
-    UNROLLED = "unrolled"  # expanded in unroll_loop; its extent is a constant
 
 
 @dataclass(frozen=True, eq=False, slots=True)

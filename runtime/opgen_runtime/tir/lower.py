@@ -1,0 +1,146 @@
+"""lower: a schedule becomes loop IR (TVM's schedule_ops)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..arith import Expr, Var, cast
+from ..errors import LoweringError
+from ..schedule import ForKind, Schedule, Stage
+from ..te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
+from ..vocabulary import INDEX
+from .bound import Domain, infer_bound
+from .nest import ZERO, as_index, guarded, loop
+from .reduction import ReductionStage
+from .sequential import lower_scan, lower_update
+from .stmt import Allocate, Buffer, For, Load, PrimFunc, Stmt, Store
+from .values import ValueLowering
+from .visit import block
+
+
+def lower(schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> PrimFunc:
+    """The loop IR of a schedule; buffers have their tensors' shapes (storage_flatten makes them flat).
+
+    `inputs` and `outputs` are the parameters in order.  An output that is an input, or that is given twice, is
+    copied.  Raises LoweringError for an input that is missing, an extern stage, or a stage that is attached to a
+    loop that is gone.
+    """
+    return _Lowering(schedule, inputs, outputs).run(name)
+
+
+class _Lowering:
+    def __init__(self, schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        schedule.normalize()
+        self.schedule = schedule
+        self.inputs = [Buffer(_unique(t, k, inputs), t.shape, t.dtype) for k, t in enumerate(inputs)]
+        self.outputs = [Buffer(_unique(t, k, outputs), t.shape, t.dtype) for k, t in enumerate(outputs)]
+        self.buffers: dict[Tensor, Buffer] = dict(zip(inputs, self.inputs, strict=True))
+        self.copies: list[tuple[Tensor, Buffer]] = []
+        for tensor, buffer in zip(outputs, self.outputs, strict=True):
+            if tensor in self.buffers:
+                self.copies.append((tensor, buffer))
+            else:
+                self.buffers[tensor] = buffer
+        self.origins: dict[Tensor, tuple[Expr, ...]] = {}
+        self.values = ValueLowering(self.buffers, self.origins)
+        self.domains = infer_bound(schedule)
+        self.attached: dict[IterVar, list[Stage]] = {}
+        for stage in schedule.stages:
+            if stage.attach is not None and not stage.inlined:
+                self.attached.setdefault(stage.attach.axis, []).append(stage)
+
+    def run(self, name: str) -> PrimFunc:
+        roots = [s for s in self.schedule.stages if not s.inlined and s.attach is None]
+        for stage in roots:
+            if isinstance(stage.op, Placeholder) and stage.tensor not in self.buffers:
+                raise LoweringError(f"{name}: placeholder {stage.name} is read but is not among the inputs")
+        made: list[tuple[list[Buffer], Stmt]] = []
+        for stage in roots:
+            if not stage.is_placeholder:
+                own = [
+                    self._allocate(stage, tensor) for tensor in stage.tensors if tensor not in self.buffers
+                ]
+                made.append((own, self._stage(stage)))
+        body = block(*(_copy(self.buffers[tensor], buffer) for tensor, buffer in self.copies))
+        for own, stmt in reversed(made):
+            body = block(stmt, body)
+            for buffer in own:
+                body = Allocate(buffer, body)
+        return PrimFunc(name, tuple(self.inputs), tuple(self.outputs), body)
+
+    def _allocate(self, stage: Stage, tensor: Tensor) -> Buffer:
+        """The buffer of an intermediate tensor."""
+        shape = tensor.shape
+        if stage.attach is not None:
+            domain = self.domains[stage]
+            shape = tuple(domain.shape)
+            self.origins[tensor] = tuple(domain.minimums)
+        scope = stage.scope or ("global" if stage.attach is None else "local")
+        buffer = Buffer(tensor.name, _aligned(shape, stage), tensor.dtype, scope)
+        self.buffers[tensor] = buffer
+        return buffer
+
+    def _stage(self, stage: Stage) -> Stmt:
+        if isinstance(stage.op, Compute):
+            domain = self.domains[stage]
+            if stage.reduce_axes:
+                return ReductionStage(stage, domain, self.values, self._with_attached).lower()
+            return self._data(stage, domain)
+        if isinstance(stage.op, Scan):
+            return lower_scan(stage.op, self.values)
+        if isinstance(stage.op, Update):
+            return lower_update(stage.tensor, stage.op, self.values)
+        assert isinstance(stage.op, Extern)
+        raise LoweringError(f"stage {stage.name} is an extern function; it runs in Python, not in a kernel")
+
+    def _data(self, stage: Stage, domain: Domain) -> Stmt:
+        """A stage without reduce axes."""
+        assert stage.body is not None
+        tensor = stage.tensor
+        prelude, value = self.values.lower(stage.body, domain.values)
+        buffer = self.buffers[tensor]
+        indices = self.values.position(tensor, [domain.values[axis.var] for axis in stage.axes])
+        body = guarded(domain.data_guards, prelude.around(Store(buffer, indices, cast(value, buffer.dtype))))
+        for leaf in reversed(stage.leaves):
+            body = loop(leaf, domain.extents[leaf], stage.kind(leaf), self._with_attached(leaf, body))
+        return body
+
+    def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
+        """The stages that are computed inside the loop over `leaf`, then `body`."""
+        stages = self.attached.get(leaf, ())
+        made = [(self._allocate(stage, stage.tensor), self._stage(stage)) for stage in stages]
+        for buffer, stmt in reversed(made):
+            body = Allocate(buffer, block(stmt, body))
+        return body
+
+
+def _unique(tensor: Tensor, position: int, tensors: Sequence[Tensor]) -> str:
+    """The tensor's name, numbered where another parameter of its kind has it too."""
+    same = sum(other.name == tensor.name for other in tensors)
+    return tensor.name if same == 1 else f"{tensor.name}_{position}"
+
+
+def _aligned(shape: tuple[int | Expr, ...], stage: Stage) -> tuple[int | Expr, ...]:
+    """The shape with inner dims padded so that the strides that storage_align asks for hold.
+
+    The stride of a dim grows by padding the dim after it, which works where that dim's own stride divides.
+    """
+    padded = list(shape)
+    stride: int | Expr = 1
+    for position in reversed(range(len(shape))):
+        inner = padded[position + 1] if position + 1 < len(shape) else None
+        if position in stage.alignment and isinstance(inner, int) and isinstance(stride, int) and inner:
+            factor, offset = stage.alignment[position]
+            step = stride // inner
+            wanted = next((n for n in range(inner, inner + factor) if n * step % factor == offset), inner)
+            padded[position + 1], stride = wanted, wanted * step
+        stride = stride * padded[position]
+    return tuple(padded)
+
+
+def _copy(source: Buffer, target: Buffer) -> Stmt:
+    loops = [Var(INDEX, f"c{d}") for d in range(len(target.shape))]
+    body: Stmt = Store(target, tuple(loops), Load(source.dtype, source, tuple(loops)))
+    for var, extent in zip(reversed(loops), reversed(target.shape), strict=True):
+        body = For(var, ZERO, as_index(extent), ForKind.SERIAL, body)
+    return body

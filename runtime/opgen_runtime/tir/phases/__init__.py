@@ -1,0 +1,50 @@
+"""The phases that turn lowered loop IR into what code generation takes, in order.
+
+After them buffers have one dim, vectors are Ramp and Splat, loops are serial or parallel, a Select may evaluate both
+of its branches, and a LetStmt may bind a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ..stmt import PrimFunc
+from .loop_partition import loop_partition
+from .remove_no_op import remove_no_op
+from .rewrite_unsafe_select import rewrite_unsafe_select
+from .simplify import canonical_simplify, simplify
+from .storage_flatten import storage_flatten
+from .unroll_loop import unroll_loop
+from .vectorize_loop import vectorize_loop
+
+Phase = Callable[[PrimFunc], PrimFunc]
+
+PHASES: Final[tuple[tuple[str, Phase], ...]] = (
+    ("storage_flatten", storage_flatten),
+    ("canonical_simplify", canonical_simplify),
+    ("loop_partition", loop_partition),
+    ("vectorize_loop", vectorize_loop),
+    ("unroll_loop", unroll_loop),
+    ("simplify", simplify),
+    ("remove_no_op", remove_no_op),
+    ("rewrite_unsafe_select", rewrite_unsafe_select),
+)
+
+
+def run_phases(
+    func: PrimFunc,
+    trace: Callable[[str, PrimFunc], None] | None = None,
+    hooks: Mapping[str, Phase] | None = None,
+) -> PrimFunc:
+    """The function after every phase.
+
+    `trace(name, func)` is called after each; a hook runs after the phase of its name.
+    """
+    for name, phase in PHASES:
+        func = phase(func)
+        if hooks and name in hooks:
+            func = hooks[name](func)
+        if trace is not None:
+            trace(name, func)
+    return func

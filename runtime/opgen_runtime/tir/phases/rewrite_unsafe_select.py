@@ -1,0 +1,165 @@
+"""rewrite_unsafe_select: after it, a Select may evaluate both of its branches.
+
+A load in a branch of a Select, or in the value of a masked store, that is not certainly inside its buffer gets the
+condition as its mask.  Every other operation is total.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...arith import Const, Expr, Select, Table, Var, const, logical_and, logical_not, post_order, select
+from ..folding import rebuild_folding
+from ..region import Relaxer
+from ..stmt import For, HorizontalReduce, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store
+from ..vector import lanes_of, splat
+from ..visit import StmtMutator
+
+
+def rewrite_unsafe_select(func: PrimFunc) -> PrimFunc:
+    """The function with masked loads wherever a condition guards a load."""
+    return replace(func, body=_Rewrite().stmt(func.body))
+
+
+class _Rewrite(StmtMutator):
+    def __init__(self) -> None:
+        self.trips: dict[Var, int | None] = {}
+        self.vector_vars: dict[Var, int] = {}
+
+    def loop(self, s: For) -> Stmt:
+        from_zero = isinstance(s.minimum, Const) and s.minimum.value == 0 and isinstance(s.extent, Const)
+        self.trips[s.var] = int(s.extent.value) if from_zero else None  # type: ignore[attr-defined]  # from_zero: a Const
+        return super().loop(s)
+
+    def let(self, s: LetStmt) -> Stmt:
+        value = self.expr(s.value)
+        lanes = lanes_of(value, self.vector_vars)
+        if lanes > 1:
+            self.vector_vars[s.var] = lanes
+        self.trips[s.var] = None
+        body = self.stmt(s.body)
+        return s if value is s.value and body is s.body else LetStmt(s.var, value, body)
+
+    def store(self, s: Store) -> Stmt:
+        indices = tuple(self.expr(i) for i in s.indices)
+        if s.mask is None:
+            value = self.expr(s.value)
+            return s if value is s.value and indices[0] is s.indices[0] else Store(s.buffer, indices, value)
+        mask = self.expr(s.mask)
+        return Store(s.buffer, indices, self.under(s.value, mask), mask)
+
+    def expr(self, e: Expr) -> Expr:
+        if not any(isinstance(node, Select) for node in post_order(e)):
+            return e
+        return self.under(e, None)
+
+    def under(self, e: Expr, condition: Expr | None) -> Expr:
+        """`e` where it is evaluated everywhere but wanted only where `condition` holds."""
+        if condition is not None and not self._has_unsafe(e):
+            return e if not any(isinstance(n, Select) for n in post_order(e)) else self.under(e, None)
+        done: dict[int, Expr] = {}
+        for node in _order(e):
+            if isinstance(node, Select):
+                done[id(node)] = self._select(node, done[id(node.condition)], condition)
+                continue
+            old = node.children()
+            fresh = [done[id(child)] for child in old]
+            if condition is not None and isinstance(node, Load) and not self._inside(node):
+                done[id(node)] = self._masked(node, fresh, condition)
+            elif (
+                condition is not None
+                and isinstance(node, Table)
+                and not self._within(node.index, len(node.values))
+            ):
+                done[id(node)] = self._clipped(node, fresh[0], condition)
+            elif any(a is not b for a, b in zip(fresh, old, strict=True)):
+                done[id(node)] = rebuild_folding(node, fresh)
+            else:
+                done[id(node)] = node
+        return done[id(e)]
+
+    def _select(self, node: Select, chosen: Expr, outer: Expr | None) -> Expr:
+        then = self._branch(node.then, chosen, False, outer)
+        otherwise = self._branch(node.otherwise, chosen, True, outer)
+        if chosen is node.condition and then is node.then and otherwise is node.otherwise:
+            return node
+        return select(chosen, then, otherwise)
+
+    def _branch(self, branch: Expr, chosen: Expr, inverted: bool, outer: Expr | None) -> Expr:
+        if not self._has_unsafe(branch):
+            return self.under(branch, None)
+        holds = logical_not(chosen) if inverted else chosen
+        return self.under(branch, holds if outer is None else self._both(outer, holds))
+
+    def _both(self, a: Expr, b: Expr) -> Expr:
+        lanes = max(lanes_of(a, self.vector_vars), lanes_of(b, self.vector_vars))
+        return logical_and(self._wide(a, lanes), self._wide(b, lanes))
+
+    def _wide(self, e: Expr, lanes: int) -> Expr:
+        return splat(e, lanes) if lanes > 1 and lanes_of(e, self.vector_vars) == 1 else e
+
+    def _masked(self, node: Load, fresh: list[Expr], condition: Expr) -> Expr:
+        mask = condition if node.mask is None else self._both(fresh[1], condition)
+        lanes = lanes_of(mask, self.vector_vars)
+        index = fresh[0]
+        own = lanes_of(index, self.vector_vars)
+        if lanes == own:
+            return Load(node.dtype, node.buffer, (index,), mask)
+        if lanes == 1:
+            return Load(node.dtype, node.buffer, (index,), splat(mask, own))
+        # a scalar under a mask of lanes: wanted if any lane is
+        return Load(node.dtype, node.buffer, (index,), HorizontalReduce(mask.dtype, "or", mask))
+
+    def _clipped(self, node: Table, index: Expr, condition: Expr) -> Expr:
+        lanes, own = lanes_of(condition, self.vector_vars), lanes_of(index, self.vector_vars)
+        if lanes > own:
+            condition = HorizontalReduce(condition.dtype, "or", condition)
+        zero = self._wide(const(0, index.dtype), own)
+        return Table(node.dtype, node.values, Select(index.dtype, self._wide(condition, own), index, zero))
+
+    # ------------------------------------------------------------------ what is certainly inside
+
+    def _has_unsafe(self, e: Expr) -> bool:
+        for node in post_order(e):
+            if isinstance(node, Load) and not self._inside(node):
+                return True
+            if isinstance(node, Table) and not self._within(node.index, len(node.values)):
+                return True
+        return False
+
+    def _inside(self, node: Load) -> bool:
+        size = node.buffer.shape[0]
+        return isinstance(size, int) and self._within(node.indices[0], size)
+
+    def _within(self, index: Expr, size: int) -> bool:
+        """Whether 0 <= index < size certainly."""
+        relaxer = Relaxer(self.trips, {})
+        ends = [index]
+        if isinstance(index, Ramp):
+            if not isinstance(index.stride, Const):
+                return False
+            ends = [index.base, index.base + int(index.stride.value) * (index.lanes - 1)]
+        elif isinstance(index, Splat):
+            ends = [index.value]
+        for end in ends:
+            found = relaxer.range(end)
+            if found is None or found[0] or found[1] < 0 or found[1] + found[2] > size:
+                return False
+        return True
+
+
+def _order(e: Expr) -> list[Expr]:
+    """Nodes in post order, without the branches of Selects."""
+    order: list[Expr] = []
+    seen: set[int] = set()
+    stack: list[tuple[Expr, bool]] = [(e, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            children = (node.condition,) if isinstance(node, Select) else node.children()
+            stack.append((node, True))
+            stack.extend([(child, False) for child in reversed(children)])
+    return order
