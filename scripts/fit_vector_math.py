@@ -72,7 +72,7 @@ FITS = (
         one, 0.0, {"float64": 0.02945}, {"float64": 8}),
     Fit("sin", "sin(x) = x + x v P(v), v = x**2, |x| <= 1.6",
         near_zero(root(lambda x: (mp.sin(x) - x) / x**3), lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)),
-        one, 0.0, {"float32": 2.56, "float64": 2.56}, {"float32": 3, "float64": 8}),
+        one, 0.0, {"float32": 2.56, "float64": 2.56}, {"float32": 4, "float64": 8}),
     Fit("sin_narrow", "sin(x) = x + x v P(v), v = x**2, |x| <= pi/4",
         near_zero(root(lambda x: (mp.sin(x) - x) / x**3), lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)),
         one, 0.0, {"float32": 0.63, "float64": 0.63}, {"float32": 2, "float64": 6}),
@@ -103,7 +103,9 @@ def solve(fit: Fit, precision: str, fixed: list[Real]) -> list[Real]:
     """The coefficients after those that are fixed."""
     degree, low, high = fit.degree[precision], Real(fit.low), Real(fit.high[precision])
     count = 3 * (degree + 1)
-    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
+    nodes = [
+        (low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * count)) for k in range(count)
+    ]
     free = range(len(fixed), degree + 1)
     rows, right = [], []
     for v in nodes:
@@ -147,7 +149,9 @@ def listed(values: list[float]) -> str:
 
 
 def main() -> None:
-    print('"""Polynomials (constant term first) and split constants; made by scripts/fit_vector_math.py."""\n')
+    print(
+        '"""Polynomials (constant term first) and split constants; made by scripts/fit_vector_math.py."""\n'
+    )
     print("from __future__ import annotations\n\nfrom typing import Final\n")
     print("POLYNOMIALS: Final[dict[str, dict[str, tuple[float, ...]]]] = {")
     for precision in ("float32", "float64"):

@@ -42,7 +42,9 @@ def function(name: str, dtype: DType, lanes: int, target: Target) -> tuple[str, 
     """
     formula, element = _FORMULAS.get(name), _ELEMENT.get(dtype)
     if formula is None:
-        reason = "LLVM has it as an intrinsic" if name in NATIVE else f"expected one of {', '.join(_FORMULAS)}"
+        reason = (
+            "LLVM has it as an intrinsic" if name in NATIVE else f"expected one of {', '.join(_FORMULAS)}"
+        )
         raise CodegenError(f"vector math has no function {name!r}: {reason}")
     if element is None:
         raise CodegenError(f"vector math of {name} on {dtype}: expected float32 or float64")

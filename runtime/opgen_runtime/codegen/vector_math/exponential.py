@@ -63,7 +63,11 @@ def sigmoid(b: Builder, x: Vec) -> Vec:
     r, tail, n, k = _reduced(b, b.maximum(-b.abs(x), _RANGE[b.element][0]))
     head = 1.0 + r
     e = b.scale(head + (((1.0 - head) + r) + tail), n, k)
-    return b.select(x < 0.0, e, b.const(1.0)) / (1.0 + e)
+    numerator, denominator = b.select(x < 0.0, e, b.const(1.0)), 1.0 + e
+    quotient = numerator / denominator
+    # One correction for the rounding of 1 + e; 1/denominator is needed to a few percent only.
+    residual = b.fused(-quotient, denominator, numerator) - quotient * (e - (denominator - 1.0))
+    return b.fma(residual, b.fma(denominator, -0.5, 1.457), quotient)
 
 
 def tanh(b: Builder, x: Vec) -> Vec:
@@ -73,7 +77,7 @@ def tanh(b: Builder, x: Vec) -> Vec:
     limit = {"float": 9.5, "double": 20.0}[b.element]
     magnitude = b.minimum(b.abs(x), limit)
     e = _expm1_normal(b, magnitude + magnitude)
-    return b.select(b.abs(x) < _TANH_SEAM, near, b.copysign(e / (e + 2.0), x))
+    return b.copysign(b.select(b.abs(x) < _TANH_SEAM, near, e / (e + 2.0)), x)
 
 
 def sinh(b: Builder, x: Vec) -> Vec:
