@@ -20,7 +20,7 @@ _PARAMETER_TYPES: Final = {
     "shape": "int | _t.Sequence[_Dim]",
     "ints": "int | _t.Sequence[int]",
     "floats": "float | _t.Sequence[float]",
-    "strs": "_t.Sequence[str]",
+    "strs": "str | _t.Sequence[str]",
 }  # fmt: skip
 _TEXT_WIDTH: Final = 106  # of a docstring inside a function
 
@@ -43,7 +43,7 @@ def field_type(attr: CheckedAttr) -> str:
 
 def wrapper_view(op: CheckedOp) -> WrapperView:
     """Everything that the wrapper of `op` prints."""
-    operands = [f"*{each.name}" if each.variadic else each.name for each in op.inputs]
+    operands = [each.name for each in op.inputs]
     inner = ", ".join(operands)
     return WrapperView(
         parameters=", ".join(_parameters(op)),

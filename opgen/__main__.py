@@ -1,0 +1,5 @@
+"""`python -m opgen`."""
+
+from .commands import main
+
+main()

@@ -1,0 +1,74 @@
+"""The command line.  Each command is a module of its own, imported when it is used.
+
+Exit codes: 0, all is well; 1, the work found something wrong (errors in declarations, stale files, failing
+suites); 2, the command could not be carried out as asked (no project, a name that exists, a file in the way).
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Final
+
+import click
+
+from ..project import ProjectError
+from .failure import Failure
+
+# Command -> module, in the order of the help text.
+_COMMANDS: Final = {
+    "init": "init",
+    "add-op": "add_op",
+    "generate": "generate",
+    "check": "check",
+    "test": "test",
+    "list": "list",
+    "show": "show",
+    "explain": "explain",
+    "schema": "schema",
+}
+
+
+class _Commands(click.Group):
+    """Imports a command's module when it is named; turns our errors into messages."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        module = _COMMANDS.get(name)
+        if module is None:
+            return None
+        command = import_module(f"{__name__}.{module}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in _COMMANDS:
+            near = get_close_matches(name, _COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(_COMMANDS)}"
+            raise click.UsageError(f"no command {name!r}; {hint}", context)
+        return super().resolve_command(context, args)
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except ProjectError as error:
+            raise Failure(str(error), 2) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="opgen", prog_name="opgen")
+def main() -> None:
+    """Declare a tensor operator once, in YAML; generate everything else; run it.
+
+    \b
+      opgen init myops              make a project
+      opgen add-op axis_abs         write a declaration to start from (and generate)
+      opgen generate                regenerate what changed declarations touch
+      opgen test                    run the generated suites
+      opgen explain axis_abs --shape 4,4    every stage, down to assembly
+    """

@@ -1,0 +1,65 @@
+"""`opgen generate`: bring the generated files in line with the declarations."""
+
+from __future__ import annotations
+
+import click
+
+from ..emit import Change, Plan, apply
+from ..project import Project, find_project
+from .workspace import checked_workspace
+from .console import note, out
+from .failure import Failure
+
+_VERBS = {
+    Change.MISSING: "new",
+    Change.STALE: "changed",
+    Change.EDITED: "restored",
+    Change.ORPHANED: "removed",
+}
+
+
+@click.command(short_help="Regenerate what changed declarations touch.")
+@click.option("--watch", is_flag=True, help="Stay and regenerate whenever a declaration or a template changes.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings.")
+def command(watch: bool, form: str) -> None:
+    """Check every declaration and write the generated files that are missing or stale, and no others.
+
+    Files of removed declarations are removed.  Files without opgen's header are never touched.  When a
+    declaration has an error, nothing is written.
+    """
+    project = find_project()
+    if not watch:
+        generate(project, form)
+        return
+    try:
+        from watchfiles import watch as changes
+    except ImportError:
+        raise Failure("--watch needs the package watchfiles: pip install 'opgen[watch]'", 2) from None
+    folders = [folder for folder in (project.opdefs, project.templates) if folder is not None]
+    note(f"watching {', '.join(project.relative(folder) for folder in folders)}; Ctrl-C ends")
+    _attempt(project, form)
+    for _ in changes(*folders):
+        _attempt(project, form)
+
+
+def _attempt(project: Project, form: str) -> None:
+    try:
+        generate(project, form)
+    except Failure as failure:
+        failure.show()
+
+
+def generate(project: Project, form: str = "text") -> Plan:
+    """Carry the plan of `project` out and say what was done.  Raises Failure."""
+    plan = checked_workspace(project, form).plan()
+    apply(plan)
+    for step in plan.steps:
+        out.print(f"  {_VERBS[step.change]:9}{project.relative(step.path)}")
+    edited = sum(step.change is Change.EDITED for step in plan.steps)
+    if edited:
+        note(f"{edited} file(s) had been edited by hand; change the declaration or the template instead", "yellow")
+    done = f"{len(plan.steps)} written or removed, " if plan.steps else ""
+    note(f"{done}{plan.unchanged} up to date")
+    return plan
+
+

@@ -1,0 +1,56 @@
+"""`opgen list`: the ops of the project."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.table import Table
+
+from ..model import CheckedOp
+from ..project import find_project
+from .workspace import checked_workspace
+from .console import note, out
+
+
+@click.command(short_help="List the ops of the project, or its seams.")
+@click.option("--seams", is_flag=True, help="Only hand-written functions that declarations point to.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(seams: bool, form: str) -> None:
+    """List every op with its derived pattern, operands and attrs; with --seams every `python:` reference."""
+    workspace = checked_workspace(find_project())
+    if seams:
+        rows = [(op.name, seam, op.source) for op in workspace.ops for seam in op.seams]
+        if form == "json":
+            click.echo(json.dumps([dict(zip(("op", "seam", "source"), row, strict=True)) for row in rows], indent=2))
+        else:
+            for name, seam, source in rows:
+                out.print(f"{name:24}{seam}  ({source})")
+            note(f"{len(rows)} seams in {len(workspace.ops)} ops")
+        return
+    if form == "json":
+        click.echo(json.dumps([_record(op) for op in workspace.ops], indent=2))
+        return
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for column in ("op", "family", "pattern", "inputs", "attrs", "declared in"):
+        table.add_column(column, no_wrap=True)
+    for op in workspace.ops:
+        inputs = ", ".join(each.name for each in op.inputs)
+        attrs = ", ".join(each.name for each in op.attrs)
+        table.add_row(op.name, op.family, op.pattern.name.lower(), inputs, attrs, f"{op.source}:{op.line}")
+    out.print(table)
+    note(f"{len(workspace.ops)} ops")
+
+
+def _record(op: CheckedOp) -> dict[str, object]:
+    return {
+        "op": op.name,
+        "family": op.family,
+        "pattern": op.pattern.name.lower(),
+        "inputs": [each.name for each in op.inputs],
+        "attrs": [each.name for each in op.attrs],
+        "outputs": [each.name for each in op.outputs],
+        "seams": list(op.seams),
+        "source": op.source,
+        "line": op.line,
+    }

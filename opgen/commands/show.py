@@ -1,0 +1,53 @@
+"""`opgen show OP`: one op as checked."""
+
+from __future__ import annotations
+
+import click
+
+from ..model import CheckedOp
+from ..project import Project, find_project
+from ..emit.outputs import op_paths
+from ..views.declared import declaration_source
+from ..views.wrapper import wrapper_view
+from .console import code, heading, out
+from .workspace import checked_workspace
+
+
+@click.command(short_help="Show one op: declaration, derived facts, documentation, generated files.")
+@click.argument("op_name", metavar="OP")
+def command(op_name: str) -> None:
+    """Show what is declared for OP, what is derived from it, and where its generated files are."""
+    project = find_project()
+    op = checked_workspace(project).op(op_name)
+    heading(f"declaration  {op.source}:{op.line}")
+    code(declaration_source(project.root / op.source, op.document), "yaml")
+    heading("derived")
+    for name, value in facts(project, op):
+        out.print(f"{name:14}{value}")
+    heading("documentation")
+    view = wrapper_view(op)
+    out.print(f"{op.name}({view.parameters})".replace("_t.", "").replace("_ExprLike", "ExprLike"))
+    out.print("    " + view.docstring)
+    heading("generated files")
+    for path in op_paths(project, op.name):
+        out.print(project.relative(path) + ("" if path.exists() else "   (missing; run: opgen generate)"))
+
+
+def facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
+    """What analysis has found out about `op`, as names and texts."""
+    found = [
+        ("name", project.qualified(op.name)),
+        ("pattern", f"{op.pattern.name.lower()}: {op.pattern_reason}"),
+        ("operands", "any number" if op.arity < 0 else str(op.arity)),
+        ("support level", str(op.support_level)),
+        ("strategy", ", ".join(each.name for each in op.strategy) or "the generic one of its pattern"),
+        ("gradient", ", ".join(each.input for each in op.gradients) or "derived where possible"),
+        ("tests", f"{len(op.tests)} cases, {len(op.probes)} probes of bounds"),
+        ("digest", op.digest),
+    ]
+    if op.extends:
+        found.insert(1, ("extends", ", ".join(op.extends)))
+    if op.traits:
+        found.append(("traits", ", ".join(f"{name}: {value}" for name, value in op.traits.items())))
+    found.extend(("seam", seam) for seam in op.seams)
+    return found
