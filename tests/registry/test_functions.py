@@ -35,7 +35,7 @@ def test_register_and_get() -> None:
 
     assert get_global_func("test_func.one") is one
     assert register_func("test_func.one", one) is one  # the same function again
-    with pytest.raises(RegistryError, match="'test_func.one' is already registered .*; pass override=True"):
+    with pytest.raises(RegistryError, match=r"'test_func\.one' is already registered .*; pass override=True"):
         register_func("test_func.one", lambda: 2)
     register_func("test_func.one", lambda: 2, override=True)
     assert get_global_func("test_func.one")() == 2
@@ -46,7 +46,7 @@ def test_register_and_get() -> None:
 def test_errors() -> None:
     register_func("test_func.alpha", lambda: 1)
     with pytest.raises(
-        RegistryError, match="no global function 'test_func.alpa'; did you mean 'test_func.alpha'"
+        RegistryError, match=r"no global function 'test_func\.alpa'; did you mean 'test_func\.alpha'"
     ):
         get_global_func("test_func.alpa")
     with pytest.raises(RegistryError, match="is no dotted name"):

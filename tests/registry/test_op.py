@@ -121,7 +121,7 @@ def test_register_op_attr(op: Op) -> None:
     op.set_attr("taken", 1)
     with pytest.raises(RegistryError, match="needs another plevel"):
         register_op_attr("test_reg.op", "taken", 2)
-    with pytest.raises(RegistryError, match="no op is named 'test_reg.opp'; did you mean 'test_reg.op'"):
+    with pytest.raises(RegistryError, match=r"no op is named 'test_reg\.opp'; did you mean 'test_reg\.op'"):
         register_op_attr("test_reg.opp", "f", 1)
 
 
@@ -157,7 +157,7 @@ def test_ops_are_loaded_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch)
     assert get_global_func("op._make.test_reg.late")() == "call"
     assert Op.get("test_reg.late").origin == "late.py"
     assert asked == ["test_reg.late"]
-    with pytest.raises(RegistryError, match="did you mean 'test_reg.late'"):
+    with pytest.raises(RegistryError, match=r"did you mean 'test_reg\.late'"):
         Op.get("test_reg.lat")
     remove_op("test_reg.late")
     remove_global_func("op._make.test_reg.late")

@@ -37,7 +37,8 @@ def test_plevel_15_beats_10_in_either_order() -> None:
         chosen = select(strategy)
         assert chosen.implementation.name == "at15"
         assert chosen.explain() == (
-            "op: at15, plevel 15: the highest plevel of those that apply\n  not at10, plevel 10: applies, but 15 beats 10"
+            "op: at15, plevel 15: the highest plevel of those that apply\n"
+            "  not at10, plevel 10: applies, but 15 beats 10"
         )
 
 
@@ -65,7 +66,7 @@ def test_a_condition_on_a_symbol_is_not_held_to_be_true() -> None:
     chosen = select(strategy, n=dim("n"))
     assert chosen.implementation.name == "plain"
     assert "n < 4 cannot be decided" in chosen.explain()
-    with pytest.raises(StrategyError, match="n < 4 asks for 'n'; known are m, target|0 < n < 4 asks for 'n'"):
+    with pytest.raises(StrategyError, match=r"0 < n < 4 asks for 'n'; known are m, target"):
         select(strategy, m=1)
 
 
