@@ -119,9 +119,13 @@ def bound(axes: tuple[IterVar, ...]) -> Iterator[None]:
 
 @contextmanager
 def guarded(condition: Expr | bool) -> Iterator[None]:
-    """Add a condition that holds on this path; under a static False nothing is read."""
-    scope = current()
-    if condition is True:
+    """Add a condition that holds on this path; under a static False nothing is read.
+
+    Rules of a signature (bounds, requirements, shapes) run outside `build`; they read nothing, so that there is
+    nothing to guard.
+    """
+    scope = _CURRENT.get(None)
+    if condition is True or scope is None:
         yield
     elif condition is False:
         scope.dead += 1
