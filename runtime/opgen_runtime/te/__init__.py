@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import nodes as _nodes  # noqa: F401  (tells arith of Read and Reduce)
 from .construct import compute, data_axes, placeholder, read, reduce, reduce_axis
+from .evaluation import evaluate
 from .graph import replace_inputs, replace_scan, replace_statements, replace_tensors, tensor_order
 from .normalize import normalize
 from .tensor import (
@@ -42,6 +43,7 @@ __all__ = [
     "Update",
     "compute",
     "data_axes",
+    "evaluate",
     "normalize",
     "placeholder",
     "read",

@@ -1,0 +1,7 @@
+"""Evaluation of tensor expressions by numpy."""
+
+from __future__ import annotations
+
+from .run import evaluate
+
+__all__ = ["evaluate"]
