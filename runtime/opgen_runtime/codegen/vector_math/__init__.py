@@ -13,7 +13,7 @@ from typing import Final
 from ...errors import CodegenError
 from ...target import Target
 from ...vocabulary import FLOAT_INTRINSICS, PREDICATE_INTRINSICS, DType
-from . import error_function, exponential, logarithm, trigonometric
+from . import error_function, exponential, inverse, logarithm, power, predicate, remainder, trigonometric
 from .builder import Builder, Vec, type_text
 
 __all__ = ["NATIVE", "function"]
@@ -27,7 +27,9 @@ _FORMULAS: Final[dict[str, _Formula]] = {
     "log": logarithm.log, "log2": logarithm.log2, "log10": logarithm.log10, "log1p": logarithm.log1p,
     "asinh": logarithm.asinh, "acosh": logarithm.acosh, "atanh": logarithm.atanh,
     "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
-    "erf": error_function.erf,
+    "erf": error_function.erf, "pow": power.power, "rsqrt": power.rsqrt, "fmod": remainder.fmod,
+    "asin": inverse.asin, "acos": inverse.acos, "atan": inverse.atan, "atan2": inverse.atan2,
+    "isnan": predicate.isnan, "isinf": predicate.isinf, "isfinite": predicate.isfinite,
 }  # fmt: skip
 _ELEMENT: Final[dict[str, str]] = {"float32": "float", "float64": "double"}
 

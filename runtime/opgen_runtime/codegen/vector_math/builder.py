@@ -320,8 +320,8 @@ class Builder:
         mask = "i16" if self.lanes == 16 else "i8"
         rounding = ", i32" if bits == 512 else ""
         self.declarations[name] = f"declare {a.type} @{name}({a.type}, {a.type}, {a.type}, {mask}{rounding})"
-        current = ", i32 4" if bits == 512 else ""
+        rest = f"{a.type} zeroinitializer, {mask} -1" + (", i32 4" if bits == 512 else "")
         return self.emit(
             a.element,
-            f"call {a.type} @{name}({a.type} {a.text}, {a.type} {n.text}, {a.type} zeroinitializer, {mask} -1{current})",
+            f"call {a.type} @{name}({a.type} {a.text}, {a.type} {n.text}, {rest})",
         )

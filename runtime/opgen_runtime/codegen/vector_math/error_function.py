@@ -1,4 +1,7 @@
-"""erf: x + x P(x**2) near 0, 1 - exp(-t + t Q(t)) with t = |x| elsewhere (both fitted; the second form as N. Juffa's)."""
+"""erf: x + x P(x**2) near 0, 1 - exp(-t + t Q(t)) with t = |x| elsewhere.
+
+Both polynomials are fitted; the second form is N. Juffa's.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class _Reduced:
     tail: Vec
 
 
-def _split(b: Builder, x: Vec) -> tuple[Vec, Vec]:
+def split(b: Builder, x: Vec) -> tuple[Vec, Vec]:
     """(k, 1 + f) for positive normal x."""
     shifted = x.bits() - _SQRT_HALF_BITS[b.element]
     k = shifted >> b.mantissa
@@ -36,7 +36,7 @@ def _reduced(b: Builder, x: Vec, *, denormals: bool = True) -> _Reduced:
     if denormals:
         tiny = x < 2.0 ** (1 - b.bias)
         x = b.select(tiny, x * 2.0**b.mantissa, x)
-    k, scaled = _split(b, x)
+    k, scaled = split(b, x)
     if denormals:
         k = b.select(tiny, k - float(b.mantissa), k)
     f = scaled - 1.0
