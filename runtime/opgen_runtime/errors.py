@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
@@ -45,6 +46,14 @@ def call_site() -> str:
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
+    """`; did you mean 'axis'?` for a name that is near known ones, else nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=count)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _is_ours(file: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from ..errors import AttrError, call_site
+from ..errors import AttrError, call_site, did_you_mean
 from .field import REQUIRED, AttrField, attr
 from .kinds import KindError, from_json_value, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
@@ -80,7 +79,7 @@ class Attrs:
         try:
             return values[name]
         except KeyError:
-            near = _near(name, self._fields)
+            near = did_you_mean(name, self._fields, 1)
             raise AttributeError(
                 f"{type(self).__name__} has no attr {name!r}{near}", name=name, obj=self
             ) from None
@@ -252,12 +251,7 @@ def _missing(cls: type[Attrs], field: AttrField) -> AttrError:
 
 
 def _unknown(cls: type[Attrs], names: list[str]) -> AttrError:
-    return _error(cls, f"unknown attr {names[0]!r}{_near(names[0], cls._fields)}")
-
-
-def _near(name: str, fields: Mapping[str, AttrField]) -> str:
-    near = difflib.get_close_matches(name, fields, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return _error(cls, f"unknown attr {names[0]!r}{did_you_mean(names[0], cls._fields, 1)}")
 
 
 def _count(n: int) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable
 from typing import Any, Final, overload
 
-from ..errors import RegistryError
+from ..errors import RegistryError, did_you_mean
 
 GlobalFunction = Callable[..., Any]
 Finder = Callable[[str], bool]
@@ -50,8 +49,7 @@ def get_global_func(name: str) -> GlobalFunction:
     if found is None and _find(name):
         found = _functions.get(name)
     if found is None:
-        near = difflib.get_close_matches(name, _functions, n=3)
-        raise RegistryError(f"no global function {name!r}{_did_you_mean(near)}")
+        raise RegistryError(f"no global function {name!r}{did_you_mean(name, _functions)}")
     return found
 
 
@@ -86,10 +84,6 @@ def _place(fn: GlobalFunction) -> str:
     return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', repr(fn))}"
 
 
-def _did_you_mean(near: list[str]) -> str:
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-
-
 class Namespace:
     """The functions under a prefix as attributes, looked up at each use: late registrations are visible."""
 
@@ -99,9 +93,8 @@ class Namespace:
     def __getattr__(self, name: str) -> GlobalFunction:
         full = f"{self._prefix}.{name}"
         if name.startswith("__") or not has_global_func(full):
-            near = difflib.get_close_matches(name, dir(self), n=3)
             raise AttributeError(
-                f"no function {full!r} is registered{_did_you_mean(near)}", name=name, obj=self
+                f"no function {full!r} is registered{did_you_mean(name, dir(self))}", name=name, obj=self
             )
         return _functions[full]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from ..errors import RegistryError, hide_from_call_sites
+from ..errors import RegistryError, did_you_mean, hide_from_call_sites
 from ..types import FuncType, RelationFunction, TypeRelation, TypeVar
 from .functions import add_finder
 
@@ -69,9 +68,7 @@ class Op:
             return found
         if _load(name) and name in _ops:
             return _ops[name]
-        near = difflib.get_close_matches(name, list_ops(), n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise RegistryError(f"no op is named {name!r}{hint}")
+        raise RegistryError(f"no op is named {name!r}{did_you_mean(name, list_ops())}")
 
     @property
     def num_inputs(self) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
 
 from .. import schedules
-from ..errors import StrategyError
+from ..errors import StrategyError, did_you_mean
 from ..vocabulary import OpPattern
 
 ScheduleFunction = Callable[..., Any]
@@ -31,9 +30,9 @@ def schedule_named(name: str) -> ScheduleFunction:
     found = getattr(module, attribute, None)
     if not callable(found) or attribute.startswith("_"):
         public = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-        near = difflib.get_close_matches(attribute, public, n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise StrategyError(f"schedule {name!r}: {module.__name__} has no function {attribute!r}{hint}")
+        raise StrategyError(
+            f"schedule {name!r}: {module.__name__} has no function {attribute!r}{did_you_mean(attribute, public)}"
+        )
     return cast(ScheduleFunction, found)
 
 
