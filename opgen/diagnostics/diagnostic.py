@@ -38,8 +38,9 @@ class Diagnostics:
     sources: dict[str, Sequence[str]] = field(default_factory=dict)
     found: list[Diagnostic] = field(default_factory=list)
 
-    def add_source(self, path: str, text: str) -> None:
-        self.sources[path] = text.splitlines()
+    def add_source(self, path: str, lines: Sequence[str]) -> None:
+        """The lines of a file, for the source line of each finding."""
+        self.sources[path] = lines
 
     def error(
         self,

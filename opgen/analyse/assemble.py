@@ -1,0 +1,164 @@
+"""The objects that a generated module makes, made in memory from the same translated trees."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Final
+
+from opgen_runtime import types
+from opgen_runtime.attrs import Attrs, attr
+
+from ..expression.translate import place_of
+from ..model import (
+    BoundRule,
+    CheckedAttr,
+    CheckedOutput,
+    CheckedSignature,
+    LetRule,
+    Rule,
+    ShapeEntry,
+    StaticEntry,
+)
+from .meter import Meter, MeteredLibrary
+
+_CHECKED: Final = {ast.Add: "checked_add", ast.Sub: "checked_sub", ast.Mult: "checked_mul"}
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What `lang.build` and `Signature.bind` need of an op."""
+
+    signature: types.Signature
+    compute: Callable[..., None] | None
+    attrs: type[Attrs] | None
+
+
+class Assembler:
+    """Compiles translated trees.  `+ - *` become checked functions; calls are counted by `meter`."""
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+        self._globals = {
+            "__builtins__": {},
+            "_l": MeteredLibrary(self.meter),
+            "_b": builtins,
+            "_t": typing,
+            "_tick": self.meter.tick,
+        }
+
+    def function(self, tree: ast.Lambda) -> Callable[..., Any]:
+        """The function of a lambda; its code's file name is the declaration's path."""
+        body = _Checked().visit(copy.deepcopy(tree))
+        code = compile(ast.Expression(body), place_of(tree).path, "eval", dont_inherit=True)
+        made: Callable[..., Any] = eval(code, self._globals)
+        return made
+
+    def compute(self, tree: ast.FunctionDef) -> Callable[..., None]:
+        body = _Checked().visit(copy.deepcopy(tree))
+        code = compile(ast.Module([body], []), place_of(tree).path, "exec", dont_inherit=True)
+        names: dict[str, Any] = {}
+        _run(code, self._globals, names)
+        made: Callable[..., None] = names["compute"]
+        return made
+
+    def attrs(self, op: str, fields: tuple[CheckedAttr, ...]) -> type[Attrs] | None:
+        """The Attrs class."""
+        if not fields:
+            return None
+        body: dict[str, Any] = {"type_key": f"attrs.{op}"}
+        for field in fields:
+            keywords: dict[str, Any] = {"optional": field.optional, "doc": field.doc}
+            if not field.required:
+                keywords["default"] = field.default
+            if field.bound is not None:
+                keywords["bounds"] = field.bound.text
+                if field.bound.check is not None:
+                    keywords["check"] = self.function(field.bound.check)
+            body[field.name] = attr(field.kind, **keywords)
+        return type("DeclaredAttrs", (Attrs,), body)
+
+    def signature(self, signature: CheckedSignature) -> types.Signature:
+        return types.Signature(
+            inputs=tuple(
+                types.Input(
+                    operand.name,
+                    None if operand.shape is None else self._entries(operand.shape),
+                    operand.dtype,
+                    operand.doc,
+                    operand.optional,
+                    operand.variadic,
+                    None if operand.layout is None else (operand.layout.attr, operand.layout.canonical),
+                )
+                for operand in signature.inputs
+            ),
+            rules=tuple(self._rule(rule) for rule in signature.rules),
+            outputs=tuple(self._output(output) for output in signature.outputs),
+            dtypes=signature.dtypes,
+            dynamic={name: self.function(tree) for name, tree in signature.dynamic.items()},
+        )
+
+    def _rule(self, rule: Rule) -> types.Bound | types.Let | types.Require:
+        function = self.function(rule.function)
+        if isinstance(rule, BoundRule):
+            return types.Bound(rule.attr, function, rule.text)
+        if isinstance(rule, LetRule):
+            return types.Let(rule.names, function, rule.text)
+        return types.Require(function, rule.text, rule.error, rule.binds)
+
+    def _entries(self, entries: tuple[ShapeEntry, ...]) -> tuple[Any, ...]:
+        return tuple(self._entry(entry) for entry in entries)
+
+    def _entry(self, entry: ShapeEntry) -> Any:
+        if not isinstance(entry, StaticEntry):
+            return entry
+        function = self.function(entry.function)
+        return types.Spread(function, entry.text) if entry.spread else types.Static(function, entry.text)
+
+    def _output(self, output: CheckedOutput) -> types.Output:
+        shape, dtype = output.shape, output.dtype
+        return types.Output(
+            output.name,
+            self._entries(shape) if isinstance(shape, tuple) else self._maybe(shape),
+            self._maybe(dtype),
+            output.doc,
+            None if output.variadic is None else self.function(output.variadic),
+            None if output.layout is None else (output.layout.attr, output.layout.canonical),
+            output.variadic_index or "j",
+        )
+
+    def _maybe(self, value: str | ast.Lambda) -> Any:
+        return value if isinstance(value, str) else self.function(value)
+
+
+def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:
+    """Define the functions of a compiled module."""
+    exec(code, names, local)
+
+
+class _Checked(ast.NodeTransformer):
+    """`a + b` as `_l.checked_add(a, b)`, and a tick in each function."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        function = ast.Attribute(ast.Name("_l", ast.Load()), _CHECKED[type(node.op)], ast.Load())
+        made = ast.copy_location(ast.Call(function, [node.left, node.right], []), node)
+        for part in (function, function.value):
+            ast.copy_location(part, node)
+        return made
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        node.returns = None
+        for argument in (*node.args.args, *([node.args.vararg] if node.args.vararg else [])):
+            argument.annotation = None
+        tick = ast.Expr(ast.Call(ast.Name("_tick", ast.Load()), [], []))
+        for part in ast.walk(tick):
+            ast.copy_location(part, node)
+        node.body.insert(0, tick)
+        return node

@@ -1,0 +1,147 @@
+"""One OpDef to a CheckedOp: names, signature, attrs, code, tests, then everything that running it shows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from opgen_runtime.vocabulary import OpPattern
+
+from ..diagnostics import Diagnostics
+from ..expression.reference import check_reference
+from ..expression.scope import Kind, Namespace
+from ..expression.translate import Translator, make_lambda
+from ..expression.translate_blocks import translate_compute
+from ..model import CheckedAttr, CheckedOp, CheckedSignature, CheckedStrategy
+from ..model.opdef import OpDef, StrategyDef
+from .assemble import Assembled, Assembler
+from .attrs import check_attrs
+from .cases import check_cases
+from .gradients import check_gradients
+from .namespace import resolve_names
+from .probes import find_probes
+from .run import Runner
+from .seams import SeamRoots, check_seam
+from .signature import check_signature
+
+_ORDER = (
+    Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE, Kind.LET, Kind.OUTPUT, Kind.OUTPUTS,
+)  # fmt: skip
+
+
+def check_op(
+    op: OpDef, family: str, roots: SeamRoots, known_ops: Sequence[str], diagnostics: Diagnostics
+) -> CheckedOp | None:
+    """The checked op, or None if anything was reported."""
+    before = len(diagnostics.found)
+    namespace = resolve_names(op, diagnostics)
+    _check_arity(op, diagnostics)
+    attrs = check_attrs(op, namespace, diagnostics)
+    signature = check_signature(op, attrs, namespace, diagnostics)
+    strategy = tuple(_strategy(entry, namespace, roots, diagnostics) for entry in op.strategy)
+    arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
+    extern = None if op.seam is None else check_seam(op.seam, roots, arguments, diagnostics)
+    if op.relation.seam is not None:
+        check_seam(op.relation.seam, roots, ["types", "num_inputs", "attrs", "reporter"], diagnostics)
+    reference = None
+    if op.reference is not None:
+        outputs = [output.name for output in op.outputs]
+        reference = check_reference(op.reference, arguments, outputs, op.reference.place, diagnostics)
+    gradients = check_gradients(op, namespace, known_ops, diagnostics)
+    cases = check_cases(op, attrs, diagnostics)
+    if len(diagnostics.found) > before:
+        return None
+    compute = None if op.compute is None else _compute(op, namespace)
+    runner = _runner(op, signature, attrs, compute, diagnostics)
+    findings = runner.run(attrs, cases)
+    if findings is None:
+        return None
+    if not _check_pattern(op, findings.pattern, findings.reason, diagnostics):
+        return None
+    return CheckedOp(
+        name=op.name,
+        doc=op.doc,
+        support_level=op.support_level,
+        since=op.since,
+        deprecated=op.deprecated,
+        arity=_arity(op),
+        attrs=attrs,
+        signature=signature,
+        compute=compute,
+        extern=extern,
+        formula=op.compute_text,
+        let_text=op.let_text,
+        reference=reference,
+        tests=cases,
+        probes=find_probes(runner, findings.bound, attrs, cases),
+        traits=op.traits,
+        strategy=strategy,
+        gradients=gradients,
+        pattern=findings.pattern,
+        pattern_reason=findings.reason,
+        family=family,
+        source=op.path,
+        document=op.document,
+        line=op.place.line,
+        extends=op.extends,
+        digest=op.digest,
+    )
+
+
+def _arity(op: OpDef) -> int:
+    return -1 if any(operand.variadic for operand in op.inputs) else len(op.inputs)
+
+
+def _check_arity(op: OpDef, diagnostics: Diagnostics) -> None:
+    if op.arity is not None and op.arity != _arity(op):
+        text = f"arity is declared as {op.arity}, but the inputs make it {_arity(op)}"
+        diagnostics.error("arity-mismatch", text, op.arity_place)
+
+
+def _compute(op: OpDef, namespace: Namespace) -> ast.FunctionDef:
+    assert op.compute is not None
+    used = namespace.used(*op.compute)
+    symbols = namespace.symbols
+    parameters = [name for kind in _ORDER for name in used if symbols[name].kind is kind]
+    return translate_compute(op.compute, namespace, parameters, op.compute_place)
+
+
+def _runner(
+    op: OpDef,
+    signature: CheckedSignature,
+    attrs: tuple[CheckedAttr, ...],
+    compute: ast.FunctionDef | None,
+    diagnostics: Diagnostics,
+) -> Runner:
+    assembler = Assembler()
+    assembled = Assembled(
+        assembler.signature(signature),
+        None if compute is None else assembler.compute(compute),
+        assembler.attrs(op.name, attrs),
+    )
+    return Runner(op, signature, assembled, assembler, diagnostics)
+
+
+def _strategy(
+    entry: StrategyDef, namespace: Namespace, roots: SeamRoots, diagnostics: Diagnostics
+) -> CheckedStrategy:
+    schedule = entry.schedule.value
+    if ":" in schedule:
+        check_seam(entry.schedule, roots, ["outputs", "target"], diagnostics)
+    elif not schedule.replace(".", "_").isidentifier():
+        text = f"`{schedule[:60]}` is neither a schedule of the library nor `package.module:function`"
+        diagnostics.error("strategy", text, entry.schedule.place)
+    when = None
+    if entry.when is not None:
+        body = Translator(namespace, static=True).expression(entry.when, {})
+        when = make_lambda(namespace.used(entry.when), body, entry.when.place)
+    target = "default" if entry.target is None else entry.target.value
+    return CheckedStrategy(entry.name.value, target, schedule, when, entry.when_text, entry.plevel)
+
+
+def _check_pattern(op: OpDef, pattern: OpPattern, reason: str, diagnostics: Diagnostics) -> bool:
+    if op.pattern is None or op.pattern.value == pattern.name.lower():
+        return True
+    text = f"the pattern is declared `{op.pattern.value}`, but it is `{pattern.name.lower()}`: {reason}"
+    diagnostics.error("pattern-mismatch", text, op.pattern.place)
+    return False

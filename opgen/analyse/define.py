@@ -1,0 +1,227 @@
+"""A validated document to an `OpDef`: every expression parsed, everything that must be given is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..diagnostics import Diagnostics, Place
+from ..document import Declaration, TextNode
+from ..document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
+from ..expression import syntax as s
+from ..expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
+from ..model.opdef import (
+    AttrDef,
+    CaseDef,
+    DTypeDef,
+    DynamicDef,
+    GradientDef,
+    InputDef,
+    LayoutDef,
+    OpDef,
+    OutputDef,
+    RelationDef,
+    RequireDef,
+    StrategyDef,
+)
+from .inherit import Ancestry
+
+
+def define(declaration: Declaration, ancestry: Ancestry, diagnostics: Diagnostics) -> OpDef | None:
+    """The OpDef, or None if some part cannot be read (reported)."""
+    return _Definer(declaration, diagnostics).run(ancestry)
+
+
+class _Definer:
+    def __init__(self, declaration: Declaration, diagnostics: Diagnostics) -> None:
+        self.declaration = declaration
+        self.part = declaration.part
+        self.diagnostics = diagnostics
+        self.complete = declaration.complete
+
+    def run(self, ancestry: Ancestry) -> OpDef | None:
+        part = self.part
+        dtypes = tuple(DTypeDef(name, self._at("dtypes", name), texts) for name, texts in part.dtypes.items())
+        inputs = tuple(self._input(name, entry) for name, entry in part.inputs.items())
+        attrs = tuple(made for name, entry in part.attrs.items() if (made := self._attr(name, entry)))
+        relation = self._relation(part.type_relation)
+        let = self._block(part.let, static=True)
+        outputs = tuple(made for name, entry in part.outputs.items() if (made := self._output(name, entry)))
+        dynamic = tuple(made for name, text in part.dynamic.items() if (made := self._dynamic(name, text)))
+        compute, seam, compute_text = self._compute()
+        if not part.outputs and not part.abstract:
+            self._missing("outputs", part.op.place)
+        strategy = tuple(self._strategy(entry) for entry in part.strategy)
+        if not self.complete:
+            return None
+        return OpDef(
+            name=part.op.value,
+            place=part.op.place,
+            doc=_doc(part.doc),
+            support_level=part.support_level,
+            since=_text(part.since),
+            deprecated=_text(part.deprecated),
+            abstract=part.abstract,
+            arity=part.arity,
+            arity_place=self._at("arity"),
+            traits=self._traits(),
+            dtypes=dtypes,
+            inputs=inputs,
+            attrs=attrs,
+            relation=relation,
+            let=let,
+            let_text=_block_text(part.let),
+            outputs=outputs,
+            dynamic=dynamic,
+            compute=compute,
+            compute_text=compute_text,
+            compute_place=self._at("compute"),
+            seam=seam,
+            pattern=part.pattern,
+            strategy=strategy,
+            gradients=tuple(GradientDef(n, self._at("grad", n), text) for n, text in part.grad.items()),
+            reference=part.reference,
+            tests=self._tests(),
+            path=self.declaration.document.path,
+            document=self.declaration.document.index,
+            extends=ancestry.names,
+            digest=ancestry.digest,
+        )
+
+    def _at(self, *path: str | int) -> Place:
+        return self.declaration.key_place(*path)
+
+    def _missing(self, key: str, place: Place) -> None:
+        self.complete = False
+        self.diagnostics.error("missing-key", f"the key `{key}` must be given", place)
+
+    def _expression(self, node: TextNode) -> s.Expression | None:
+        found = parse_expression(node, self.diagnostics)
+        self.complete &= found is not None
+        return found
+
+    def _shape(self, node: TextNode) -> tuple[s.Expression | s.Star, ...]:
+        found = parse_shape(node, self.diagnostics)
+        self.complete &= found is not None
+        return found or ()
+
+    def _block(self, node: TextNode | None, static: bool) -> s.Block:
+        if node is None:
+            return ()
+        found = parse_block(node, self.diagnostics, static)
+        self.complete &= found is not None
+        return found or ()
+
+    def _input(self, name: str, part: InputPart) -> InputDef:
+        return InputDef(
+            name,
+            self._at("inputs", name),
+            None if part.shape is None else self._shape(part.shape),
+            None if part.shape is None else part.shape.value.strip(),
+            part.dtype or (),
+            _doc(part.doc),
+            part.optional,
+            part.variadic,
+            _layout(part.layout),
+        )
+
+    def _attr(self, name: str, part: AttrPart) -> AttrDef | None:
+        place = self._at("attrs", name)
+        bounds = None if part.bounds is None else self._expression(part.bounds)
+        if part.type is None:
+            self._missing("type", place)
+            return None
+        bounds_text = None if part.bounds is None else " ".join(part.bounds.value.split())
+        kind = part.type.value
+        return AttrDef(name, place, kind, part.default, part.optional, bounds, bounds_text, _doc(part.doc))
+
+    def _output(self, name: str, part: OutputPart) -> OutputDef | None:
+        place = self._at("outputs", name)
+        shape = None if part.shape is None else self._shape(part.shape)
+        dtype = None if part.dtype is None else self._expression(part.dtype)
+        variadic = None
+        if part.variadic is not None:
+            variadic = parse_member_range(part.variadic, self.diagnostics)
+            self.complete &= variadic is not None
+        if part.shape is None or part.dtype is None:
+            self._missing("shape" if part.shape is None else "dtype", place)
+        if shape is None or dtype is None or part.shape is None or part.dtype is None:
+            return None
+        texts = (part.shape.value.strip(), part.dtype.value.strip())
+        return OutputDef(
+            name, place, shape, texts[0], dtype, texts[1], _doc(part.doc), variadic, _layout(part.layout)
+        )
+
+    def _dynamic(self, name: str, text: TextNode) -> DynamicDef | None:
+        bound = self._expression(text)
+        return None if bound is None else DynamicDef(name, self._at("dynamic", name), bound)
+
+    def _relation(self, part: RelationPart | None) -> RelationDef:
+        if part is None:
+            return RelationDef(None, (), None)
+        requires: list[RequireDef] = []
+        for entry in part.require:
+            predicate = self._expression(entry.require)
+            error = entry.error or part.error
+            if predicate is not None:
+                text = " ".join(entry.require.value.split())
+                requires.append(RequireDef(predicate, text, _text(error)))
+        return RelationDef(part.name, tuple(requires), part.python)
+
+    def _compute(self) -> tuple[s.Block | None, TextNode | None, str]:
+        part = self.part
+        if part.compute is None:
+            if not part.abstract and self.declaration.complete:
+                self._missing("compute", part.op.place)
+            return None, None, ""
+        if part.compute.text is not None:
+            return self._block(part.compute.text, static=False), None, _block_text(part.compute.text)
+        if part.compute.python is None:
+            self._missing("python", self._at("compute"))
+        return None, part.compute.python, ""
+
+    def _strategy(self, part: StrategyPart) -> StrategyDef:
+        when = None if part.when is None else self._expression(part.when)
+        return StrategyDef(part.name, part.target, part.schedule, when, _text(part.when), part.plevel)
+
+    def _traits(self) -> Mapping[str, object]:
+        traits = {name: _plain(value) for name, value in self.part.traits.items()}
+        if self.part.operator is not None:
+            traits["operator"] = self.part.operator.value
+        return traits
+
+    def _tests(self) -> tuple[CaseDef, ...]:
+        cases = []
+        for number, case in enumerate(self.part.tests):
+            entries = tuple((name, self._at("tests", number, name), texts) for name, texts in case.items())
+            cases.append(CaseDef(entries, self._at("tests", number)))
+        return tuple(cases)
+
+
+def _layout(part: LayoutPart | None) -> LayoutDef | None:
+    return None if part is None else LayoutDef(part.attr, part.canonical)
+
+
+def _text(node: TextNode | None) -> str | None:
+    return None if node is None else node.value.strip()
+
+
+def _doc(node: TextNode | None) -> str:
+    return "" if node is None else node.value.strip()
+
+
+def _block_text(node: TextNode | None) -> str:
+    return "" if node is None else node.value.rstrip()
+
+
+def _plain(value: object) -> object:
+    """A trait as plain data: text, whole numbers, flags, tuples and mappings of them."""
+    if isinstance(value, TextNode):
+        if value.value.lower() in ("true", "false"):
+            return value.value.lower() == "true"
+        text = value.value
+        return int(text) if text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 10 else text
+    if isinstance(value, list):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return str(value)

@@ -1,0 +1,99 @@
+"""`extends:` resolved: each document with the entries of its ancestors merged in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ..diagnostics import Diagnostics, did_you_mean
+from ..document import Document, ListNode, MapNode, Node, TextNode
+
+OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "doc")
+"""Keys that a child never takes over."""
+
+MAX_GENERATIONS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """What `extends` resolved to."""
+
+    names: tuple[str, ...]  # nearest first
+    digest: str
+
+
+def by_name(documents: list[Document], diagnostics: Diagnostics) -> dict[str, Document]:
+    """Documents by the name of their op; a second one of the same name is reported and left out."""
+    found: dict[str, Document] = {}
+    for document in documents:
+        name = document.root.get("op")
+        if not isinstance(name, TextNode):
+            continue
+        before = found.get(name.value)
+        if before is None:
+            found[name.value] = document
+            continue
+        first = before.root.get("op")
+        assert first is not None
+        text = f"the op `{name.value[:60]}` is declared twice"
+        diagnostics.error("duplicate-op", text, name.place, None, [("first declared here", first.place)])
+    return found
+
+
+def inherit(
+    document: Document, known: Mapping[str, Document], diagnostics: Diagnostics
+) -> tuple[Document, Ancestry] | None:
+    """The document merged with its ancestors, or None (reported)."""
+    chain = [document.root]
+    names: list[str] = []
+    own = document.root.get("op")
+    seen = {own.value} if isinstance(own, TextNode) else set()
+    while True:
+        parent = chain[-1].get("extends")
+        if parent is None:
+            break
+        if not isinstance(parent, TextNode):
+            return None if chain[-1] is not document.root else (document, _ancestry(chain, names))
+        found = known.get(parent.value)
+        if found is None:
+            hint = did_you_mean(parent.value, known)
+            text = f"there is no declaration of `{parent.value[:60]}` to extend"
+            diagnostics.error("extends", text, parent.place, hint)
+            return None
+        if parent.value in seen or len(names) == MAX_GENERATIONS:
+            diagnostics.error("extends", f"`{parent.value}` extends itself", parent.place)
+            return None
+        seen.add(parent.value)
+        names.append(parent.value)
+        chain.append(found.root)
+    merged: MapNode = chain[-1]
+    for child in reversed(chain[:-1]):
+        merged = merge(merged, child, OWN)
+    return Document(document.path, document.index, merged), _ancestry(chain, names)
+
+
+def _ancestry(chain: list[MapNode], names: list[str]) -> Ancestry:
+    text = "\n".join(canonical(root) for root in chain)
+    return Ancestry(tuple(names), hashlib.sha256(text.encode()).hexdigest())
+
+
+def merge(parent: MapNode, child: MapNode, own: tuple[str, ...] = ()) -> MapNode:
+    """The child's entries over the parent's, mapping by mapping; entries named in `own` are not taken over."""
+    entries: dict[str, tuple[TextNode, Node]] = {k.value: (k, v) for k, v in parent if k.value not in own}
+    for key, value in child:
+        before = entries[key.value][1] if key.value in entries else None
+        if isinstance(before, MapNode) and isinstance(value, MapNode):
+            value = merge(before, value)
+        entries[key.value] = (key, value)
+    return MapNode(tuple(entries.values()), child.place, child.flow)
+
+
+def canonical(node: Node) -> str:
+    """Unambiguous text of a document, the same however it is laid out."""
+    if isinstance(node, TextNode):
+        return repr(node.value)
+    if isinstance(node, ListNode):
+        return "[" + ",".join(map(canonical, node.items)) + "]"
+    return "{" + ",".join(f"{key.value!r}:{canonical(value)}" for key, value in node) + "}"

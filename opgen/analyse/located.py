@@ -1,0 +1,109 @@
+"""Errors of the runtime to diagnostics: the place is read from the positions of translated code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from types import TracebackType
+from typing import Final
+
+from opgen_runtime.errors import (
+    AccessError,
+    AttrError,
+    DTypeError,
+    LanguageError,
+    OpgenError,
+    ShapeError,
+    UndecidedError,
+)
+
+from ..diagnostics import CODES, Place
+
+_CODES: Final = {
+    "too-large": "limit",
+    "shape": "shape-mismatch",
+    "undecided": "stage",
+    "access": "out-of-bounds",
+}
+_FIRST_WORD = re.compile(r"`?([A-Za-z]\w*)")
+_CALL_SITE = re.compile(r"\n\s*at [^\n]*")
+
+# What translated code can raise besides the runtime's own errors.
+PYTHON_ERRORS: Final = (
+    TypeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    ArithmeticError,
+    NameError,
+)
+
+
+def code_of(error: BaseException) -> str:
+    """The diagnostic's code of an error."""
+    if isinstance(error, AccessError):
+        return "out-of-bounds"
+    if isinstance(error, LanguageError):
+        code = _CODES.get(error.code, error.code)
+        return code if code in CODES else "compute"
+    if isinstance(error, DTypeError):
+        return "dtype"
+    if isinstance(error, ShapeError):
+        return "shape-mismatch"
+    if isinstance(error, AttrError):
+        return "bounds"
+    if isinstance(error, UndecidedError):
+        return "stage"
+    if isinstance(error, IndexError):
+        return "rank"
+    return "value"
+
+
+def message_of(error: BaseException) -> str:
+    """The error's text without the place of the call, which is in the generator."""
+    if isinstance(error, OpgenError):
+        return _CALL_SITE.sub("", str(error)).strip()
+    if isinstance(error, RecursionError):
+        return "the expression is nested too deeply"
+    if isinstance(error, AttributeError):
+        return f"this value has no `.{error.name}`" if error.name else "this value has no such property"
+    return f"this cannot be computed: {error}"
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what caused it."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def place_in_code(error: BaseException, paths: Collection[str]) -> Place | None:
+    """The innermost place of translated code that the error came through."""
+    for cause in chain(error):
+        place = _innermost(cause.__traceback__, paths)
+        if place is not None:
+            return place
+    return None
+
+
+def _innermost(traceback: TracebackType | None, paths: Collection[str]) -> Place | None:
+    found: Place | None = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename in paths:
+            positions = list(code.co_positions())
+            line, end_line, column, end_column = positions[traceback.tb_lasti // 2]
+            if line is not None and end_line is not None and column is not None and end_column is not None:
+                found = Place(code.co_filename, line, column + 1, end_line, end_column + 1)
+        traceback = traceback.tb_next
+    return found
+
+
+def place_by_name(error: BaseException, definitions: Mapping[str, Place]) -> Place | None:
+    """The definition of the tensor that the message begins with."""
+    match = _FIRST_WORD.match(str(error))
+    return definitions.get(match.group(1)) if match is not None else None

@@ -1,0 +1,137 @@
+"""The namespace of a declaration, built in the order of the language, every expression checked on the way."""
+
+from __future__ import annotations
+
+from ..diagnostics import Diagnostics
+from ..expression import syntax as s
+from ..expression.blocks import check_compute, check_let
+from ..expression.names import BOUNDS, DTYPE, PATTERN, REQUIRE, SHAPE, NameChecker
+from ..expression.scope import Kind, Local, Namespace, Symbol
+from ..model.opdef import OpDef
+
+
+def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
+    """All names of the declaration; everything wrong with names and stages is reported."""
+    namespace = Namespace(diagnostics)
+    checker = NameChecker(namespace, diagnostics)
+    for operand in op.inputs:
+        kind = Kind.VARIADIC if operand.variadic else Kind.INPUT
+        namespace.declare(Symbol(operand.name, kind, operand.place))
+    for attr in op.attrs:
+        namespace.declare(Symbol(attr.name, Kind.ATTR, attr.place))
+    for dtype in op.dtypes:
+        namespace.declare(Symbol(dtype.name, Kind.DTYPE, dtype.place))
+    _declare_dims(op, namespace)
+    _check_patterns(op, checker)
+    for attr in op.attrs:
+        if attr.bounds is not None:
+            _check_bounds(attr.name, attr.bounds, checker)
+    for output in op.outputs:
+        kind = Kind.OUTPUT if output.variadic is None else Kind.OUTPUTS
+        namespace.declare(Symbol(output.name, kind, output.place))
+    for dynamic in op.dynamic:
+        namespace.declare(Symbol(dynamic.name, Kind.OUTPUT, dynamic.place))
+    check_let(op.let, checker)
+    for require in op.relation.requires:
+        checker.check(require.predicate, REQUIRE, {})
+    for entry in op.strategy:
+        if entry.when is not None:
+            checker.check(entry.when, REQUIRE, {})
+    _check_outputs(op, checker)
+    if op.compute is not None:
+        check_compute(op.compute, checker)
+    return namespace
+
+
+def binding_of(predicate: s.Expression, namespace: Namespace) -> str | None:
+    """The dim that `F == e` can bind, or None."""
+    if not isinstance(predicate, s.Compare) or len(predicate.rest) != 1 or predicate.rest[0][0] != "==":
+        return None
+    first = predicate.first
+    if not isinstance(first, s.Name):
+        return None
+    symbol = namespace.symbols.get(first.name)
+    return first.name if symbol is not None and symbol.kind in (Kind.DIM, Kind.DIMS) else None
+
+
+def _declare_dims(op: OpDef, namespace: Namespace) -> None:
+    for operand in op.inputs:
+        for entry in operand.shape or ():
+            if isinstance(entry, s.Name):
+                _dim(entry, Kind.DIM, namespace)
+            elif isinstance(entry, s.Star) and isinstance(entry.value, s.Name):
+                _dim(entry.value, Kind.DIMS, namespace)
+    for require in op.relation.requires:
+        predicate = require.predicate
+        if (
+            isinstance(predicate, s.Compare)
+            and len(predicate.rest) == 1
+            and isinstance(predicate.first, s.Name)
+        ):
+            name = predicate.first
+            declared = name.name in namespace.symbols or any(name.name in _names(item) for item in op.let)
+            if predicate.rest[0][0] == "==" and not declared:
+                namespace.declare(Symbol(name.name, Kind.DIM, name.place))
+
+
+def _names(item: s.Statement) -> set[str]:
+    if isinstance(item, s.Assign):
+        return {target.name for target in item.targets}
+    if isinstance(item, s.If):
+        return {name for inner in (*item.then, *item.otherwise) for name in _names(inner)}
+    return {item.name} if isinstance(item, s.Def) else set()
+
+
+def _dim(entry: s.Name, kind: Kind, namespace: Namespace) -> None:
+    before = namespace.symbols.get(entry.name)
+    if before is None:
+        namespace.declare(Symbol(entry.name, kind, entry.place))
+    elif before.kind in (Kind.DIM, Kind.DIMS) and before.kind is not kind:
+        text = f"`{entry.name}` is {before.kind.value} elsewhere; a name is an int or a tuple everywhere"
+        namespace.diagnostics.error("rank", text, entry.place, None, [("first bound here", before.place)])
+
+
+def _check_patterns(op: OpDef, checker: NameChecker) -> None:
+    for operand in op.inputs:
+        for entry in operand.shape or ():
+            checker.check(entry, PATTERN, {})
+        starred = [entry for entry in operand.shape or () if isinstance(entry, s.Star)]
+        if len(starred) > 1 and all(isinstance(entry.value, s.Name) for entry in starred):
+            alone = {name for other in op.inputs if other is not operand for name in _starred(other.shape)}
+            free = [
+                entry
+                for entry in starred
+                if isinstance(entry.value, s.Name) and entry.value.name not in alone
+            ]
+            if len(free) > 1:
+                text = "a pattern has at most one starred name that nothing else binds"
+                checker.error("unbound-dim", text, free[1].place)
+
+
+def _starred(shape: tuple[s.Expression | s.Star, ...] | None) -> set[str]:
+    stars = (entry.value for entry in shape or () if isinstance(entry, s.Star))
+    return {value.name for value in stars if isinstance(value, s.Name)}
+
+
+def _check_bounds(attr: str, bounds: s.Expression, checker: NameChecker) -> None:
+    checker.check(bounds, BOUNDS, {})
+    if not isinstance(bounds, s.Compare) or any(right is None for _, right in bounds.rest):
+        text = f"bounds are a chained comparison or a membership, such as `0 <= {attr} < data.ndim`"
+        checker.error("bad-value", text, bounds.place)
+    elif not any(isinstance(node, s.Name) and node.name == attr for node in s.walk(bounds)):
+        checker.error("bad-value", f"the bounds of `{attr}` do not mention `{attr}`", bounds.place)
+
+
+def _check_outputs(op: OpDef, checker: NameChecker) -> None:
+    dynamic: Local = {entry.name: Kind.DIM for entry in op.dynamic}
+    for entry in op.dynamic:
+        checker.check(entry.bound, SHAPE, {})
+    for output in op.outputs:
+        local = dict(dynamic)
+        if output.variadic is not None:
+            index, count = output.variadic
+            checker.check(count, SHAPE, {})
+            local = checker.bind((index,), Kind.LOCAL, local)
+        for item in output.shape:
+            checker.check(item, SHAPE, local)
+        checker.check(output.dtype, DTYPE, local)

@@ -1,0 +1,132 @@
+"""All declarations of a project: read, checked together, every error of every file collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..diagnostics import Diagnostic, Diagnostics, Place
+from ..document import Document, compose, make_source, validate
+from ..model import CheckedOp
+from .check import check_op
+from .define import define
+from .inherit import by_name, inherit
+from .seams import SeamRoots
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: its path as messages show it, its text, and the family (its folder under opdefs)."""
+
+    path: str
+    text: str
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSet:
+    """What could be read, and the files that could not."""
+
+    sources: tuple[Source, ...]
+    problems: tuple[tuple[str, str], ...] = field(default=())  # path, reason
+
+
+def read_sources(folder: Path, base: Path | None = None) -> SourceSet:
+    """Every `*.yaml` below `folder`, in order of path; paths are shown relative to `base`."""
+    found: list[Source] = []
+    problems: list[tuple[str, str]] = []
+    for path in sorted(folder.rglob("*.yaml")):
+        shown = str(path.relative_to(base)) if base is not None and path.is_relative_to(base) else str(path)
+        family = path.parent.relative_to(folder).as_posix()
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append((shown, str(error)))
+            continue
+        found.append(Source(shown, text, "" if family == "." else family))
+    return SourceSet(tuple(found), tuple(problems))
+
+
+def check_project(
+    sources: Iterable[Source | Path] | SourceSet | Mapping[str, str],
+    packages: Mapping[str, Path] | None = None,
+    known_ops: Iterable[str] = (),
+) -> tuple[list[CheckedOp], list[Diagnostic]]:
+    """All ops that are right, in order of files, and all diagnostics in order of place.
+
+    `sources`: files (a path is read), a `SourceSet`, or a mapping of path to text.  `packages`: import name ->
+    folder, where `python:` seams may point.  `known_ops`: ops of other projects that gradients may call.
+    """
+    diagnostics = Diagnostics()
+    documents, families = _documents(sources, diagnostics)
+    known = by_name(documents, diagnostics)
+    roots = SeamRoots(packages or {})
+    names = [*known, *known_ops]
+    checked: list[CheckedOp] = []
+    for document in known.values():
+        made = _check(document, known, families.get(document.path, ""), roots, names, diagnostics)
+        if made is not None:
+            checked.append(made)
+    for document in documents:
+        if document not in known.values():
+            validate(document, diagnostics)
+    return checked, diagnostics.sorted()
+
+
+def _check(
+    document: Document,
+    known: Mapping[str, Document],
+    family: str,
+    roots: SeamRoots,
+    names: list[str],
+    diagnostics: Diagnostics,
+) -> CheckedOp | None:
+    merged = inherit(document, known, diagnostics)
+    if merged is None:
+        validate(document, diagnostics)
+        return None
+    declaration = validate(merged[0], diagnostics)
+    if declaration is None:
+        return None
+    op = define(declaration, merged[1], diagnostics)
+    if op is None or op.abstract:
+        return None
+    return check_op(op, family, roots, names, diagnostics)
+
+
+def _documents(
+    sources: Iterable[Source | Path] | SourceSet | Mapping[str, str], diagnostics: Diagnostics
+) -> tuple[list[Document], dict[str, str]]:
+    documents: list[Document] = []
+    families: dict[str, str] = {}
+    for item in _each(sources, diagnostics):
+        families[item.path] = item.family
+        made = make_source(item.path, item.text, diagnostics)
+        if made is not None:
+            documents += compose(made, diagnostics)
+    return documents, families
+
+
+def _each(
+    sources: Iterable[Source | Path] | SourceSet | Mapping[str, str], diagnostics: Diagnostics
+) -> Iterable[Source]:
+    if isinstance(sources, Mapping):
+        yield from (Source(path, text) for path, text in sources.items())
+        return
+    if isinstance(sources, SourceSet):
+        for path, reason in sources.problems:
+            _unreadable(path, reason, diagnostics)
+        sources = sources.sources
+    for item in sources:
+        if isinstance(item, Source):
+            yield item
+            continue
+        try:
+            yield Source(str(item), item.read_bytes().decode("utf-8"), item.parent.name)
+        except (OSError, UnicodeDecodeError) as error:
+            _unreadable(str(item), str(error), diagnostics)
+
+
+def _unreadable(path: str, reason: str, diagnostics: Diagnostics) -> None:
+    diagnostics.error("encoding", f"the file cannot be read: {reason}", Place(path, 1, 1, 1, 2))

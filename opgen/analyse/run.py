@@ -1,0 +1,231 @@
+"""Runs a declaration's translated code on sample signatures, and says what it shows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opgen_runtime import lang, te
+from opgen_runtime.errors import AttrError, OpgenError
+from opgen_runtime.te.pattern import derive_pattern
+from opgen_runtime.types import Binding, TensorType
+from opgen_runtime.vocabulary import OpPattern
+
+from ..diagnostics import Diagnostics, Place
+from ..expression import syntax as s
+from ..model import CheckedAttr, CheckedCase, CheckedSignature
+from ..model.opdef import OpDef
+from .assemble import Assembled, Assembler
+from .located import PYTHON_ERRORS, code_of, message_of, place_by_name, place_in_code
+from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
+
+_MAX_BUILDS: Final = 40
+_ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A sample whose signature fits."""
+
+    sample: Sample
+    attrs: Any
+    binding: Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the samples showed."""
+
+    pattern: OpPattern
+    reason: str
+    bound: tuple[Bound, ...]
+
+
+class Runner:
+    """Runs one op."""
+
+    def __init__(
+        self,
+        op: OpDef,
+        signature: CheckedSignature,
+        assembled: Assembled,
+        assembler: Assembler,
+        diagnostics: Diagnostics,
+    ) -> None:
+        self.op = op
+        self.signature = signature
+        self.assembled = assembled
+        self.meter = assembler.meter
+        self.diagnostics = diagnostics
+        self.paths = frozenset(diagnostics.sources)
+        self.names = [operand.name for operand in signature.inputs]
+        self.definitions = dict(_definitions(op.compute or ()))
+        self.pattern: OpPattern | None = None
+        self.reason = ""
+        self.failed = False
+        self.builds = 0
+
+    def run(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> Findings | None:
+        """Bind and build every sample; None if an error was reported."""
+        bound = [found for sample in case_samples(cases) if (found := self.bind(sample)) is not None]
+        refused: list[tuple[Sample, BaseException]] = []
+        for sample in made_up(self.signature, attrs):
+            found = self.bind(sample, refused)
+            if found is not None:
+                bound.append(found)
+        if not bound and not self.failed:
+            self._nothing_fits(refused)
+        if self.failed:
+            return None
+        for found in [*bound]:
+            self.build(found)
+            if self.failed:
+                return None
+        self._vary(bound[0])
+        if self.failed:
+            return None
+        for found in bound[: len(cases) or 1]:
+            self._symbolic(found.sample)
+        if self.pattern is None:
+            self.pattern, self.reason = OpPattern.OPAQUE, "a seam is opaque"
+        return Findings(self.pattern, self.reason, tuple(bound))
+
+    # ---------------------------------------------------------------- binding
+
+    def bind(self, sample: Sample, refused: list[tuple[Sample, BaseException]] | None = None) -> Bound | None:
+        """The sample's attrs and binding.  With `refused`, one that does not fit is noted there, not reported."""
+        try:
+            attrs, binding = self._bind(sample)
+        except _ERRORS as error:
+            if refused is not None:
+                refused.append((sample, error))
+            elif not sample.symbolic:
+                self._report_binding(sample, error)
+            return None
+        return Bound(sample, attrs, binding)
+
+    def _bind(self, sample: Sample) -> tuple[Any, Binding]:
+        self.meter.reset()
+        made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            binding = self.assembled.signature.bind(
+                self.op.name, made, sample.operands, site="the declaration"
+            )
+        return made, binding
+
+    def _report_binding(self, sample: Sample, error: BaseException) -> None:
+        self.failed = True
+        place = place_in_code(error, self.paths)
+        shown = sample.describe(self.names)
+        if place is not None:
+            root = next((c for c in _causes(error) if place_in_code(c, self.paths)), error)
+            self.diagnostics.error(code_of(root), f"{message_of(root)}{_for(shown)}", place)
+            return
+        code = "bounds" if isinstance(error, AttrError) else "test"
+        at = sample.place or self.op.place
+        self.diagnostics.error(code, f"the test does not fit: {message_of(error)}", at)
+
+    def _nothing_fits(self, refused: Sequence[tuple[Sample, BaseException]]) -> None:
+        self.failed = True
+        for sample, error in refused:
+            place = place_in_code(error, self.paths)
+            if place is not None:
+                root = next((c for c in _causes(error) if place_in_code(c, self.paths)), error)
+                text = f"{message_of(root)}{_for(sample.describe(self.names))}"
+                self.diagnostics.error(code_of(root), text, place)
+                return
+        why = f": {message_of(refused[0][1])}" if refused else ""
+        text = f"no sample signature fits `{self.op.name}`{why}"
+        hint = 'give one under `tests:`, such as `- {data: "float32[2, 3]"}`'
+        self.diagnostics.error("test", text, self.op.place, hint)
+
+    # ---------------------------------------------------------------- building
+
+    def build(self, bound: Bound) -> None:
+        """Build the compute expression; an error is reported, the pattern is joined."""
+        if self.assembled.compute is None or self.builds >= _MAX_BUILDS:
+            return
+        self.builds += 1
+        self.meter.reset()
+        operands = _placeholders(self.names, bound.binding)
+        try:
+            outputs = lang.build(self.assembled, bound.binding, operands)
+        except _ERRORS as error:
+            self._report_build(bound.sample, error)
+            return
+        self._join_pattern(outputs, operands)
+
+    def _join_pattern(self, outputs: Sequence[te.Tensor], operands: Sequence[Any]) -> None:
+        flat = [
+            t for operand in operands for t in (operand if isinstance(operand, tuple) else (operand,)) if t
+        ]
+        pattern, reason = derive_pattern(outputs, flat)
+        if self.pattern is None or pattern > self.pattern:
+            self.pattern, self.reason = pattern, reason
+
+    def _report_build(self, sample: Sample, error: BaseException) -> None:
+        self.failed = True
+        place = place_in_code(error, self.paths) or place_by_name(error, self.definitions)
+        text = f"{message_of(error)}{_for(sample.describe(self.names))}"
+        self.diagnostics.error(code_of(error), text, place or self.op.compute_place)
+
+    def _vary(self, bound: Bound) -> None:
+        """The other dtypes that the declaration admits."""
+        for sample in other_dtypes(bound.sample, self.signature):
+            found = self.bind(sample, [])
+            if found is not None:
+                self.build(found)
+            if self.failed:
+                return
+
+    def _symbolic(self, sample: Sample) -> None:
+        """The same with symbolic dims, for the pattern; what they leave open is decided at lowering."""
+        found = self.bind(symbolic(sample))
+        if found is None or self.assembled.compute is None:
+            return
+        operands = _placeholders(self.names, found.binding)
+        self.meter.reset()
+        try:
+            outputs = lang.build(self.assembled, found.binding, operands, unproved=[])
+        except _ERRORS:
+            return
+        self._join_pattern(outputs, operands)
+
+
+def _for(shown: str) -> str:
+    return f" (for {shown})" if shown else ""
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The errors from the innermost cause outwards."""
+    found = [error]
+    while found[-1].__cause__ is not None:
+        found.append(found[-1].__cause__)
+    return found[::-1]
+
+
+def _definitions(block: s.Block) -> Mapping[str, Place]:
+    """The first definition of each tensor."""
+    found: dict[str, Place] = {}
+    for item in block:
+        if isinstance(item, s.Define):
+            found.setdefault(item.tensor.name, item.place)
+        elif isinstance(item, s.If):
+            found = {**_definitions((*item.then, *item.otherwise)), **found}
+    return found
+
+
+def _placeholders(names: Sequence[str], binding: Binding) -> tuple[Any, ...]:
+    """Input tensors of the bound types."""
+    return tuple(_placeholder(name, given) for name, given in zip(names, binding.inputs, strict=True))
+
+
+def _placeholder(name: str, given: Any) -> Any:
+    if isinstance(given, tuple):
+        return tuple(_placeholder(f"{name}{position}", item) for position, item in enumerate(given))
+    if not isinstance(given, TensorType):
+        return None
+    return te.placeholder(name, given.shape, str(given.dtype))

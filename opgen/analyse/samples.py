@@ -1,0 +1,206 @@
+"""Sample signatures on which a declaration's code is run: its tests, and further ranks, shapes and dtypes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from opgen_runtime import arith
+from opgen_runtime.types import TensorType
+from opgen_runtime.vocabulary import DTYPE_CLASSES, DTYPES
+
+from ..diagnostics import Place
+from ..model import AttrValue, CheckedAttr, CheckedCase, CheckedInput, CheckedSignature, StaticEntry
+from .values import parse_operand
+
+OperandType = TensorType | tuple[TensorType, ...] | None
+
+_PREFERRED: Final = ("float32", "int32", "bool", "int64", "uint8")
+_SHAPES: Final = ((3, 4), (5,), (2, 3, 4), (), (2, 3, 4, 5))
+_SIZES: Final = (4, 6, 3, 5, 2, 7)
+MAX_SAMPLES: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One signature.  `place` is that of the test it comes from; None: made up, so it need not fit."""
+
+    operands: tuple[OperandType, ...]
+    attrs: Mapping[str, AttrValue]
+    place: Place | None = None
+    case: int | None = None
+    symbolic: bool = field(default=False)
+
+    def describe(self, names: Sequence[str]) -> str:
+        """`data: Tensor[(3, 4), float32], axis=1`."""
+        shown = []
+        for name, operand in zip(names, self.operands, strict=True):
+            text = ", ".join(map(str, operand)) if isinstance(operand, tuple) else str(operand)
+            shown.append(f"{name}: {f'({text})' if isinstance(operand, tuple) else text}")
+        shown += [f"{name}={value!r}" for name, value in self.attrs.items()]
+        return ", ".join(shown)
+
+
+def case_samples(cases: Sequence[CheckedCase]) -> Iterator[Sample]:
+    """One sample a test."""
+    for number, case in enumerate(cases):
+        operands = tuple(_operand(value) for value in case.inputs.values())
+        yield Sample(operands, case.attrs, case.place, number)
+
+
+def symbolic(sample: Sample) -> Sample:
+    """The same signature with symbolic dims: one a size, but 0 and 1 stay."""
+    dims: dict[int, arith.Var] = {}
+
+    def turn(operand: OperandType) -> OperandType:
+        if isinstance(operand, TensorType):
+            shape = (_dim(size, dims) for size in operand.shape)
+            return TensorType(tuple(shape), operand.dtype)
+        return operand if operand is None else tuple(turn(item) for item in operand)  # type: ignore[misc]  # of one kind
+
+    return Sample(tuple(turn(operand) for operand in sample.operands), sample.attrs, None, None, True)
+
+
+def _dim(size: Any, dims: dict[int, arith.Var]) -> Any:
+    if not isinstance(size, int) or size < 2:
+        return size
+    if size not in dims:
+        dims[size] = arith.dim(f"n{len(dims)}")
+    return dims[size]
+
+
+def _operand(value: str | tuple[str, ...] | None) -> OperandType:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(_type(item) for item in value)
+    return _type(value)
+
+
+def _type(text: str) -> TensorType:
+    dtype, shape = parse_operand(text)
+    return TensorType(shape, dtype)
+
+
+# -------------------------------------------------------------------------- made up
+
+
+def other_dtypes(sample: Sample, signature: CheckedSignature) -> Iterator[Sample]:
+    """The sample with each other dtype that each dtype variable, and each input without one, admits."""
+    groups: dict[str, list[int]] = {}
+    for position, operand in enumerate(signature.inputs):
+        known = isinstance(operand.dtype, str) and operand.dtype in signature.dtypes
+        groups.setdefault(str(operand.dtype) if known else f"input {operand.name}", []).append(position)
+    for members in groups.values():
+        first = signature.inputs[members[0]]
+        for dtype in _dtypes(first.dtype, signature):
+            operands = list(sample.operands)
+            for position in members:
+                operands[position] = _with_dtype(operands[position], dtype)
+            if tuple(operands) != sample.operands:
+                yield Sample(tuple(operands), sample.attrs, sample.place)
+
+
+def _with_dtype(operand: OperandType, dtype: str) -> OperandType:
+    if isinstance(operand, TensorType):
+        return TensorType(operand.shape, dtype)
+    return operand if operand is None else tuple(TensorType(item.shape, dtype) for item in operand)
+
+
+def _dtypes(dtype: str | tuple[str, ...], signature: CheckedSignature) -> tuple[str, ...]:
+    """The dtypes that a declared dtype admits."""
+    if isinstance(dtype, tuple):
+        return dtype
+    if dtype in signature.dtypes:
+        return _dtypes(signature.dtypes[dtype], signature)
+    return tuple(map(str, DTYPE_CLASSES[dtype])) if dtype in DTYPE_CLASSES else (dtype,)
+
+
+def made_up(signature: CheckedSignature, attrs: Sequence[CheckedAttr]) -> Iterator[Sample]:
+    """Signatures of several ranks and attrs.  Many fit no declaration; those are passed over."""
+    chosen = [_attr_values(attr) for attr in attrs]
+    count = 0
+    for shapes in _all_shapes(signature):
+        operands = _operands(signature, shapes)
+        if operands is None:
+            continue
+        for values in itertools.islice(itertools.product(*chosen), 6):
+            given = {attr.name: value for attr, value in zip(attrs, values, strict=True) if value is not ...}
+            yield Sample(operands, given)
+            count += 1
+            if count == MAX_SAMPLES:
+                return
+
+
+def _all_shapes(signature: CheckedSignature) -> Iterator[Mapping[str, tuple[int, ...]]]:
+    """A shape for each input without a pattern: all alike, then later ones broadcast."""
+    free = [operand.name for operand in signature.inputs if operand.shape is None]
+    if not free:
+        yield from ({}, {"*": (2,)}, {"*": (2, 3)})
+        return
+    for shape in _SHAPES:
+        yield dict.fromkeys(free, shape)
+        if len(free) > 1 and shape:
+            ones = (1, *shape[1:])
+            yield {name: shape if position == 0 else ones for position, name in enumerate(free)}
+            yield {name: shape if position == 0 else shape[1:] for position, name in enumerate(free)}
+
+
+def _operands(
+    signature: CheckedSignature, shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[OperandType, ...] | None:
+    """Types for all inputs; None if a pattern holds equations, which only tests can satisfy."""
+    dims: dict[str, tuple[int, ...]] = {}
+    found: list[OperandType] = []
+    for operand in signature.inputs:
+        shape = (
+            shapes.get(operand.name)
+            if operand.shape is None
+            else _pattern(operand, dims, shapes.get("*", ()))
+        )
+        if shape is None:
+            return None
+        allowed = _dtypes(operand.dtype, signature)
+        dtype = next((name for name in _PREFERRED if name in allowed), allowed[0])
+        one = TensorType(shape, dtype)
+        found.append((one, one) if operand.variadic else one)
+    return tuple(found)
+
+
+def _pattern(
+    operand: CheckedInput, dims: dict[str, tuple[int, ...]], starred: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    shape: list[int] = []
+    for entry in operand.shape or ():
+        if isinstance(entry, StaticEntry):
+            return None
+        if isinstance(entry, int):
+            shape.append(entry)
+        elif entry.startswith("*"):
+            shape += dims.setdefault(entry, starred)
+        else:
+            shape += dims.setdefault(entry, (_SIZES[len(dims) % len(_SIZES)],))
+    return tuple(shape)
+
+
+def _attr_values(attr: CheckedAttr) -> tuple[Any, ...]:
+    """A few values of an attr; `...` stands for its default."""
+    if not attr.required:
+        return (...,)
+    if attr.choices:
+        return attr.choices[:3]
+    table: dict[str, tuple[Any, ...]] = {
+        "int": (1, 0, 2),
+        "float": (0.5, 1.0),
+        "bool": (False, True),
+        "str": ("",),
+        "dtype": DTYPES[-2:],
+        "layout": ("NCHW",),
+        "shape": ((3, 4), (12,)),
+        "ints": ((0,), (1, 0), (1, 1)),
+        "floats": ((0.5,),),
+        "strs": (("",),),
+    }
+    return table[attr.kind]

@@ -1,0 +1,135 @@
+"""Field types of the document model: every leaf is a `TextNode`, checked but kept with its place."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from .node import TextNode
+
+IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+OP_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
+SEAM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z", re.ASCII)
+_SCALAR: Final = {
+    "type": ["string", "number", "boolean"]
+}  # an editor's YAML resolves 1 and yes before it checks
+
+
+def _wrong(code: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError(code, "{message}", {"message": message})  # type: ignore[arg-type]  # our own codes
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in the words of a YAML author."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, TextNode):
+        return "nothing" if value.is_empty else "text"
+    return "a value"
+
+
+def _text(value: object) -> TextNode:
+    if not isinstance(value, TextNode):
+        raise _wrong("wrong-kind", f"text is expected here, found {kind_of(value)}")
+    return value
+
+
+def _filled(value: object) -> TextNode:
+    text = _text(value)
+    if not text.value.strip():
+        raise _wrong("bad-value", "a text is expected here, found nothing")
+    return text
+
+
+def _given(value: object) -> TextNode:
+    text = _text(value)
+    if text.is_empty:
+        raise _wrong("bad-value", "a text is expected here, found nothing")
+    return text
+
+
+def _texts(value: object) -> tuple[TextNode, ...]:
+    return tuple(_given(item) for item in (value if isinstance(value, list) else [value]))
+
+
+def _flag(value: object) -> bool:
+    text = _text(value).value
+    if text.lower() not in ("true", "false"):
+        raise _wrong("bad-value", f"expected `true` or `false`, found `{text[:40]}`")
+    return text.lower() == "true"
+
+
+def _whole(value: object) -> int:
+    text = _text(value).value
+    if re.fullmatch(r"-?[0-9]{1,9}", text) is None:
+        raise _wrong("bad-value", f"expected a whole number, found `{text[:40]}`")
+    return int(text)
+
+
+def _op_name(value: object) -> TextNode:
+    text = _filled(value)
+    if OP_NAME.match(text.value) is None:
+        raise _wrong("bad-name", f"an op is named in snake_case, such as `axis_abs`, not `{text.value[:60]}`")
+    if len(text.value) > 80:
+        raise _wrong("bad-name", "the name of an op has at most 80 characters")
+    return text
+
+
+def _seam(value: object) -> TextNode:
+    text = _filled(value)
+    if SEAM.match(text.value) is None:
+        raise _wrong("seam", f"expected `package.module:function`, found `{text.value[:60]}`")
+    return text
+
+
+def _empty_is_mapping(value: object) -> object:
+    """`data:` with nothing after it is a mapping without entries."""
+    return {} if isinstance(value, TextNode) and value.is_empty else value
+
+
+def _one_or_many(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+Text = Annotated[TextNode, PlainValidator(_text), WithJsonSchema(_SCALAR)]
+Filled = Annotated[TextNode, PlainValidator(_filled), WithJsonSchema(_SCALAR)]
+Texts = Annotated[
+    tuple[TextNode, ...],
+    PlainValidator(_texts),
+    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}),
+]
+Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
+Whole = Annotated[int, PlainValidator(_whole), WithJsonSchema({"type": "integer"})]
+OpName = Annotated[
+    TextNode, PlainValidator(_op_name), WithJsonSchema({"type": "string", "pattern": "^[a-z][a-z0-9_]*$"})
+]
+Seam = Annotated[
+    TextNode, PlainValidator(_seam), WithJsonSchema({"type": "string", "pattern": r"^[\w.]+:\w+$"})
+]
+EmptyIsMapping = BeforeValidator(_empty_is_mapping)
+OneOrMany = BeforeValidator(_one_or_many)
+
+
+def choice(*names: str) -> Any:
+    """A text that is one of `names`."""
+
+    def validate(value: object) -> TextNode:
+        text = _text(value)
+        if text.value not in names:
+            raise PydanticCustomError(
+                "bad-value",  # type: ignore[arg-type]  # our own codes
+                "{message}",
+                {
+                    "message": f"expected one of {', '.join(names)}; found `{text.value[:40]}`",
+                    "known": names,
+                    "found": text.value,
+                },
+            )
+        return text
+
+    return Annotated[TextNode, PlainValidator(validate), WithJsonSchema({"enum": list(names)})]

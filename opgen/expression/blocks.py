@@ -1,0 +1,282 @@
+"""Names and paths of statements: `let:`, and the definitions and updates of `compute:`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..diagnostics import Place
+from . import syntax as s
+from .names import COMPUTE, LET, SHAPE, STATIC, NameChecker, Section
+from .scope import Kind, Local, Symbol
+
+_TARGETS = frozenset({Kind.OUTPUT, Kind.OUTPUTS, Kind.TENSOR})
+
+
+def declare_defs(block: s.Block, checker: NameChecker) -> None:
+    """Add the `def`s of a block to the namespace; a `def` that calls itself is reported."""
+    defs = {item.name: item for item in block if isinstance(item, s.Def)}
+    for item in block:
+        if isinstance(item, s.Def):
+            star = any(parameter.star for parameter in item.parameters)
+            count = len(item.parameters)
+            checker.namespace.declare(Symbol(item.name, Kind.DEF, item.place, count, star))
+    calls = {name: _called(item) & set(defs) for name, item in defs.items()}
+    for name, item in defs.items():
+        if name in _reachable(name, calls):
+            checker.error(
+                "cyclic", f"`def {name}` calls itself; `def`s are inlined, they cannot recurse", item.place
+            )
+
+
+def _called(item: s.Def) -> set[str]:
+    return {node.function.name for node in s.walk(item) if isinstance(node, s.Call)}
+
+
+def _reachable(start: str, calls: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    stack = list(calls[start])
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack.extend(calls[name])
+    return found
+
+
+def check_let(block: s.Block, checker: NameChecker) -> None:
+    """`let:`: each name is bound once, before use, on every path; the names enter the namespace."""
+    declare_defs(block, checker)
+    _LetChecker(checker).block(block)
+    for item in block:
+        if isinstance(item, s.Def):
+            check_def(item, LET, checker)
+
+
+class _LetChecker:
+    def __init__(self, checker: NameChecker) -> None:
+        self.checker = checker
+
+    def block(self, block: s.Block) -> None:
+        for item in block:
+            if isinstance(item, s.Assign):
+                self.checker.check(item.value, LET, {})
+                _declare(item.targets, Kind.LET, self.checker)
+            elif isinstance(item, s.If):
+                self.checker.check(item.condition, LET, {})
+                self._branches(item)
+
+    def _branches(self, item: s.If) -> None:
+        """Both branches bind the same names; each is checked as if the other were not there."""
+        symbols = self.checker.namespace.symbols
+        before = dict(symbols)
+        self.block(item.then)
+        then = {name: symbol for name, symbol in symbols.items() if name not in before}
+        for name in then:
+            del symbols[name]
+        self.block(item.otherwise)
+        other = {name: symbol for name, symbol in symbols.items() if name not in before}
+        _same_paths(then, other, item.place, self.checker)
+        symbols.update(then)
+
+
+def _same_paths(then: Collection[str], other: Collection[str], place: Place, checker: NameChecker) -> None:
+    for name in sorted(set(then) ^ set(other)):
+        which = "`else`" if name in then else "the branch taken if it holds"
+        checker.error(
+            "undefined", f"every path binds the same names, but {which} does not bind `{name}`", place
+        )
+
+
+def _declare(names: tuple[s.Name, ...], kind: Kind, checker: NameChecker) -> None:
+    for name in names:
+        checker.namespace.declare(Symbol(name.name, kind, name.place))
+
+
+def check_def(item: s.Def, section: Section, checker: NameChecker) -> None:
+    """The body of a `def` in its parameters and locals."""
+    local: Local = {}
+    for parameter in item.parameters:
+        name = s.Name(parameter.place, parameter.name)
+        local = checker.bind((name,), Kind.PARAMETER, local)
+    for line in item.locals:
+        checker.check(line.value, section, local)
+        local = checker.bind(line.targets, Kind.LOCAL, local)
+    checker.check(item.result, section, local)
+
+
+def check_compute(block: s.Block, checker: NameChecker) -> None:
+    """`compute:`: names, stages, left sides, and that every path defines the same tensors, outputs included."""
+    ComputeChecker(checker).run(block)
+
+
+class ComputeChecker:
+    """Checks the statements of one compute text in order."""
+
+    def __init__(self, checker: NameChecker) -> None:
+        self.checker = checker
+        self.symbols = checker.namespace.symbols
+        self.shaped: set[str] = set()  # intermediates whose shape has been stated on this path
+        self.stated: set[str] = set()  # on any path
+
+    def run(self, block: s.Block) -> None:
+        declare_defs(block, self.checker)
+        self._declare_tensors(block)
+        wanted = [n for n, symbol in self.symbols.items() if symbol.kind in (Kind.OUTPUT, Kind.OUTPUTS)]
+        defined = self.block(block)
+        for name in wanted:
+            if name not in defined:
+                self.checker.error(
+                    "undefined", f"the output `{name}` is never defined", self.symbols[name].place
+                )
+        for item in block:
+            if isinstance(item, s.Def):
+                check_def(item, COMPUTE, self.checker)
+
+    def _declare_tensors(self, block: s.Block) -> None:
+        for item in block:
+            if isinstance(item, s.Define):
+                name = item.tensor
+                symbol = self.symbols.get(name.name)
+                if symbol is None or symbol.kind not in _TARGETS:
+                    _declare((name,), Kind.TENSOR, self.checker)
+            elif isinstance(item, s.If):
+                self._declare_tensors(item.then)
+                self._declare_tensors(item.otherwise)
+
+    def block(self, block: s.Block) -> set[str]:
+        """Check statements; the tensors that they define on every path."""
+        defined: set[str] = set()
+        for item in block:
+            if isinstance(item, s.Define):
+                self._define(item)
+                defined.add(item.tensor.name)
+            elif isinstance(item, s.Assign):
+                self._assign(item)
+            elif isinstance(item, s.If):
+                defined |= self._if(item)
+            elif isinstance(item, s.For):
+                self._for(item, {}, defined)
+        return defined
+
+    def _assign(self, item: s.Assign) -> None:
+        self.checker.check(item.value, COMPUTE, {})
+        if self.checker.is_element(item.value, {}):
+            text = "a name at the top is static; a value made of elements is a tensor"
+            hint = f"write `{item.targets[0].name}[()]: () = ...` and read `{item.targets[0].name}[()]`"
+            self.checker.error("stage", text, item.value.place, hint)
+        _declare(item.targets, Kind.STATIC, self.checker)
+
+    def _if(self, item: s.If) -> set[str]:
+        self.checker.check(item.condition, COMPUTE, {})
+        self.checker.need_static(item.condition, "the condition of an `if` statement", {})
+        before = dict(self.symbols)
+        shaped = set(self.shaped)
+        then = self.block(item.then)
+        bound = {name: symbol for name, symbol in self.symbols.items() if name not in before}
+        for name in bound:
+            del self.symbols[name]
+        shaped, self.shaped = self.shaped, shaped
+        other = self.block(item.otherwise)
+        self.symbols.update(bound)
+        self.shaped |= shaped
+        _same_paths(then, other, item.place, self.checker)
+        return then & other
+
+    def _define(self, item: s.Define) -> None:
+        name, symbol = item.tensor.name, self.symbols.get(item.tensor.name)
+        if symbol is None or symbol.kind not in _TARGETS:
+            return  # reported when it was declared
+        local: Local = {}
+        if symbol.kind is Kind.OUTPUTS:
+            local = self._member(item)
+        elif item.member is not None:
+            self.checker.error("index", f"`{name}` is one tensor, it has no members", item.place)
+        self._shape(item, symbol)
+        local = self._indices(item.indices, local)
+        self.checker.check(item.value, COMPUTE, local)
+
+    def _member(self, item: s.Define) -> Local:
+        """`out[j][...]`: j is fresh and static, or the position is a static value."""
+        name = item.tensor.name
+        if item.member is None:
+            self.checker.error(
+                "index", f"`{name}` is a group of tensors; define `{name}[j][...]`", item.place
+            )
+            return {}
+        if isinstance(item.member, s.Name):
+            index = self.symbols.get(item.member.name)
+            if index is not None:
+                return {}
+            return self.checker.bind((item.member,), Kind.LOCAL, {})
+        self.checker.check(item.member, STATIC, {})
+        return {}
+
+    def _shape(self, item: s.Define, symbol: Symbol) -> None:
+        name = item.tensor.name
+        if symbol.kind is not Kind.TENSOR:
+            if item.shape is not None:
+                text = f"the shape of the output `{name}` stands under `outputs:`, not here"
+                self.checker.error("index", text, item.shape.place)
+            return
+        if item.shape is not None and name in self.shaped:
+            self.checker.error("duplicate-name", f"the shape of `{name}` is already stated", item.shape.place)
+        elif item.shape is None and name not in self.stated:
+            hint = f"write `{name}[...]: (shape) = ...`"
+            text = f"the first definition of the intermediate `{name}` states its shape"
+            self.checker.error("undefined", text, item.place, hint)
+        self.shaped.add(name)
+        self.stated.add(name)
+        if item.shape is not None:
+            section = Section(SHAPE.title, SHAPE.sees | {Kind.STATIC}, unknown=SHAPE.unknown)
+            self.checker.check(item.shape, section, {})
+
+    def _indices(self, indices: tuple[s.Expression | s.Star, ...], local: Local) -> Local:
+        stars = 0
+        for index in indices:
+            if isinstance(index, s.Star):
+                stars += 1
+                if not isinstance(index.value, s.Name):
+                    self.checker.error("index", "a starred index on the left is a fresh name", index.place)
+                else:
+                    local = self.checker.bind((index.value,), Kind.INDICES, local)
+                if stars == 2:
+                    self.checker.error("index", "the left side has at most one starred name", index.place)
+            elif isinstance(index, s.Name):
+                local = self.checker.bind((index,), Kind.INDEX, local)
+            else:
+                self.checker.check(index, STATIC, local)
+                self.checker.need_static(index, "a position on the left", local)
+        return local
+
+    def _for(self, item: s.For, local: Local, defined: Collection[str]) -> None:
+        self.checker.check(item.iterable, COMPUTE, local)
+        local = self.checker.bind(item.targets, Kind.LOOP, local)
+        self._body(item.body, local, defined)
+
+    def _body(self, block: s.Block, local: Local, defined: Collection[str]) -> None:
+        for item in block:
+            if isinstance(item, s.For):
+                self._for(item, local, defined)
+            elif isinstance(item, s.If):
+                self.checker.check(item.condition, COMPUTE, local)
+                self._body(item.then, local, defined)
+                self._body(item.otherwise, local, defined)
+            elif isinstance(item, s.Assign):
+                self.checker.check(item.value, COMPUTE, local)
+                local = self.checker.bind(item.targets, Kind.LOCAL, local)
+            elif isinstance(item, s.Put):
+                self._put(item, local, defined)
+
+    def _put(self, item: s.Put, local: Local, defined: Collection[str]) -> None:
+        name = item.tensor.name
+        symbol = self.symbols.get(name)
+        if symbol is None:
+            self.checker.check(item.tensor, COMPUTE, local)
+        elif symbol.kind not in _TARGETS:
+            text = f"`{name}` is {symbol.kind.value}; only outputs and intermediates are updated"
+            self.checker.error("update", text, item.tensor.place)
+        elif name not in defined:
+            self.checker.error("update", f"`{name}` is updated before it is defined", item.tensor.place)
+        for index in item.indices:
+            self.checker.check(index, COMPUTE, local)
+        self.checker.check(item.value, COMPUTE, local)

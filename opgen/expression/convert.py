@@ -1,0 +1,226 @@
+"""Python's syntax tree to the language's own.  What the language does not have is an error at its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from ..diagnostics import Diagnostics, did_you_mean
+from . import syntax as s
+from .text import Text
+from .vocabulary import ATTRIBUTES, COMPREHENDING
+
+_BINARY: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+}  # fmt: skip
+_UNARY: Final[dict[type[ast.unaryop], str]] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
+_COMPARE: Final[dict[type[ast.cmpop], str]] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.In: "in", ast.NotIn: "not-in",
+}  # fmt: skip
+_INSTEAD: Final[dict[type[ast.AST], str]] = {
+    ast.ListComp: "a list; write `tuple(... for ...)`",
+    ast.SetComp: "a set; write `tuple(... for ...)`",
+    ast.DictComp: "a dictionary",
+    ast.List: "a list; write a tuple `(a, b)`",
+    ast.Set: "a set; write a tuple `(a, b)`",
+    ast.Dict: "a dictionary",
+    ast.Lambda: "`lambda`; write a `def`",
+    ast.JoinedStr: "a formatted text",
+    ast.NamedExpr: "`:=`; write `name = ...` on a line of its own",
+    ast.MatMult: "`@`; write `sum(a[i, k] * b[k, j] for k in range(K))`",
+    ast.Await: "`await`",
+    ast.Yield: "`yield`",
+    ast.GeneratorExp: "a generator on its own; it stands inside a reduction, `tuple(...)` or `next(...)`",
+    ast.Import: "`import`",
+    ast.ImportFrom: "`import`",
+    ast.While: "`while`",
+    ast.Try: "`try`",
+    ast.With: "`with`",
+    ast.ClassDef: "`class`",
+    ast.Delete: "`del`",
+    ast.Raise: "`raise`",
+    ast.Assert: "`assert`",
+    ast.Global: "`global`",
+    ast.Nonlocal: "`nonlocal`",
+    ast.Pass: "`pass`",
+    ast.Break: "`break`",
+    ast.Continue: "`continue`",
+    ast.Return: "`return` outside a `def`",
+    ast.Match: "`match`",
+}
+
+
+class Rejected(Exception):
+    """The construct has been reported; whoever converts goes on with what follows it."""
+
+
+class ExpressionConverter:
+    """Converts expressions; every `reject` is a diagnostic."""
+
+    def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
+        self.text = text
+        self.diagnostics = diagnostics
+        self._table: dict[type[ast.AST], Callable[[ast.AST], s.Expression]] = {
+            ast.Constant: self._constant,
+            ast.Name: self._name,
+            ast.Attribute: self._attribute,
+            ast.Subscript: self._subscript,
+            ast.Tuple: self._tuple,
+            ast.UnaryOp: self._unary,
+            ast.BinOp: self._binary,
+            ast.Compare: self._compare,
+            ast.BoolOp: self._logic,
+            ast.IfExp: self._conditional,
+            ast.Call: self._call,
+        }  # type: ignore[assignment, unused-ignore]  # each entry takes the class that is its key
+
+    def reject(
+        self, node: ast.AST, message: str, code: str = "not-in-language", hint: str | None = None
+    ) -> NoReturn:
+        self.diagnostics.error(code, message, self.text.place(node), hint)
+        raise Rejected
+
+    def unknown(self, node: ast.AST) -> NoReturn:
+        what = _INSTEAD.get(type(node), f"this ({type(node).__name__})")
+        self.reject(node, f"the language does not have {what}")
+
+    def expression(self, node: ast.AST) -> s.Expression:
+        convert = self._table.get(type(node))
+        if convert is None:
+            self.unknown(node)
+        return convert(node)
+
+    def item(self, node: ast.AST) -> s.Expression | s.Star:
+        """An expression or `*expression`."""
+        if isinstance(node, ast.Starred):
+            return s.Star(self.text.place(node), self.expression(node.value))
+        return self.expression(node)
+
+    def name(self, node: ast.AST, what: str = "a name") -> s.Name:
+        if not isinstance(node, ast.Name):
+            self.reject(node, f"{what} is expected here", "syntax")
+        if not node.id.isascii():
+            self.reject(node, "names are made of ASCII letters, digits and `_`", "bad-name")
+        return s.Name(self.text.place(node), node.id)
+
+    def targets(self, node: ast.AST) -> tuple[tuple[s.Name, ...], bool]:
+        """The targets of a `for`, and whether each entry is unpacked."""
+        if isinstance(node, ast.Tuple):
+            return tuple(self.name(item, "a fresh name") for item in node.elts), True
+        return (self.name(node, "a fresh name"),), False
+
+    # ---------------------------------------------------------------- one method a construct
+
+    def _constant(self, node: ast.Constant) -> s.Expression:
+        if node.value is not None and not isinstance(node.value, bool | int | float | str):
+            self.reject(node, f"the language does not have {type(node.value).__name__} literals")
+        return s.Literal(self.text.place(node), node.value)
+
+    def _name(self, node: ast.Name) -> s.Expression:
+        return self.name(node)
+
+    def _attribute(self, node: ast.Attribute) -> s.Expression:
+        if node.attr not in ATTRIBUTES:
+            known = ", ".join(f"`.{name}`" for name in ATTRIBUTES)
+            hint = did_you_mean(node.attr, ATTRIBUTES)
+            self.reject(
+                node,
+                f"there is no `.{node.attr[:40]}`; the language has {known} and `.index(...)`",
+                hint=hint,
+            )
+        return s.Attribute(self.text.place(node), self.expression(node.value), node.attr)
+
+    def _subscript(self, node: ast.Subscript) -> s.Expression:
+        return s.Subscript(self.text.place(node), self.expression(node.value), self.indices(node.slice))
+
+    def indices(self, node: ast.AST) -> tuple[s.Expression | s.Slice | s.Star, ...]:
+        entries = node.elts if isinstance(node, ast.Tuple) else [node]
+        return tuple(self._index(entry) for entry in entries)
+
+    def _index(self, node: ast.AST) -> s.Expression | s.Slice | s.Star:
+        if isinstance(node, ast.Slice):
+            ends = (node.lower, node.upper, node.step)
+            lower, upper, step = (None if end is None else self.expression(end) for end in ends)
+            return s.Slice(self.text.place(node), lower, upper, step)
+        return self.item(node)
+
+    def _tuple(self, node: ast.Tuple) -> s.Expression:
+        return s.Tuple(self.text.place(node), tuple(self.item(item) for item in node.elts))
+
+    def _unary(self, node: ast.UnaryOp) -> s.Expression:
+        if isinstance(node.op, ast.UAdd):
+            self.reject(node, "the language does not have unary `+`; leave it out")
+        return s.Unary(self.text.place(node), _UNARY[type(node.op)], self.expression(node.operand))
+
+    def _binary(self, node: ast.BinOp) -> s.Expression:
+        op = _BINARY.get(type(node.op))
+        if op is None:
+            self.reject(node, f"the language does not have {_INSTEAD[type(node.op)]}")
+        return s.Binary(self.text.place(node), op, self.expression(node.left), self.expression(node.right))
+
+    def _compare(self, node: ast.Compare) -> s.Expression:
+        rest: list[tuple[str, s.Expression | None]] = []
+        for op, operand in zip(node.ops, node.comparators, strict=True):
+            if isinstance(op, ast.Is | ast.IsNot):
+                if not isinstance(operand, ast.Constant) or operand.value is not None or len(node.ops) > 1:
+                    self.reject(node, "`is` only asks `is None` or `is not None`", hint="compare with `==`")
+                rest.append(("is-none" if isinstance(op, ast.Is) else "is-not-none", None))
+            else:
+                rest.append((_COMPARE[type(op)], self.expression(operand)))
+        return s.Compare(self.text.place(node), self.expression(node.left), tuple(rest))
+
+    def _logic(self, node: ast.BoolOp) -> s.Expression:
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        return s.Logic(self.text.place(node), op, tuple(self.expression(value) for value in node.values))
+
+    def _conditional(self, node: ast.IfExp) -> s.Expression:
+        parts = (self.expression(part) for part in (node.test, node.body, node.orelse))
+        return s.Conditional(self.text.place(node), *parts)
+
+    def _call(self, node: ast.Call) -> s.Expression:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "index":
+            return self._index_of(node, node.func)
+        if not isinstance(node.func, ast.Name):
+            self.reject(node.func, "only functions of the library and `def`s are called")
+        if node.keywords:
+            self.reject(node.keywords[0], "arguments have no names; give them in order")
+        function = self.name(node.func)
+        if node.args and isinstance(node.args[0], ast.GeneratorExp):
+            return self._comprehension(node, function, node.args[0])
+        return s.Call(self.text.place(node), function, tuple(self.item(item) for item in node.args))
+
+    def _index_of(self, node: ast.Call, function: ast.Attribute) -> s.Expression:
+        if len(node.args) != 1 or node.keywords:
+            self.reject(node, "`.index` takes one value", "call")
+        return s.IndexOf(
+            self.text.place(node), self.expression(function.value), self.expression(node.args[0])
+        )
+
+    def _comprehension(self, node: ast.Call, function: s.Name, generator: ast.GeneratorExp) -> s.Expression:
+        if function.name not in COMPREHENDING:
+            known = ", ".join(f"`{name}`" for name in sorted(COMPREHENDING))
+            self.reject(node, f"a comprehension stands inside one of {known}, not `{function.name[:40]}`")
+        wanted = 2 if function.name == "next" else 1
+        if len(node.args) != wanted:
+            text = (
+                "`next` takes a comprehension and a default"
+                if wanted == 2
+                else f"`{function.name}` takes one comprehension"
+            )
+            self.reject(node, text, "call")
+        clauses = tuple(self._clause(clause) for clause in generator.generators)
+        default = self.expression(node.args[1]) if wanted == 2 else None
+        return s.Comprehension(
+            self.text.place(node), function, self.expression(generator.elt), clauses, default
+        )
+
+    def _clause(self, node: ast.comprehension) -> s.Clause:
+        if node.is_async:
+            self.reject(node.target, "the language does not have `async`")
+        targets, unpack = self.targets(node.target)
+        iterable = self.expression(node.iter)
+        conditions = tuple(self.expression(condition) for condition in node.ifs)
+        return s.Clause(self.text.place(node.target), targets, unpack, iterable, conditions)

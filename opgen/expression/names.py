@@ -1,0 +1,263 @@
+"""Names and stages of expressions: every name is bound, every call fits, static places hold static values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ..diagnostics import Diagnostics, Place
+from . import syntax as s
+from .scope import ELEMENTS, TENSORS, Kind, Local, Namespace
+from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY
+
+_LOOPS = frozenset({"range", "ndindex"})
+_UNROLLING = frozenset({"tuple", "sorted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Where an expression stands: which kinds of names it sees, and whether elements may be read."""
+
+    title: str  # "bounds", for messages
+    sees: Collection[Kind]
+    static: bool = True
+    unknown: str = "unknown-name"  # the code of a name that nothing binds
+
+
+_TYPES = frozenset({Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE})
+BOUNDS = Section("bounds", _TYPES)
+PATTERN = Section("an input's shape", _TYPES, unknown="unbound-dim")
+LET = Section("let", _TYPES | {Kind.LET, Kind.DEF})
+REQUIRE = Section("require", LET.sees)
+SHAPE = Section("a shape", LET.sees, unknown="unbound-dim")
+DTYPE = Section("a dtype", LET.sees)
+STATIC = Section("static code", frozenset(Kind))
+COMPUTE = Section("compute", frozenset(Kind), static=False)
+
+
+@dataclass(slots=True)
+class NameChecker:
+    """Checks expressions against a namespace.
+
+    `hidden` holds names of the namespace that are not bound yet at the place being checked.
+    """
+
+    namespace: Namespace
+    diagnostics: Diagnostics
+    hidden: set[str] = field(default_factory=set)
+
+    def error(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        self.diagnostics.error(code, message, place, hint)
+
+    def check(self, node: s.Expression | s.Slice | s.Star, section: Section, local: Local) -> None:
+        """Report everything that is wrong with the names, calls and stages of one expression."""
+        match node:
+            case s.Literal():
+                pass
+            case s.Name():
+                self._name(node, section, local)
+            case s.Attribute():
+                self._attribute(node, section, local)
+            case s.Star():
+                self.check(node.value, section, local)
+            case s.Slice():
+                self._slice(node, section, local)
+            case s.Subscript():
+                self._subscript(node, section, local)
+            case s.Call():
+                self._call(node, section, local)
+            case s.Comprehension():
+                self._comprehension(node, section, local)
+            case s.Unary(_, _, operand):
+                self._operand(operand, section, local)
+            case s.Binary(_, _, left, right):
+                self._operand(left, section, local)
+                self._operand(right, section, local)
+            case s.Compare():
+                self._compare(node, section, local)
+            case _:
+                for child in s.children(node):
+                    self.check(child, section, local)  # type: ignore[arg-type]  # the rest hold expressions only
+
+    def bind(self, names: tuple[s.Name, ...], kind: Kind, local: Local) -> dict[str, Kind]:
+        """The local names with fresh ones added."""
+        found = dict(local)
+        for name in names:
+            if self.namespace.is_fresh(name.name, name.place, found):
+                found[name.name] = kind
+            else:
+                found.setdefault(name.name, kind)
+        return found
+
+    def kind(self, name: str, local: Local) -> Kind | None:
+        if name in local:
+            return local[name]
+        symbol = self.namespace.symbols.get(name)
+        return None if symbol is None else symbol.kind
+
+    def is_element(self, node: s.Node, local: Local) -> bool:
+        """True if the value certainly depends on an index, a loop variable or a tensor element."""
+        match node:
+            case s.Name(_, name):
+                return self.kind(name, local) in ELEMENTS
+            case s.Subscript(_, s.Name(_, name)) if self.kind(name, local) in TENSORS:
+                return True
+            case s.Attribute() | s.Literal():
+                return False
+            case s.Call(_, function, arguments):
+                return function.name != "len" and any(self.is_element(item, local) for item in arguments)
+            case s.Compare(_, _, ((("is-none" | "is-not-none"), _),)):
+                return False
+            case s.Comprehension():
+                return False  # its own names are not known here; the builder decides
+            case _:
+                return any(self.is_element(child, local) for child in s.children(node))
+
+    def need_static(self, node: s.Node, what: str, local: Local) -> None:
+        if self.is_element(node, local):
+            self.error(
+                "stage", f"{what} must be static, but this depends on an index or an element", node.place
+            )
+
+    # ---------------------------------------------------------------- one method a construct
+
+    def _name(self, node: s.Name, section: Section, local: Local) -> None:
+        name = node.name
+        if name in local or name in DTYPE_NAMES or name in CONSTANTS:
+            return
+        symbol = self.namespace.symbols.get(name)
+        if symbol is not None and symbol.kind is Kind.DEF:
+            self.error("call", f"`{name}` is a function; call it: `{name}(...)`", node.place)
+        elif symbol is not None and (symbol.kind not in section.sees or name in self.hidden):
+            text = f"`{name}` is {symbol.kind.value}, which {section.title} does not see"
+            if name in self.hidden:
+                text = f"`{name}` is used before it is bound"
+            self.error("unknown-name", text, node.place)
+        elif symbol is None:
+            self._unknown(node, section, local)
+
+    def _unknown(self, node: s.Name, section: Section, local: Local) -> None:
+        name = node.name
+        if name in LIBRARY:
+            self.error("call", f"`{name}` is a function; call it: `{name}(...)`", node.place)
+            return
+        hint = self.namespace.hint(name, local)
+        if section.unknown == "unbound-dim":
+            self.error(
+                "unbound-dim", f"`{name[:60]}` is bound by no input pattern, attr or `let`", node.place, hint
+            )
+        else:
+            self.error("unknown-name", f"nothing binds the name `{name[:60]}`", node.place, hint)
+
+    def _attribute(self, node: s.Attribute, section: Section, local: Local) -> None:
+        value = node.value
+        self.check(value, STATIC if isinstance(value, s.Subscript) else section, local)
+        if isinstance(value, s.Name):
+            kind = self.kind(value.name, local)
+            known = kind in TENSORS or kind in (None, Kind.LOCAL, Kind.PARAMETER, Kind.LET, Kind.STATIC)
+            if not known and kind is not None:
+                hint = (
+                    f"write `{value.name}[0].{node.name}`" if kind in (Kind.VARIADIC, Kind.OUTPUTS) else None
+                )
+                self.error(
+                    "value", f"`{value.name}` is {kind.value}, it has no `.{node.name}`", node.place, hint
+                )
+
+    def _slice(self, node: s.Slice, section: Section, local: Local) -> None:
+        for end in (node.lower, node.upper, node.step):
+            if end is not None:
+                self.check(end, section, local)
+                self.need_static(end, "the end of a slice", local)
+
+    def _subscript(self, node: s.Subscript, section: Section, local: Local) -> None:
+        self.check(node.value, section, local)
+        for index in node.indices:
+            self.check(index, section, local)
+        if not isinstance(node.value, s.Name):
+            return
+        kind = self.kind(node.value.name, local)
+        if kind in TENSORS and section.static:
+            self.error("stage", f"{section.title} cannot read elements of `{node.value.name}`", node.place)
+        elif kind in TENSORS and any(isinstance(index, s.Slice) for index in node.indices):
+            text = f"an element of `{node.value.name}` is read with one index a dim; slices are for tuples"
+            self.error("index", text, node.place)
+        elif kind in (Kind.VARIADIC, Kind.OUTPUTS, Kind.INDICES) and len(node.indices) == 1:
+            self.need_static(node.indices[0], f"a subscript of {kind.value}", local)
+
+    def _operand(self, node: s.Expression, section: Section, local: Local) -> None:
+        """An operand of arithmetic: a tensor itself is none."""
+        if isinstance(node, s.Name):
+            kind = self.kind(node.name, local)
+            if kind in TENSORS or kind in (Kind.VARIADIC, Kind.OUTPUTS):
+                text = f"`{node.name}` is {kind.value}; an element of it is `{node.name}[...]`"
+                self.error("rank", text, node.place)
+                return
+        self.check(node, section, local)
+
+    def _compare(self, node: s.Compare, section: Section, local: Local) -> None:
+        if any(operand is None for _, operand in node.rest):
+            self.check(node.first, section, local)
+            return
+        for operand in (node.first, *(operand for _, operand in node.rest)):
+            if operand is not None:
+                self._operand(operand, section, local)
+
+    def _call(self, node: s.Call, section: Section, local: Local) -> None:
+        name = node.function.name
+        symbol = self.namespace.symbols.get(name)
+        if name in local or (symbol is not None and symbol.kind is not Kind.DEF):
+            self.error("call", f"`{name[:60]}` is not a function", node.function.place)
+        elif symbol is not None:
+            count = symbol.parameters
+            self._arity(node, count - symbol.star, None if symbol.star else count)
+            if name in self.hidden:
+                self.error("unknown-name", f"`{name}` is used before it is bound", node.function.place)
+        elif name in LIBRARY:
+            self._arity(node, *LIBRARY[name])
+        elif name in DTYPE_NAMES:
+            self.error("call", f"`{name}` is a dtype, not a function", node.place, f"write `cast(x, {name})`")
+        else:
+            hint = self.namespace.hint(name)
+            self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
+        for argument in node.arguments:
+            self.check(argument, section, local)
+
+    def _arity(self, node: s.Call, least: int, most: int | None) -> None:
+        count = len(node.arguments)
+        if any(isinstance(argument, s.Star) for argument in node.arguments):
+            return
+        if count < least or (most is not None and count > most):
+            wanted = (
+                str(least) if most == least else f"at least {least}" if most is None else f"{least} to {most}"
+            )
+            text = (
+                f"`{node.function.name}` takes {wanted} argument{'' if wanted == '1' else 's'}, found {count}"
+            )
+            self.error("call", text, node.place)
+
+    def _comprehension(self, node: s.Comprehension, section: Section, local: Local) -> None:
+        for clause in node.clauses:
+            self.check(clause.iterable, section, local)
+            unrolls = node.function.name in _UNROLLING or section.static
+            if unrolls:
+                self.need_static_range(clause.iterable, local)
+            kind = Kind.LOOP if not unrolls and _is_loop(clause.iterable) else Kind.LOCAL
+            local = self.bind(clause.targets, kind, local)
+            for condition in clause.conditions:
+                self.check(condition, section, local)
+        self.check(node.element, section, local)
+        if node.default is not None:
+            self.check(node.default, section, local)
+
+    def need_static_range(self, node: s.Expression, local: Local) -> None:
+        """What unrolls has static bounds; it may hold element values."""
+        if _is_loop(node):
+            self.need_static(node, "what a tuple's comprehension runs over", local)
+
+
+def _is_loop(node: s.Expression) -> bool:
+    """True for `range(...)`, `ndindex(...)` and their `reversed(...)`."""
+    if isinstance(node, s.Call) and node.function.name == "reversed" and len(node.arguments) == 1:
+        inner = node.arguments[0]
+        return not isinstance(inner, s.Star) and _is_loop(inner)
+    return isinstance(node, s.Call) and node.function.name in _LOOPS

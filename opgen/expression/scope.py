@@ -1,0 +1,93 @@
+"""The one namespace of a declaration, and the local names of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..diagnostics import Diagnostics, Place, did_you_mean
+from . import syntax as s
+from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, why_reserved
+
+
+class Kind(Enum):
+    """What a name stands for, in the words of messages."""
+
+    INPUT = "an input"
+    VARIADIC = "a variadic input"
+    ATTR = "an attr"
+    DIM = "a dim"
+    DIMS = "a tuple of dims"
+    DTYPE = "a dtype variable"
+    LET = "a `let` name"
+    DEF = "a `def`"
+    OUTPUT = "an output"
+    OUTPUTS = "a variadic output"
+    TENSOR = "an intermediate"
+    STATIC = "a static name"
+    INDEX = "an index"
+    INDICES = "an index tuple"
+    LOOP = "a loop variable"
+    LOCAL = "a local name"
+    PARAMETER = "a parameter"
+
+
+TENSORS = frozenset({Kind.INPUT, Kind.OUTPUT, Kind.TENSOR})
+ELEMENTS = frozenset({Kind.INDEX, Kind.INDICES, Kind.LOOP})
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name of the declaration.  `parameters` and `star` describe a `def`."""
+
+    name: str
+    kind: Kind
+    place: Place
+    parameters: int = 0
+    star: bool = False
+
+
+@dataclass(slots=True)
+class Namespace:
+    """All names of a declaration, in order; a name is declared once."""
+
+    diagnostics: Diagnostics
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+
+    def declare(self, symbol: Symbol) -> None:
+        """Add a name; a reserved or repeated one is reported (the first stays)."""
+        if self.is_fresh(symbol.name, symbol.place, ()):
+            self.symbols[symbol.name] = symbol
+
+    def is_fresh(self, name: str, place: Place, local: Iterable[str]) -> bool:
+        """True if `name` may be bound here; else why not is reported."""
+        reason = why_reserved(name)
+        if reason is not None:
+            self.diagnostics.error("reserved-name", f"{reason}, it cannot be bound", place)
+            return False
+        before = self.symbols.get(name)
+        if before is not None:
+            message = f"`{name[:60]}` is already {before.kind.value}; names shadow nothing"
+            self.diagnostics.error(
+                "duplicate-name", message, place, None, [("first bound here", before.place)]
+            )
+            return False
+        if name in local:
+            self.diagnostics.error(
+                "duplicate-name", f"`{name[:60]}` is already bound here; names shadow nothing", place
+            )
+            return False
+        return True
+
+    def hint(self, name: str, local: Iterable[str] = ()) -> str | None:
+        """The nearest name that could have been meant."""
+        return did_you_mean(name, [*self.symbols, *local, *LIBRARY, *CONSTANTS, *DTYPE_NAMES])
+
+    def used(self, *nodes: s.Node) -> tuple[str, ...]:
+        """The names of the declaration that stand in the trees, in order of declaration."""
+        found = {n.name for node in nodes for n in s.walk(node) if isinstance(n, s.Name)}
+        return tuple(name for name in self.symbols if name in found)
+
+
+Local = Mapping[str, Kind]

@@ -1,0 +1,161 @@
+"""Python's statements to those of the language."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Final
+
+from ..diagnostics import Diagnostics
+from . import syntax as s
+from .convert import ExpressionConverter, Rejected
+from .text import Text
+
+_PUT: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "+=", ast.Mult: "*=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",
+}  # fmt: skip
+
+
+class StatementConverter(ExpressionConverter):
+    """Converts the statements of `compute:`, or with `static` those of `let:`."""
+
+    def __init__(self, text: Text, diagnostics: Diagnostics, static: bool) -> None:
+        super().__init__(text, diagnostics)
+        self.static = static
+        self.failed = False
+
+    def block(self, body: Sequence[ast.stmt], depth: int = 0, in_loop: bool = False) -> s.Block:
+        """The statements that can be converted; the others are reported and `failed` is set."""
+        found: list[s.Statement] = []
+        for node in body:
+            try:
+                found.append(self._statement(node, depth, in_loop))
+            except Rejected:
+                self.failed = True
+        return tuple(found)
+
+    def _statement(self, node: ast.stmt, depth: int, in_loop: bool) -> s.Statement:
+        if isinstance(node, ast.Assign):
+            return self._assign(node, in_loop)
+        if isinstance(node, ast.AnnAssign):
+            return self._annotated(node, in_loop)
+        if isinstance(node, ast.AugAssign):
+            return self._augmented(node, in_loop)
+        if isinstance(node, ast.If):
+            condition = self.expression(node.test)
+            then = self.block(node.body, depth + 1, in_loop)
+            return s.If(
+                self.text.place(node.test), condition, then, self.block(node.orelse, depth + 1, in_loop)
+            )
+        if isinstance(node, ast.For):
+            return self._for(node, depth)
+        if isinstance(node, ast.FunctionDef):
+            return self._def(node, depth)
+        if isinstance(node, ast.Expr):
+            self.reject(node, "this value is not used; a statement defines something")
+        self.unknown(node)
+
+    def _assign(self, node: ast.Assign, in_loop: bool) -> s.Statement:
+        if len(node.targets) > 1:
+            self.reject(node, "one statement defines one thing; write two lines")
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript):
+            if in_loop:
+                return self._put(node, target, "=", node.value)
+            return self._define(node, target, None, node.value)
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        targets = tuple(self.name(name, "a fresh name") for name in names)
+        return s.Assign(self.text.place(node), targets, self.expression(node.value))
+
+    def _annotated(self, node: ast.AnnAssign, in_loop: bool) -> s.Statement:
+        if not isinstance(node.target, ast.Subscript):
+            self.reject(node, "only the definition of a tensor states a shape: `name[i, j]: (m, n) = ...`")
+        if node.value is None:
+            self.reject(node, "a definition has a value: `name[i, j]: (m, n) = ...`", "syntax")
+        if in_loop:
+            self.reject(node, "a tensor is defined outside loops; inside, it is updated")
+        return self._define(node, node.target, node.annotation, node.value)
+
+    def _augmented(self, node: ast.AugAssign, in_loop: bool) -> s.Statement:
+        op = _PUT.get(type(node.op))
+        if op is None or not isinstance(node.target, ast.Subscript):
+            known = ", ".join(f"`{symbol}`" for symbol in _PUT.values())
+            self.reject(node, f"an update is one of {known} on `tensor[...]`")
+        if not in_loop:
+            self.reject(node, "an update stands inside `for`", "update")
+        return self._put(node, node.target, op, node.value)
+
+    def _define(
+        self, node: ast.stmt, target: ast.Subscript, shape: ast.expr | None, value: ast.expr
+    ) -> s.Statement:
+        if self.static:
+            self.reject(node, "`let:` binds static names; tensors are defined in `compute:`")
+        member = None
+        tensor = target.value
+        if isinstance(tensor, ast.Subscript):
+            member = self.expression(tensor.slice)
+            tensor = tensor.value
+        name = self.name(tensor, "the name of a tensor")
+        indices = self._left(target)
+        annotation = None if shape is None else self.expression(shape)
+        return s.Define(self.text.place(target), name, member, indices, annotation, self.expression(value))
+
+    def _left(self, target: ast.Subscript) -> tuple[s.Expression | s.Star, ...]:
+        entries = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        for entry in entries:
+            if isinstance(entry, ast.Slice):
+                self.reject(
+                    entry, "an index on the left is a fresh name, `*name` or a static position", "index"
+                )
+        return tuple(self.item(entry) for entry in entries)
+
+    def _put(self, node: ast.stmt, target: ast.Subscript, op: str, value: ast.expr) -> s.Statement:
+        name = self.name(target.value, "the name of a tensor")
+        if op == "=" and isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            same = [other for other in value.args if _same(other, target)]
+            if value.func.id in ("max", "min") and len(value.args) == 2 and len(same) == 1:
+                op = value.func.id
+                value = value.args[1 if value.args[0] is same[0] else 0]
+        return s.Put(self.text.place(target), name, self._left(target), op, self.expression(value))
+
+    def _for(self, node: ast.For, depth: int) -> s.Statement:
+        if self.static:
+            self.reject(node.target, "`let:` has no loops; write `tuple(... for ...)`")
+        if node.orelse:
+            self.reject(node.orelse[0], "the language does not have `for ... else`")
+        targets, unpack = self.targets(node.target)
+        iterable = self.expression(node.iter)
+        body = self.block(node.body, depth + 1, in_loop=True)
+        return s.For(self.text.place(node.target), targets, unpack, iterable, body)
+
+    def _def(self, node: ast.FunctionDef, depth: int) -> s.Statement:
+        if depth:
+            self.reject(node, "a `def` stands at the top, not inside a statement")
+        arguments = node.args
+        plain = not (arguments.posonlyargs or arguments.kwonlyargs or arguments.kwarg or arguments.defaults)
+        annotated = any(a.annotation for a in arguments.args) or node.returns is not None
+        if not plain or annotated or node.decorator_list:
+            self.reject(node, "a `def` has plain parameters and at most one `*name`")
+        parameters = [s.Parameter(self.text.place(a), a.arg, False) for a in arguments.args]
+        if arguments.vararg is not None:
+            parameters.append(s.Parameter(self.text.place(arguments.vararg), arguments.vararg.arg, True))
+        *lines, last = node.body
+        if not isinstance(last, ast.Return) or last.value is None:
+            self.reject(last, "a `def` ends in one `return value`", "syntax")
+        local: list[s.Assign] = []
+        for line in lines:
+            made = self._statement(line, depth + 1, in_loop=False) if isinstance(line, ast.Assign) else None
+            if not isinstance(made, s.Assign):
+                self.reject(line, "a `def` holds `name = value` lines and one `return`")
+            local.append(made)
+        place = self.text.place(node)
+        return s.Def(place, node.name, tuple(parameters), tuple(local), self.expression(last.value))
+
+
+def _same(a: ast.AST, b: ast.Subscript) -> bool:
+    """True if `a` is the subscript `b`, read."""
+    return (
+        isinstance(a, ast.Subscript)
+        and ast.dump(a.value) == ast.dump(b.value)
+        and ast.dump(a.slice) == ast.dump(b.slice)
+    )

@@ -1,0 +1,257 @@
+"""Statements to Python: the function `compute`, and the rules that `let:` makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ..diagnostics import Place
+from . import syntax as s
+from .scope import TENSORS, Kind, Local, Namespace
+from .translate import Translator, at, attribute, call, constant, make_arguments, make_lambda, name
+
+
+def translate_compute(
+    block: s.Block, namespace: Namespace, parameters: Sequence[str], place: Place
+) -> ast.FunctionDef:
+    """`def compute(data: _t.Any, ..., out: _t.Any) -> None`, without a docstring.
+
+    `def`s come first and updates last: definitions are lazy, updates read what they need at once.
+    """
+    body = _ComputeTranslator(namespace, block).run()
+    arguments = make_arguments(parameters, place)
+    for argument in arguments.args:
+        argument.annotation = attribute("_t", "Any", place)
+    made = ast.FunctionDef("compute", arguments, body, [], returns=constant(None, place), type_comment=None)
+    return at(made, place)
+
+
+class _ComputeTranslator:
+    def __init__(self, namespace: Namespace, block: s.Block) -> None:
+        self.translator = Translator(namespace, static=False)
+        self.static = Translator(namespace, static=True)
+        self.symbols = namespace.symbols
+        self.program = block
+        self.declared: set[str] = set()
+        shapes: dict[str, list[s.Define]] = {}
+        for define in _defines(block):
+            if define.shape is not None:
+                shapes.setdefault(define.tensor.name, []).append(define)
+        # A shape stated once, of names bound at the top, is declared before the statement that first defines it.
+        nested = {name for item in block if isinstance(item, s.If) for name in _bound(item)}
+        self.hoisted = {
+            name: found[0]
+            for name, found in shapes.items()
+            if len(found) == 1 and not nested & set(namespace.used(*_present(found[0].shape)))
+        }
+
+    def run(self) -> list[ast.stmt]:
+        block = self.program
+        defs: list[ast.stmt] = [self._def(item) for item in block if isinstance(item, s.Def)]
+        loops = [item for item in block if isinstance(item, s.For)]
+        others = [item for item in block if not isinstance(item, s.Def | s.For)]
+        made = [*defs, *self._block(others, top=True), *self._block(loops, top=True)]
+        return made or [ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=1)]
+
+    def _block(self, block: Sequence[s.Statement], top: bool = False) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for item in block:
+            if top:
+                made += self._declarations(item)
+            if isinstance(item, s.Assign):
+                made.append(_assign(item, self.static.expression(item.value, {})))
+            elif isinstance(item, s.Define):
+                made += self._define(item)
+            elif isinstance(item, s.If):
+                test = call("truth", item.place, self.static.expression(item.condition, {}))
+                then, other = self._block(item.then), self._block(item.otherwise)
+                made.append(at(ast.If(test, then, other), item.place))
+            elif isinstance(item, s.For):
+                made.append(self._for(item, {}))
+        return made
+
+    def _declarations(self, item: s.Statement) -> Iterator[ast.stmt]:
+        """`m = _l.tensor("m", shape)` for the tensors that the statement first defines."""
+        for define in _defines((item,)):
+            first = self.hoisted.get(define.tensor.name)
+            if first is not None and define.tensor.name not in self.declared:
+                yield self._tensor(first)
+
+    def _tensor(self, define: s.Define) -> ast.stmt:
+        assert define.shape is not None
+        text, place = define.tensor.name, define.tensor.place
+        self.declared.add(text)
+        shape = self.static.expression(define.shape, {})
+        value = call("tensor", define.shape.place, constant(text, place), shape)
+        return at(ast.Assign([at(ast.Name(text, ast.Store()), place)], value), place)
+
+    def _define(self, item: s.Define) -> Iterator[ast.stmt]:
+        text, place = item.tensor.name, item.place
+        if item.shape is not None and text not in self.hoisted:
+            yield self._tensor(item)
+        tensor: ast.expr = name(text, item.tensor.place)
+        member = item.member
+        if member is None:
+            yield _define_call(tensor, self._body(item, {}), self._positions(item), place)
+            return
+        if not isinstance(member, s.Name) or member.name in self.symbols:
+            index = self.static.expression(member, {})
+            chosen = at(ast.Subscript(tensor, index, ast.Load()), place)
+            yield _define_call(chosen, self._body(item, {}), self._positions(item), place)
+            return
+        # The inner lambda is made by an outer one, so that each member keeps its own position.
+        local: Local = {member.name: Kind.LOCAL}
+        outer = make_lambda([member.name], self._body(item, local), place)
+        body = at(ast.Call(outer, [name(member.name, place)], []), place)
+        chosen = at(ast.Subscript(tensor, name(member.name, place), ast.Load()), place)
+        source = call("range", place, call("len", place, name(text, place)))
+        target = at(ast.Name(member.name, ast.Store()), member.place)
+        statement = _define_call(chosen, body, self._positions(item), place)
+        yield at(ast.For(target, source, [statement], [], None), place)
+
+    def _body(self, item: s.Define, local: Local) -> ast.Lambda:
+        """The lambda of the fresh indices."""
+        before: list[str] = []
+        after: list[str] = []
+        star: str | None = None
+        local = dict(local)
+        for index in item.indices:
+            if isinstance(index, s.Star) and isinstance(index.value, s.Name):
+                star = index.value.name
+                local[star] = Kind.INDICES
+            elif isinstance(index, s.Name):
+                (before if star is None else after).append(index.name)
+                local[index.name] = Kind.INDEX
+        value = self.translator.expression(item.value, local)
+        arguments = make_arguments(before, item.place, star, after)
+        return at(ast.Lambda(arguments, value), item.value.place)
+
+    def _positions(self, item: s.Define) -> ast.expr | None:
+        """`(0, _l.FREE, _l.REST)` where a position is fixed; None where all indices are fresh."""
+        if all(isinstance(index, s.Name | s.Star) for index in item.indices):
+            return None
+        entries: list[ast.expr] = []
+        for index in item.indices:
+            if isinstance(index, s.Star):
+                entries.append(attribute("_l", "REST", index.place))
+            elif isinstance(index, s.Name):
+                entries.append(attribute("_l", "FREE", index.place))
+            else:
+                entries.append(self.static.expression(index, {}))
+        return at(ast.Tuple(entries, ast.Load()), item.place)
+
+    def _def(self, item: s.Def) -> ast.FunctionDef:
+        local: Local = {parameter.name: Kind.PARAMETER for parameter in item.parameters}
+        for parameter in item.parameters:
+            if parameter.star:
+                local = {**local, parameter.name: Kind.INDICES}
+        body: list[ast.stmt] = []
+        for line in item.locals:
+            body.append(_assign(line, self.translator.expression(line.value, local)))
+            local = {**local, **{target.name: Kind.LOCAL for target in line.targets}}
+        result = self.translator.expression(item.result, local)
+        body.append(at(ast.Return(result), item.result.place))
+        plain = [parameter.name for parameter in item.parameters if not parameter.star]
+        star = next((parameter.name for parameter in item.parameters if parameter.star), None)
+        arguments = make_arguments(plain, item.place, star)
+        for argument in (*arguments.args, *([arguments.vararg] if arguments.vararg else [])):
+            argument.annotation = attribute("_t", "Any", item.place)
+        returns = attribute("_t", "Any", item.place)
+        return at(
+            ast.FunctionDef(item.name, arguments, body, [], returns=returns, type_comment=None), item.place
+        )
+
+    # ---------------------------------------------------------------- updates
+
+    def _for(self, item: s.For, local: Local) -> ast.stmt:
+        source = call("loop", item.place, self.translator.expression(item.iterable, local))
+        kind = Kind.LOOP
+        local = {**local, **{target.name: kind for target in item.targets}}
+        names: list[ast.expr] = [at(ast.Name(t.name, ast.Store()), t.place) for t in item.targets]
+        target = at(ast.Tuple(names, ast.Store()), item.place) if item.unpack else names[0]
+        body = self._loop_body(item.body, local)
+        return at(ast.For(target, source, body, [], None), item.place)
+
+    def _loop_body(self, block: s.Block, local: Local) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for item in block:
+            if isinstance(item, s.For):
+                made.append(self._for(item, local))
+            elif isinstance(item, s.Assign):
+                made.append(_assign(item, self.translator.expression(item.value, local)))
+                local = {**local, **{target.name: Kind.LOCAL for target in item.targets}}
+            elif isinstance(item, s.If):
+                made += self._guard(item, local)
+            elif isinstance(item, s.Put):
+                made.append(self._put(item, local))
+        return made
+
+    def _guard(self, item: s.If, local: Local) -> list[ast.stmt]:
+        condition = self.translator.expression(item.condition, local)
+        then = self._loop_body(item.then, local)
+        other = self._loop_body(item.otherwise, local)
+        if not self._needs_elements(item.condition, local):
+            test = call("truth", item.place, condition)
+            return [at(ast.If(test, then, other), item.place)]
+        made: list[ast.stmt] = [_with(call("guard", item.place, condition), then, item.place)]
+        if other:
+            again = self.translator.expression(item.condition, local)
+            refused = call("negate", item.place, again)
+            made.append(_with(call("guard", item.place, refused), other, item.place))
+        return made
+
+    def _needs_elements(self, node: s.Node, local: Local) -> bool:
+        """True if a condition inside a loop depends on the loop or on an element; else it is static."""
+        return any(
+            (isinstance(n, s.Name) and n.name in local)
+            or (isinstance(n, s.Subscript) and isinstance(n.value, s.Name) and self._is_tensor(n.value.name))
+            for n in s.walk(node)
+        )
+
+    def _is_tensor(self, text: str) -> bool:
+        return text in self.symbols and self.symbols[text].kind in TENSORS
+
+    def _put(self, item: s.Put, local: Local) -> ast.stmt:
+        entries = self.translator.items(item.indices, local)
+        indices = at(ast.Tuple(entries, ast.Load()), item.place)
+        value = self.translator.expression(item.value, local)
+        function = at(ast.Attribute(name(item.tensor.name, item.tensor.place), "put", ast.Load()), item.place)
+        made = at(ast.Call(function, [indices, constant(item.op, item.place), value], []), item.place)
+        return at(ast.Expr(made), item.place)
+
+
+def _assign(item: s.Assign, value: ast.expr) -> ast.stmt:
+    names: list[ast.expr] = [at(ast.Name(target.name, ast.Store()), target.place) for target in item.targets]
+    target = names[0] if len(names) == 1 else at(ast.Tuple(names, ast.Store()), item.place)
+    return at(ast.Assign([target], value), item.place)
+
+
+def _define_call(tensor: ast.expr, body: ast.expr, positions: ast.expr | None, place: Place) -> ast.stmt:
+    function = at(ast.Attribute(tensor, "define", ast.Load()), place)
+    keywords = [] if positions is None else [ast.keyword("at", positions)]
+    return at(ast.Expr(at(ast.Call(function, [body], keywords), place)), place)
+
+
+def _with(context: ast.expr, body: list[ast.stmt], place: Place) -> ast.stmt:
+    return at(ast.With([ast.withitem(context)], body), place)
+
+
+def _defines(block: Sequence[s.Statement]) -> Iterator[s.Define]:
+    for item in block:
+        if isinstance(item, s.Define):
+            yield item
+        elif isinstance(item, s.If):
+            yield from _defines((*item.then, *item.otherwise))
+
+
+def _bound(item: s.Statement) -> Iterator[str]:
+    """Static names that a statement binds."""
+    if isinstance(item, s.Assign):
+        yield from (target.name for target in item.targets)
+    elif isinstance(item, s.If):
+        for inner in (*item.then, *item.otherwise):
+            yield from _bound(inner)
+
+
+def _present(node: s.Node | None) -> tuple[s.Node, ...]:
+    return () if node is None else (node,)

@@ -1,0 +1,91 @@
+"""The names that the language gives: library functions, reductions, constants, dtypes, reserved names."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Final
+
+from opgen_runtime.vocabulary import DTYPES, FLOAT_INTRINSICS, NUMBER_INTRINSICS
+
+# Reductions take a comprehension, or (but argmax and argmin) a static tuple.
+REDUCTIONS: Final = frozenset({"sum", "prod", "min", "max", "any", "all", "argmax", "argmin"})
+COMPREHENDING: Final = REDUCTIONS | {"tuple", "sorted", "next"}
+
+# Library functions: name -> (least, greatest) number of arguments; None: any number.
+LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
+    "len": (1, 1),
+    "range": (1, 3),
+    "reversed": (1, 1),
+    "zip": (1, None),
+    "enumerate": (1, 1),
+    "tuple": (0, 1),
+    "sorted": (1, 1),
+    "int": (1, 1),
+    "float": (1, 1),
+    "sum": (1, 1),
+    "prod": (1, 1),
+    "min": (1, None),
+    "max": (1, None),
+    "any": (1, 1),
+    "all": (1, 1),
+    "argmax": (1, 1),
+    "argmin": (1, 1),
+    "next": (2, 2),
+    "isfloat": (1, 1),
+    "isint": (1, 1),
+    "bits": (1, 1),
+    "lowest": (1, 1),
+    "highest": (1, 1),
+    "promote": (1, None),
+    "norm_axes": (2, 3),
+    "broadcast": (1, None),
+    "ceil_div": (2, 2),
+    "window_out": (2, 7),
+    "same_pads": (2, 5),
+    "slice_indices": (4, 4),
+    "einsum_plan": (2, 2),
+    "ndindex": (1, 1),
+    "bcast": (2, 2),
+    "ravel": (2, 2),
+    "unravel": (2, 2),
+    "reflect": (2, 2),
+    "clip": (3, 3),
+    "cast": (2, 2),
+    "bitcast": (2, 2),
+    "trunc_div": (2, 2),
+    "trunc_mod": (2, 2),
+    **{name: (count, count) for name, count in {**FLOAT_INTRINSICS, **NUMBER_INTRINSICS}.items()},
+}
+# What a call gives where that does not depend on its arguments: "tuple" or "int".
+TUPLE_FUNCTIONS: Final = frozenset(
+    {"tuple", "sorted", "norm_axes", "broadcast", "bcast", "unravel", "reversed", "zip", "enumerate", "range", "slice_indices", "same_pads", "ndindex"}
+)  # fmt: skip
+CONSTANTS: Final = frozenset({"inf", "nan", "pi"})
+DTYPE_NAMES: Final = frozenset(DTYPES)
+STATIC_FUNCTIONS: Final = frozenset(
+    {"len", "range", "reversed", "zip", "enumerate", "tuple", "sorted", "int", "float", "isfloat", "isint", "bits", "promote", "norm_axes", "broadcast", "ceil_div", "window_out", "same_pads", "slice_indices", "einsum_plan", "ndindex"}
+)  # fmt: skip
+
+ATTRIBUTES: Final = ("shape", "ndim", "dtype")
+
+# Names that generated modules use at their top level or that Python gives a meaning.
+_PYTHON: Final = frozenset(keyword.kwlist) | {"self", "cls"}
+GENERATED_NAMES: Final = frozenset(
+    {"annotations", "compute", "reference", "attrs", "np", "math", "span", "args", "kwargs"}
+)
+RESERVED: Final = frozenset(LIBRARY) | CONSTANTS | DTYPE_NAMES | _PYTHON | GENERATED_NAMES
+
+
+def why_reserved(name: str) -> str | None:
+    """Why a declaration may not bind `name`; None if it may."""
+    if name in DTYPE_NAMES:
+        return f"`{name}` is a dtype"
+    if name in CONSTANTS or name in LIBRARY:
+        return f"`{name}` belongs to the language's library"
+    if name in _PYTHON:
+        return f"`{name}` is a Python keyword"
+    if name in GENERATED_NAMES:
+        return f"`{name}` is a name of the generated module"
+    if name.startswith("_"):
+        return "names that begin with `_` belong to the generated module"
+    return None

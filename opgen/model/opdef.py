@@ -1,0 +1,151 @@
+"""A declaration as read: every expression parsed, no name resolved yet.
+
+`analyse` turns an `OpDef` into a `CheckedOp`.  Texts that are still YAML nodes are checked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..diagnostics import Place
+from ..document import TextNode
+from ..expression import syntax as s
+
+ShapeTrees = tuple[s.Expression | s.Star, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DTypeDef:
+    """A dtype variable and what it may be."""
+
+    name: str
+    place: Place
+    classes: tuple[TextNode, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayoutDef:
+    attr: TextNode
+    canonical: TextNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputDef:
+    name: str
+    place: Place
+    shape: ShapeTrees | None
+    shape_text: str | None
+    dtype: tuple[TextNode, ...]  # empty: any
+    doc: str
+    optional: bool
+    variadic: bool
+    layout: LayoutDef | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttrDef:
+    name: str
+    place: Place
+    kind: str
+    default: tuple[TextNode, ...] | None
+    optional: bool
+    bounds: s.Expression | None
+    bounds_text: str | None
+    doc: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputDef:
+    name: str
+    place: Place
+    shape: ShapeTrees
+    shape_text: str
+    dtype: s.Expression
+    dtype_text: str
+    doc: str
+    variadic: tuple[s.Name, s.Expression] | None
+    layout: LayoutDef | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequireDef:
+    predicate: s.Expression
+    text: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelationDef:
+    name: TextNode | None
+    requires: tuple[RequireDef, ...]
+    seam: TextNode | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DynamicDef:
+    name: str
+    place: Place
+    bound: s.Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StrategyDef:
+    name: TextNode
+    target: TextNode | None
+    schedule: TextNode
+    when: s.Expression | None
+    when_text: str | None
+    plevel: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientDef:
+    input: str
+    place: Place
+    text: TextNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseDef:
+    """One test: each name with its texts and the place of the name."""
+
+    entries: tuple[tuple[str, Place, tuple[TextNode, ...]], ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpDef:
+    """One declaration, with all that it extends merged in."""
+
+    name: str
+    place: Place  # of the name
+    doc: str
+    support_level: int
+    since: str | None
+    deprecated: str | None
+    abstract: bool
+    arity: int | None  # as declared
+    arity_place: Place
+    traits: Mapping[str, object]
+    dtypes: tuple[DTypeDef, ...]
+    inputs: tuple[InputDef, ...]
+    attrs: tuple[AttrDef, ...]
+    relation: RelationDef
+    let: s.Block
+    let_text: str
+    outputs: tuple[OutputDef, ...]
+    dynamic: tuple[DynamicDef, ...]
+    compute: s.Block | None
+    compute_text: str
+    compute_place: Place
+    seam: TextNode | None
+    pattern: TextNode | None
+    strategy: tuple[StrategyDef, ...]
+    gradients: tuple[GradientDef, ...]
+    reference: TextNode | None
+    tests: tuple[CaseDef, ...]
+    path: str
+    document: int
+    extends: tuple[str, ...]
+    digest: str
