@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..arith import eq, structural_equal
 from ..arith.expr import AnyDim, Dim, Expr
-from ..errors import OpgenError, ShapeError, UndecidedError, call_site
+from ..errors import LanguageError, OpgenError, ShapeError, UndecidedError, call_site
 from ..vocabulary import DType
 from .binding import Assumption
 from .layout import Layout, check_layouts, parse_layout, to_canonical, to_stored
@@ -127,7 +127,10 @@ class Frame:
             text = (
                 str(error) if str(error).startswith(f"{self.op_name}: ") else f"{shown}\n  at {self.place()}"
             )
-            raise RuleFailedError(type(error)(text)) from error
+            shown_error = type(error)(text)
+            if isinstance(error, LanguageError):
+                shown_error.__dict__.update(error.__dict__)  # its code, which diagnostics print
+            raise RuleFailedError(shown_error) from error
         except EVALUATION_ERRORS as error:
             detail = f"cannot evaluate {what}: {error} ({type(error).__name__}){self.where(needs)}"
             raise RuleFailedError(self.error(ShapeError, detail)) from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..arith import Analyzer
 from ..arith.expr import Any as unknown_dim
-from ..arith.expr import Dim, Shape
+from ..arith.expr import Binary, Const, Dim, Shape
 from ..errors import DTypeError, OpgenError, ShapeError, UndecidedError
 from ..vocabulary import DTYPES, DType
 from .frame import Frame, RuleFailedError
@@ -85,7 +86,14 @@ class OutputPlan:
 
     def _dims(self, frame: Frame) -> Sequence[Dim]:
         shape = guarded(frame, self.output, lambda: self.shape(frame))
-        return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        return tuple([_simple(d) if isinstance(d, Binary) else d for d in dims])
+
+
+def _simple(d: Binary) -> Dim:
+    """A computed symbolic dim in its simplest form: (n + 2 - 3)//1 + 1 is n, and so equal to other dims n."""
+    found = Analyzer().simplify(d)
+    return int(found.value) if isinstance(found, Const) else found
 
 
 def guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:

@@ -12,7 +12,7 @@ from ..arith.expr import Dim
 Function = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Static:
     """An equation in a shape pattern: the dim equals `function(...)`, an int or a symbolic dim.
 
@@ -23,7 +23,7 @@ class Static:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Spread:
     """An equation for several dims (starred): `function(...)` gives a tuple of dims."""
 
@@ -39,7 +39,7 @@ constrains nothing).  A name whose value is a tuple may also stand alone and uns
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Input:
     """An operand.
 
@@ -57,7 +57,7 @@ class Input:
     layout: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Output:
     """A result.
 
@@ -76,7 +76,7 @@ class Output:
     index: str = "j"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bound:
     """The bounds of an attr that need inputs: `function` gives a bool, or an Expr if dims are symbolic.
 
@@ -89,7 +89,7 @@ class Bound:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Let:
     """Static names: `function` gives the value, or with several names a tuple of values."""
 
@@ -98,7 +98,7 @@ class Let:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Require:
     """A predicate: `function` gives a bool, or an Expr if dims are symbolic.
 
