@@ -72,7 +72,7 @@ FITS = (
         one, 0.0, {"float64": 0.02945}, {"float64": 8}),
     Fit("sin", "sin(x) = x + x v P(v), v = x**2, |x| <= 1.6",
         near_zero(root(lambda x: (mp.sin(x) - x) / x**3), lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)),
-        one, 0.0, {"float32": 2.56, "float64": 2.56}, {"float32": 4, "float64": 8}),
+        one, 0.0, {"float32": 2.56, "float64": 2.56}, {"float32": 4, "float64": 9}),
     Fit("sin_narrow", "sin(x) = x + x v P(v), v = x**2, |x| <= pi/4",
         near_zero(root(lambda x: (mp.sin(x) - x) / x**3), lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)),
         one, 0.0, {"float32": 0.63, "float64": 0.63}, {"float32": 2, "float64": 6}),

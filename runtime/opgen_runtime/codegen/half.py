@@ -80,5 +80,5 @@ def _narrowed(b: Builder, x: Vec) -> Vec:
     finite = b.select(magnitude < 2.0**-14, tiny, rounded)
     nan = ((bits >> drop) & 0x03FF) | 0x7E00
     result = b.select(bits > infinity, nan, finite)
-    sign = (x.bits() >> (b.mantissa + b.bias.bit_length() + 1 - 16)) & 0x8000
+    sign = (x.bits() >> (b.mantissa + b.bias.bit_length() + 1 - 15)) & 0x8000
     return b.cast("trunc", result | sign, "i16")

@@ -58,8 +58,7 @@ def function(name: str, dtype: DType, lanes: int, target: Target) -> tuple[str, 
     parameters = ", ".join(f"{kind} {o.text}" for o in operands)
     assert (result.element == "i1") == (name in PREDICATE_INTRINSICS)
     text = [
-        *b.declarations.values(),
-        *b.helpers.values(),
+        *{**b.declarations, **b.helpers}.values(),
         f"define internal {result.type} @{symbol}({parameters}) alwaysinline nounwind {{",
         "entry:",
         *b.entry,

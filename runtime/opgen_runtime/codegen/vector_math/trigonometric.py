@@ -15,7 +15,7 @@ _LIMIT = {"float": 2.0**16, "double": 2.0**30}  # larger |x| take the exact redu
 def sin(b: Builder, x: Vec) -> Vec:
     """n = round(x / pi), r = x - n pi, (-1)**n sin(r)."""
     n, k = b.nearest(x, b.constants["inverse_pi"][0])
-    y = _signed(b, _sin_of(b, _subtract(b, x, n, "pi"), "sin"), k)
+    y = _signed(b, _sin_wide(b, _subtract(b, x, n, "pi")), k)
     y = b.select(b.abs(x) < 2.0 ** -(b.mantissa // 2 + 2), x, y)
     return _with_huge(b, "sin", x, y)
 
@@ -24,7 +24,7 @@ def cos(b: Builder, x: Vec) -> Vec:
     """n = round(|x| / pi - 1/2) + 1/2, r = |x| - n pi, (-1)**(n + 1/2) sin(r)."""
     n, k = b.nearest(b.abs(x), b.constants["inverse_pi"][0], -0.5)
     r = _subtract(b, b.abs(x), n + 0.5, "pi")
-    return _with_huge(b, "cos", x, _signed(b, _sin_of(b, r, "sin"), k + 1))
+    return _with_huge(b, "cos", x, _signed(b, _sin_wide(b, r), k + 1))
 
 
 def tan(b: Builder, x: Vec) -> Vec:
@@ -48,6 +48,11 @@ def _sin_of(b: Builder, r: Vec, polynomial: str, low: Vec | None = None) -> Vec:
     square = r * r
     rest = square * b.polynomial(square, b.polynomials[polynomial])
     return b.fma(rest, r, r) if low is None else r + b.fma(rest, r, low)
+
+
+def _sin_wide(b: Builder, r: Vec) -> Vec:
+    """sin(r) for |r| up to pi/2, where rounding could pass 1."""
+    return b.maximum(b.minimum(_sin_of(b, r, "sin"), 1.0), -1.0)
 
 
 def _cos_of(b: Builder, r: Vec, low: Vec | None = None) -> Vec:
