@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from opgen_runtime.vocabulary import OpPattern
 
 from ..diagnostics import Diagnostics
+from ..expression import syntax as s
 from ..expression.reference import check_reference
 from ..expression.scope import Kind, Namespace
 from ..expression.translate import Translator, make_lambda
@@ -25,7 +26,8 @@ from .seams import SeamRoots, check_seam
 from .signature import check_signature
 
 _ORDER = (
-    Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE, Kind.LET, Kind.OUTPUT, Kind.OUTPUTS,
+    Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE, Kind.LET, Kind.DEF, Kind.OUTPUT,
+    Kind.OUTPUTS,
 )  # fmt: skip
 
 
@@ -102,7 +104,9 @@ def _compute(op: OpDef, namespace: Namespace) -> ast.FunctionDef:
     assert op.compute is not None
     used = namespace.used(*op.compute)
     symbols = namespace.symbols
-    parameters = [name for kind in _ORDER for name in used if symbols[name].kind is kind]
+    inside = {item.name for item in op.compute if isinstance(item, s.Def)}
+    given = [name for name in used if name not in inside]  # a `def` of `let:` is given like any of its names
+    parameters = [name for kind in _ORDER for name in given if symbols[name].kind is kind]
     return translate_compute(op.compute, namespace, parameters, op.compute_place)
 
 

@@ -106,5 +106,7 @@ class _OpCalls:
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.reject(node, "not-in-language", "a gradient does not have `**`")
-            keywords.append(ast.keyword(keyword.arg, self.expression(keyword.value)))
+            keywords.append(
+                at(ast.keyword(keyword.arg, self.expression(keyword.value)), self.text.place(keyword))
+            )
         return at(ast.Call(function, arguments, keywords), place)

@@ -19,30 +19,31 @@ _NO_SUCH_TEXT: Final = "no_such_value"
 def find_probes(
     runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
 ) -> tuple[BoundProbe, ...]:
-    """The ends of the bounds of every attr, for the first test at which they are found."""
-    found: list[BoundProbe] = []
+    """Both ends of the bounds of every attr, at the first test where the value inside fits, if any does."""
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
+    found: list[BoundProbe] = []
     for attr in attrs:
         if attr.bound is None:
             continue
+        ends: dict[int, BoundProbe] = {}
         for number in range(len(cases)):
-            if number in by_case:
-                probes = list(_probes(runner, by_case[number], attr, number))
-                found += probes
-                if probes:
-                    break
+            for end, probe in _probes(runner, by_case[number], attr, number) if number in by_case else ():
+                if end not in ends or (ends[end].inside is None and probe.inside is not None):
+                    ends[end] = probe
+        found += [ends[end] for end in sorted(ends)]
     return tuple(found)
 
 
-def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Iterator[BoundProbe]:
+def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Iterator[tuple[int, BoundProbe]]:
+    """The lower end (-1) and the upper end (1); a text has one end."""
     value = getattr(bound.attrs, attr.name)
     if value is None:
         return
     element = value[0] if isinstance(value, tuple) and value else value
-    wrap = (lambda v: (v, *value[1:])) if isinstance(value, tuple) else (lambda v: v)
+    wrap = (lambda v: (v,)) if isinstance(value, tuple) else (lambda v: v)
     if isinstance(element, str):
         if _is_outside(runner, bound, attr.name, wrap(_NO_SUCH_TEXT)):
-            yield BoundProbe(case, attr.name, value, wrap(_NO_SUCH_TEXT))
+            yield 1, BoundProbe(case, attr.name, value, wrap(_NO_SUCH_TEXT))
     elif isinstance(element, int | float) and not isinstance(element, bool):
         for step in (-1, 1):
             inside = element
@@ -50,7 +51,7 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
                 outside = inside + step
                 if _is_outside(runner, bound, attr.name, wrap(outside)):
                     fits = _fits(runner, bound, attr.name, wrap(inside))
-                    yield BoundProbe(case, attr.name, wrap(inside) if fits else None, wrap(outside))
+                    yield step, BoundProbe(case, attr.name, wrap(inside) if fits else None, wrap(outside))
                     break
                 inside = outside
 

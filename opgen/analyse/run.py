@@ -22,6 +22,7 @@ from .located import PYTHON_ERRORS, code_of, message_of, place_by_name, place_in
 from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
 
 _MAX_BUILDS: Final = 40
+_OF_SHAPES: Final = frozenset({"out-of-bounds", "rank", "shape-mismatch", "value", "uncovered", "stage"})
 _ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
 
 
@@ -79,10 +80,9 @@ class Runner:
             self._nothing_fits(refused)
         if self.failed:
             return None
-        for found in [*bound]:
-            self.build(found)
-            if self.failed:
-                return None
+        self._build_all(bound)
+        if self.failed:
+            return None
         self._vary(bound[0])
         if self.failed:
             return None
@@ -144,19 +144,42 @@ class Runner:
 
     # ---------------------------------------------------------------- building
 
-    def build(self, bound: Bound) -> None:
-        """Build the compute expression; an error is reported, the pattern is joined."""
+    def _build_all(self, bound: Sequence[Bound]) -> None:
+        """Build every sample.
+
+        A made-up shape need not suit the op: where a test or another one was built, it is passed over if its
+        shapes are what does not fit.
+        """
+        passed: list[tuple[Sample, BaseException]] = []
+        built = False
+        for found in bound:
+            refused = None if found.sample.place is not None else passed
+            built |= self.build(found, refused)
+            if self.failed:
+                return
+        if not built and passed:
+            self._report_build(*passed[0])
+
+    def build(self, bound: Bound, refused: list[tuple[Sample, BaseException]] | None = None) -> bool:
+        """Build the compute expression and join its pattern; True if that was done.
+
+        An error is reported, or with `refused` noted there if it is one of shapes.
+        """
         if self.assembled.compute is None or self.builds >= _MAX_BUILDS:
-            return
+            return False
         self.builds += 1
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         try:
             outputs = lang.build(self.assembled, bound.binding, operands)
         except _ERRORS as error:
-            self._report_build(bound.sample, error)
-            return
+            if refused is not None and code_of(error) in _OF_SHAPES:
+                refused.append((bound.sample, error))
+            else:
+                self._report_build(bound.sample, error)
+            return False
         self._join_pattern(outputs, operands)
+        return True
 
     def _join_pattern(self, outputs: Sequence[te.Tensor], operands: Sequence[Any]) -> None:
         flat = [

@@ -94,9 +94,13 @@ class ExpressionConverter:
         return convert(node)
 
     def item(self, node: ast.AST) -> s.Expression | s.Star:
-        """An expression or `*expression`."""
+        """An expression or `*expression`; `*(e for ...)` is `*tuple(e for ...)`."""
         if isinstance(node, ast.Starred):
-            return s.Star(self.text.place(node), self.expression(node.value))
+            place = self.text.place(node)
+            if isinstance(node.value, ast.GeneratorExp):
+                function = s.Name(self.text.place(node.value), "tuple")
+                return s.Star(place, self._tuple_of(node.value, function))
+            return s.Star(place, self.expression(node.value))
         return self.expression(node)
 
     def name(self, node: ast.AST, what: str = "a name") -> s.Name:
@@ -211,11 +215,19 @@ class ExpressionConverter:
                 else f"`{function.name}` takes one comprehension"
             )
             self.reject(node, text, "call")
-        clauses = tuple(self._clause(clause) for clause in generator.generators)
+        clauses = self._clauses(generator)
         default = self.expression(node.args[1]) if wanted == 2 else None
         return s.Comprehension(
             self.text.place(node), function, self.expression(generator.elt), clauses, default
         )
+
+    def _tuple_of(self, node: ast.GeneratorExp, function: s.Name) -> s.Comprehension:
+        return s.Comprehension(
+            self.text.place(node), function, self.expression(node.elt), self._clauses(node), None
+        )
+
+    def _clauses(self, node: ast.GeneratorExp) -> tuple[s.Clause, ...]:
+        return tuple(self._clause(clause) for clause in node.generators)
 
     def _clause(self, node: ast.comprehension) -> s.Clause:
         if node.is_async:

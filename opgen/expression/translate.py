@@ -57,7 +57,7 @@ def attribute(module: str, function: str, place: Place) -> ast.Attribute:
 
 def call(function: str, place: Place, *arguments: ast.expr, **keywords: ast.expr) -> ast.Call:
     """`_l.<function>(arguments)`."""
-    named = [ast.keyword(key, value) for key, value in keywords.items()]
+    named = [at(ast.keyword(key, value), place) for key, value in keywords.items()]
     return at(ast.Call(attribute("_l", function, place), list(arguments), named), place)
 
 

@@ -228,7 +228,7 @@ def _assign(item: s.Assign, value: ast.expr) -> ast.stmt:
 
 def _define_call(tensor: ast.expr, body: ast.expr, positions: ast.expr | None, place: Place) -> ast.stmt:
     function = at(ast.Attribute(tensor, "define", ast.Load()), place)
-    keywords = [] if positions is None else [ast.keyword("at", positions)]
+    keywords = [] if positions is None else [at(ast.keyword("at", positions), place)]
     return at(ast.Expr(at(ast.Call(function, [body], keywords), place)), place)
 
 

@@ -184,7 +184,7 @@ class CheckedCase:
     variadic).  A text may end in a range of values: `"int64[3] in 0..4"` (0 <= value < 4).
     """
 
-    inputs: Mapping[str, str | None | tuple[str, ...]]
+    inputs: Mapping[str, str | tuple[str, ...] | None]
     attrs: Mapping[str, AttrValue]
     place: Place
 
