@@ -77,16 +77,16 @@ class Divider(Prover):
             quotient, remainder = self._by_constant(inner, c // common)
             return quotient, poly.shift(poly.scale(remainder, common), offset % common)
         quotient, remainder = self._atoms(r, poly.constant(c))
-        if len(r) == 1:
-            (m, d) = next(iter(r.items()))
-            if d == 1 and len(m) == 1:
-                atom = self.table.atoms[m[0]]
-                inner_c = poly.as_constant(atom.y) if atom.kind in ("div", "mod") else None
-                if inner_c is not None and inner_c > 0:
-                    if atom.kind == "div":  # (t // a) // c is t // (a * c)
-                        quotient = self._by_constant(atom.x, inner_c * c)[0]
-                    elif inner_c % c == 0:  # (t % (k * c)) % c is t % c
-                        remainder = self._by_constant(atom.x, c)[1]
+        terms = [m for m in r if m]
+        if len(terms) == 1 and r[terms[0]] == 1 and len(terms[0]) == 1:
+            atom = self.table.atoms[terms[0][0]]
+            offset = r.get((), 0)
+            inner_c = poly.as_constant(atom.y) if atom.kind in ("div", "mod") else None
+            if inner_c is not None and inner_c > 0:
+                if atom.kind == "div":  # (t // a + k) // c is (t + k * a) // (a * c)
+                    quotient = self._by_constant(poly.shift(atom.x, offset * inner_c), inner_c * c)[0]
+                elif inner_c % c == 0:  # (t % (j * c) + k) % c is (t + k) % c
+                    remainder = self._by_constant(poly.shift(atom.x, offset), c)[1]
         return quotient, remainder
 
     def _by_poly(self, x: Poly, y: Poly) -> tuple[Poly, Poly]:

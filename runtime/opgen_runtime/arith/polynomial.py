@@ -137,15 +137,12 @@ def substitute(p: Poly, number: int, value: Poly) -> Poly:
 def divide_constant(p: Poly, divisor: int) -> tuple[Poly, Poly]:
     """(q, r) with p == q * divisor + r.
 
-    The constant of r is in 0 <= r < divisor; its other coefficients are smaller than the divisor and keep their sign.
+    The constant of r is in 0 <= r < divisor; its other coefficients are those that `divisor` does not divide.
     """
     q: Poly = {}
     r: Poly = {}
     for m, c in p.items():
-        if m and c < 0:
-            whole = -(-c // divisor)
-        else:
-            whole = c // divisor
+        whole = c // divisor if not m or c % divisor == 0 else 0
         if whole:
             q[m] = whole
         if c != whole * divisor:

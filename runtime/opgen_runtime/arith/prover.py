@@ -49,6 +49,10 @@ class Prover(ABC):
     def holds(self, condition: Expr) -> bool | None:
         """Whether `condition` is known to be true or false."""
 
+    @abstractmethod
+    def divide(self, x: Poly, y: Poly) -> tuple[Poly, Poly]:
+        """(x // y, x % y)."""
+
     # Ranges
 
     def atom_range(self, number: int) -> Interval:
@@ -182,6 +186,43 @@ class Prover(ABC):
         product = poly.multiply(a, y)
         yield poly.add(x, product, -1)
         yield poly.shift(poly.add(poly.add(product, y), x, -1), -1)
+        for choice in (0, -1):
+            last = self._bound(x, True, choice)
+            if last is not None:
+                yield poly.add(self.divide(last, y)[0], a, -1)
+            first = self._bound(x, False, choice)
+            if first is not None:
+                yield poly.add(a, self.divide(first, y)[0], -1)
+
+    def _bound(self, p: Poly, upper: bool, choice: int) -> Poly | None:
+        """A bound of p, with the atoms that have a known bound replaced by it; None where there is none."""
+        found: Poly | None = None
+        for _ in range(8):
+            step = self._replace_last(p, upper, choice)
+            if step is None:
+                break
+            p = found = step
+        return found
+
+    def _replace_last(self, p: Poly, upper: bool, choice: int) -> Poly | None:
+        """p with its last atom replaced by the bound on the side that makes it a bound of p."""
+        for number in sorted({n for m in p for n in m}, reverse=True):
+            terms = {m: c for m, c in p.items() if number in m}
+            signs = {c > 0 for c in terms.values()}
+            rests = [poly.quotient(m, (number,)) or () for m in terms]
+            if len(signs) != 1 or any(number in r or not self._nonneg_monomial(r) for r in rests):
+                continue
+            want_upper = signs.pop() == upper
+            facts = [
+                fact
+                for fact in self.context.facts.get(((number,), not want_upper), ())
+                if abs(fact[(number,)]) == 1 and sum(number in m for m in fact) == 1
+            ]
+            if facts:
+                fact = facts[choice]
+                bound = poly.add(fact, {(number,): 1}, 1 if want_upper else -1)
+                return poly.substitute(p, number, bound if want_upper else poly.scale(bound, -1))
+        return None
 
     # Proofs
 

@@ -82,6 +82,10 @@ _PACK: Final = {16: "<e", 32: "<f", 64: "<d"}
 def binary(op: str, dtype: DType, a: Number, b: Number) -> Number:
     """`a op b` in `dtype`."""
     if dtype.kind == "f":
+        if op == "floordiv":
+            return _floor_div(float(a), float(b), dtype)
+        if op == "truncdiv":
+            return _trunc_float(round_float(_divide(float(a), float(b)), dtype))
         return round_float(_FLOAT[op](float(a), float(b)), dtype)
     if dtype.kind == "b":
         return _BOOL[op](bool(a), bool(b))
@@ -157,14 +161,14 @@ def _floor_mod(a: float, b: float) -> float:
     return remainder + b if (remainder < 0.0) != (b < 0.0) and remainder == remainder else remainder
 
 
-def _floor_div(a: float, b: float) -> float:
-    """numpy's `floor_divide`: the quotient that belongs to `_floor_mod`."""
+def _floor_div(a: float, b: float, dtype: DType) -> float:
+    """numpy's `floor_divide`, the quotient that belongs to `_floor_mod`, with its roundings to `dtype`."""
     remainder = _fmod(a, b)
     if b == 0.0 or remainder != remainder:
         return _divide(a, b) if b == 0.0 else math.nan
-    quotient = _divide(a - remainder, b)
+    quotient = round_float(_divide(round_float(a - remainder, dtype), b), dtype)
     if remainder != 0.0 and (remainder < 0.0) != (b < 0.0):
-        quotient -= 1.0
+        quotient = round_float(quotient - 1.0, dtype)
     if quotient == 0.0:
         return math.copysign(0.0, _divide(a, b))
     floor = float(math.floor(quotient)) if math.isfinite(quotient) else quotient
@@ -192,9 +196,7 @@ _FLOAT: Final[dict[str, Callable[[float, float], float]]] = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": _divide,
-    "floordiv": _floor_div,
     "floormod": _floor_mod,
-    "truncdiv": lambda a, b: _trunc_float(_divide(a, b)),
     "truncmod": _fmod,
     "min": _minimum,
     "max": _maximum,

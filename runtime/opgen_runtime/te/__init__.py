@@ -7,6 +7,7 @@ from .construct import compute, data_axes, placeholder, read, reduce, reduce_axi
 from .evaluation import evaluate
 from .graph import replace_inputs, replace_scan, replace_statements, replace_tensors, tensor_order
 from .normalize import normalize
+from .pattern import derive_pattern
 from .tensor import (
     Compute,
     Extern,
@@ -24,6 +25,7 @@ from .tensor import (
     Update,
     tensors_read,
 )
+from .text import to_text
 from .widen import widen_half
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Update",
     "compute",
     "data_axes",
+    "derive_pattern",
     "evaluate",
     "normalize",
     "placeholder",
@@ -55,5 +58,6 @@ __all__ = [
     "replace_tensors",
     "tensor_order",
     "tensors_read",
+    "to_text",
     "widen_half",
 ]

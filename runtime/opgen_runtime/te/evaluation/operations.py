@@ -117,7 +117,7 @@ def call(name: str, dtype: DType, args: list[Array]) -> Array:
 
 def _integer_call(name: str, dtype: DType, a: Array) -> Array:
     if name == "abs":
-        return np.abs(a)
+        return np.asarray(np.abs(a))
     if name == "sign":
         return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
     bits = a.view(np.dtype(f"uint{dtype.bits}")) if a.ndim else a.reshape(1).view(f"uint{dtype.bits}").reshape(())
@@ -129,7 +129,7 @@ def _integer_call(name: str, dtype: DType, a: Array) -> Array:
     else:
         assert name == "clz", name
         count = np.where(spread.any(axis=1), spread.argmax(axis=1), dtype.bits)
-    return count.reshape(a.shape).astype(a.dtype)
+    return np.asarray(count.reshape(a.shape).astype(a.dtype))
 
 
 def _sigmoid(a: Array) -> Array:

@@ -227,7 +227,7 @@ class _First(_Folder):
             self.acc, self.found = picked, hit
             return
         self.acc = np.where(self.found, self.acc, picked)
-        self.found = self.found | hit
+        self.found = np.asarray(self.found | hit)
 
     def empty(self, frame: Frame, node: Reduce, mask: Mask | None) -> Array:
         assert node.default is not None
