@@ -1,7 +1,7 @@
 """Scalar and vector expressions of loop IR to LLVM instructions.
 
-The walk is iterative, so that a long chain of fused operations does not exhaust the stack, and each node is
-emitted once in a scope.  Values made inside one side of a branch are forgotten after it.
+The walk is iterative, so that a long chain of fused operations does not exhaust the stack, and each node of a
+statement is emitted once.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..tir.stmt import Buffer, HorizontalReduce, Load, Ramp, Splat, Store
 from ..vocabulary import INDEX, UINT64
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
-from .llvm_types import memory_type, register_type
+from .llvm_types import memory_type
 from .memory import Memory
 from .text import FunctionText, constant
-from .values import Value, ramp, register, splat
+from .values import Value, ramp, splat
 
 
 class Names(Protocol):
@@ -64,11 +64,6 @@ class ExpressionEmitter:
             if id(node) in done:
                 stack.pop()
                 continue
-            if isinstance(node, Select) and _is_lazy(node):
-                stack.pop()
-                done[id(node)] = self._lazy_select(node)
-                done = self._done
-                continue
             pending = [child for child in node.children() if id(child) not in done]
             if pending:
                 stack.extend(reversed(pending))
@@ -82,32 +77,6 @@ class ExpressionEmitter:
 
     def _value(self, expr: Expr) -> Value:
         return self._done[id(expr)]
-
-    def _lazy_select(self, node: Select) -> Value:
-        """A branch: the side that is not chosen is not computed."""
-        f = self.f
-        condition = self.emit(node.condition).uniform
-        assert condition is not None
-        then, otherwise, done = f.label("then"), f.label("else"), f.label("chosen")
-        f.branch_if(f.vector(condition, 1), then, otherwise)
-        lanes = max(_lanes(node.then), _lanes(node.otherwise))
-        f.start(then)
-        first, first_block = self._side(node.then, lanes, done)
-        f.start(otherwise)
-        second, second_block = self._side(node.otherwise, lanes, done)
-        f.start(done)
-        kind = register_type(node.dtype, lanes)
-        merged = f.emit(f"phi {kind} [ {first}, %{first_block} ], [ {second}, %{second_block} ]")
-        return register(node.dtype, lanes, merged)
-
-    def _side(self, expr: Expr, lanes: int, done: str) -> tuple[str, str]:
-        outside = self._done
-        self._done = dict(outside)
-        text = self.f.vector(self.emit(expr), lanes)
-        self._done = outside
-        block = self.f.block
-        self.f.branch(done)
-        return text, block
 
     # one method a node type; operands are already emitted
 
@@ -128,6 +97,7 @@ class ExpressionEmitter:
         return arithmetic.complement(self.f, self._value(node.a))
 
     def _select(self, node: Select) -> Value:
+        """Both sides are computed: every operation is total, and rewrite_unsafe_select has masked the reads."""
         sides = self._value(node.then), self._value(node.otherwise)
         return arithmetic.select(self.f, self._value(node.condition), *sides)
 
@@ -178,43 +148,6 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
             f"buffer {buffer.name} is accessed with {len(indices)} indices; storage_flatten must leave one"
         )
     return indices[0]
-
-
-def _is_lazy(node: Select) -> bool:
-    """A scalar choice is a branch if a side reads memory that no mask guards; vector sides are masked."""
-    if _lanes(node.condition) != 1 and not isinstance(node.condition, Splat):
-        return False
-    return _reads_unmasked(node.then) or _reads_unmasked(node.otherwise)
-
-
-def _reads_unmasked(expr: Expr) -> bool:
-    seen: set[int] = set()
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Load) and node.mask is None:
-            return True
-        stack.extend(node.children())
-    return False
-
-
-def _lanes(expr: Expr) -> int:
-    """The lanes of an expression that has not been emitted."""
-    seen: set[int] = set()
-    stack = [expr]
-    lanes = 1
-    while stack:
-        node = stack.pop()
-        if id(node) in seen or isinstance(node, HorizontalReduce):
-            continue
-        seen.add(id(node))
-        if isinstance(node, Ramp | Splat):
-            return node.lanes
-        stack.extend(node.children())
-    return lanes
 
 
 _EMITTERS: Final[dict[type[Expr], Callable[[ExpressionEmitter, Expr], Value]]] = {}

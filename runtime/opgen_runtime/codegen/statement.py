@@ -81,6 +81,8 @@ class StatementEmitter:
             outer = self._closure.outer.variable(var)
             if outer.literal is not None:
                 value = outer
+            elif outer.lanes > 1:
+                raise CodegenError(f"the vector {var.name} is used across the border of a parallel loop")
             else:
                 text = self._capture(register_type(outer.dtype), self._closure.outer.f.vector(outer, 1))
                 value = register(outer.dtype, 1, text, clean=outer.clean, nonnegative=outer.nonnegative)
@@ -123,7 +125,8 @@ class StatementEmitter:
             case Allocate():
                 self._allocate(stmt)
             case LetStmt():
-                self.define_variable(stmt.var, self._evaluate(stmt.value))
+                self._expressions.forget()
+                self.define_variable(stmt.var, self._expressions.emit(stmt.value))
                 self.emit(stmt.body)
             case _:
                 raise CodegenError(f"statement {type(stmt).__name__} cannot be compiled")

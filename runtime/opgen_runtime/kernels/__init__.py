@@ -1,0 +1,16 @@
+"""One segment of a program to one kernel.
+
+segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
+key.py        the front key of the caches
+build.py      compile_segment: caches, schedule, lowering, code generation
+kernel.py     Kernel and its native form; pointers.py: addresses of arrays
+extern.py     kernels that call hand-written functions
+stages.py     every stage as text
+"""
+
+from .build import compile_segment, forget_kernels
+from .kernel import Kernel, Slot
+from .key import front_key
+from .stages import stages
+
+__all__ = ["Kernel", "Slot", "compile_segment", "forget_kernels", "front_key", "stages"]
