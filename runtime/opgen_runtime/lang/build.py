@@ -18,7 +18,7 @@ from ..vocabulary import INDEX, INT64, DType
 from .indexing import static_shape
 from .scans import redirect, resolve_scans
 from .scope import Scope, entered
-from .tensors import Defined, Operand
+from .tensors import Defined, Operand, Surroundings
 from .updates import Recorder
 from .weak import Value
 
@@ -39,12 +39,12 @@ class Declared(Protocol):
 class Builder:
     """The tensors of one compute function while it runs."""
 
-    template: Scope
+    around: Surroundings
     recorder: Recorder
     defined: list[Defined]
 
     def tensor(self, name: str, shape: Value, dtype: DType | None = None) -> Defined:
-        made = Defined(name, static_shape(shape), dtype, self.template, self.recorder.put)
+        made = Defined(name, static_shape(shape), dtype, self.around)
         self.defined.append(made)
         return made
 
@@ -96,7 +96,8 @@ def build(
     if declaration.compute is None:
         raise LanguageError("the op has no compute expression", "compute")
     template = Scope(unproved=unproved, assumptions=_facts(binding))
-    builder = Builder(template, Recorder(), [])
+    recorder = Recorder()
+    builder = Builder(Surroundings(template, recorder.put, []), recorder, [])
     names = dict(binding.names)
     for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
         names[declared.name] = _handles(declared.name, operand, declared.layout, names)

@@ -88,6 +88,15 @@ class Definition:
 Record = Callable[["Defined", Value, str, Value], None]  # takes an update: target, key, operation, value
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the tensors of one compute function share."""
+
+    template: Scope  # what holds at every definition
+    record: Record
+    built: list[Defined]  # in the order in which they were finished
+
+
 class CyclicDtype(Exception):
     """Internal: the dtype of a tensor is asked for while its definition is being built."""
 
@@ -99,7 +108,7 @@ class CyclicDtype(Exception):
 class Defined:
     """An output or an intermediate.  Its tensor is built when it is first read, or at the end."""
 
-    def __init__(self, name: str, shape: Shape, dtype: DType | None, template: Scope, record: Record) -> None:
+    def __init__(self, name: str, shape: Shape, dtype: DType | None, around: Surroundings) -> None:
         self.name = name
         self.shape = shape
         self.dtype = dtype
@@ -107,8 +116,7 @@ class Defined:
         self.definitions: list[Definition] = []
         self.updated = False
         self.recursive: Tensor | None = None  # stands for the tensor inside its own definition
-        self._template = template
-        self._record = record
+        self._around = around
         self._tensor: Tensor | None = None
         self._active = False
         self._probing = False
@@ -123,7 +131,7 @@ class Defined:
 
     def put(self, key: Value, op: str, value: Value) -> None:
         """`name[key] op value` inside a loop of an update; op is one of `updates.PUT_OPERATIONS`."""
-        self._record(self, key, op, value)
+        self._around.record(self, key, op, value)
 
     def __getitem__(self, key: Value) -> Value:
         indices = checked_indices(self.name, self.shape, key)
@@ -151,15 +159,24 @@ class Defined:
                 self._tensor = self._build()
             finally:
                 self._active = False
+            self._around.built.append(self)
         return self._tensor
 
     def _probe(self) -> DType:
-        """The dtype that the acyclic parts of the definition give."""
+        """The dtype that the acyclic parts of the definition give.
+
+        What is built on the way has seen a stand-in without a dtype, and is forgotten.
+        """
+        before = len(self._around.built)
         self._probing = True
         try:
             value = self._value(self._axes(), dead=True)
         finally:
             self._probing = False
+        for handle in self._around.built[before:]:
+            handle._tensor = None
+            handle.dtype = handle.dtype if handle.declared else None
+        del self._around.built[before:]
         if isinstance(value, Weak) and value.kind == "unknown":
             return INT64
         return _stored(settle(value).dtype)
@@ -206,7 +223,9 @@ class Defined:
         if not self.definitions:
             raise LanguageError(f"{self.name} is never defined", "undefined")
         scope = Scope(
-            unproved=self._template.unproved, assumptions=self._template.assumptions, dead=int(dead)
+            unproved=self._around.template.unproved,
+            assumptions=self._around.template.assumptions,
+            dead=int(dead),
         )
         with entered(scope), bound(axes):
             return self._first_that_covers(axes, self.definitions)
