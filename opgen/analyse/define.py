@@ -42,11 +42,11 @@ class _Definer:
         part = self.part
         dtypes = tuple(DTypeDef(name, self._at("dtypes", name), texts) for name, texts in part.dtypes.items())
         inputs = tuple(self._input(name, entry) for name, entry in part.inputs.items())
-        attrs = tuple(made for name, entry in part.attrs.items() if (made := self._attr(name, entry)))
+        attrs = tuple(filter(None, (self._attr(name, entry) for name, entry in part.attrs.items())))
         relation = self._relation(part.type_relation)
         let = self._block(part.let, static=True)
-        outputs = tuple(made for name, entry in part.outputs.items() if (made := self._output(name, entry)))
-        dynamic = tuple(made for name, text in part.dynamic.items() if (made := self._dynamic(name, text)))
+        outputs = tuple(filter(None, (self._output(name, entry) for name, entry in part.outputs.items())))
+        dynamic = tuple(filter(None, (self._dynamic(name, text) for name, text in part.dynamic.items())))
         compute, seam, compute_text = self._compute()
         if not part.outputs and not part.abstract:
             self._missing("outputs", part.op.place)

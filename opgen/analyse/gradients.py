@@ -14,7 +14,7 @@ from ..expression.translate import at, make_lambda, name
 from ..model import CheckedGradient
 from ..model.opdef import GradientDef, OpDef
 
-_OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.MatMult)
+_OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 
 
 def check_gradients(

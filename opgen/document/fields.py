@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -115,8 +115,8 @@ EmptyIsMapping = BeforeValidator(_empty_is_mapping)
 OneOrMany = BeforeValidator(_one_or_many)
 
 
-def choice(*names: str) -> Any:
-    """A text that is one of `names`."""
+def choice(*names: str) -> tuple[PlainValidator, WithJsonSchema]:
+    """Annotations of a text that is one of `names`."""
 
     def validate(value: object) -> TextNode:
         text = _text(value)
@@ -132,4 +132,4 @@ def choice(*names: str) -> Any:
             )
         return text
 
-    return Annotated[TextNode, PlainValidator(validate), WithJsonSchema({"enum": list(names)})]
+    return PlainValidator(validate), WithJsonSchema({"enum": list(names)})

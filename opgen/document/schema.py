@@ -12,10 +12,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from .fields import EmptyIsMapping, Filled, Flag, OneOrMany, OpName, Seam, Text, Texts, Whole, choice
 from .node import TextNode
 
-AttrKind = choice("int", "float", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
-Pattern = choice(
-    "elemwise", "broadcast", "injective", "comm_reduce", "out_elemwise_fusable", "tuple", "opaque"
-)
+AttrKind = Annotated[
+    TextNode, *choice("int", "float", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
+]
+Pattern = Annotated[
+    TextNode,
+    *choice("elemwise", "broadcast", "injective", "comm_reduce", "out_elemwise_fusable", "tuple", "opaque"),
+]
 
 
 class _Part(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from ..diagnostics import Diagnostics, did_you_mean
 from . import syntax as s
@@ -63,7 +63,7 @@ class ExpressionConverter:
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
         self.text = text
         self.diagnostics = diagnostics
-        self._table: dict[type[ast.AST], Callable[[ast.AST], s.Expression]] = {
+        self._table: dict[type[ast.AST], Callable[[Any], s.Expression]] = {
             ast.Constant: self._constant,
             ast.Name: self._name,
             ast.Attribute: self._attribute,
@@ -75,7 +75,7 @@ class ExpressionConverter:
             ast.BoolOp: self._logic,
             ast.IfExp: self._conditional,
             ast.Call: self._call,
-        }  # type: ignore[assignment, unused-ignore]  # each entry takes the class that is its key
+        }
 
     def reject(
         self, node: ast.AST, message: str, code: str = "not-in-language", hint: str | None = None

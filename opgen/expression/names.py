@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..diagnostics import Diagnostics, Place
@@ -19,7 +18,7 @@ class Section:
     """Where an expression stands: which kinds of names it sees, and whether elements may be read."""
 
     title: str  # "bounds", for messages
-    sees: Collection[Kind]
+    sees: frozenset[Kind]
     static: bool = True
     unknown: str = "unknown-name"  # the code of a name that nothing binds
 
@@ -241,7 +240,7 @@ class NameChecker:
             unrolls = node.function.name in _UNROLLING or section.static
             if unrolls:
                 self.need_static_range(clause.iterable, local)
-            kind = Kind.LOOP if not unrolls and _is_loop(clause.iterable) else Kind.LOCAL
+            kind = Kind.LOOP if not unrolls and is_loop(clause.iterable) else Kind.LOCAL
             local = self.bind(clause.targets, kind, local)
             for condition in clause.conditions:
                 self.check(condition, section, local)
@@ -251,13 +250,13 @@ class NameChecker:
 
     def need_static_range(self, node: s.Expression, local: Local) -> None:
         """What unrolls has static bounds; it may hold element values."""
-        if _is_loop(node):
+        if is_loop(node):
             self.need_static(node, "what a tuple's comprehension runs over", local)
 
 
-def _is_loop(node: s.Expression) -> bool:
+def is_loop(node: s.Expression) -> bool:
     """True for `range(...)`, `ndindex(...)` and their `reversed(...)`."""
     if isinstance(node, s.Call) and node.function.name == "reversed" and len(node.arguments) == 1:
         inner = node.arguments[0]
-        return not isinstance(inner, s.Star) and _is_loop(inner)
+        return not isinstance(inner, s.Star) and is_loop(inner)
     return isinstance(node, s.Call) and node.function.name in _LOOPS

@@ -47,12 +47,11 @@ def parse_member_range(node: TextNode, diagnostics: Diagnostics) -> tuple[s.Name
     if tree is None:
         return None
     if isinstance(tree, s.Compare) and isinstance(tree.first, s.Name) and len(tree.rest) == 1:
-        ((op, source),) = tree.rest
-        is_range = (
-            isinstance(source, s.Call) and source.function.name == "range" and len(source.arguments) == 1
-        )
-        if op == "in" and is_range and not isinstance(source.arguments[0], s.Star):
-            return tree.first, source.arguments[0]
+        op, source = tree.rest[0]
+        if op == "in" and isinstance(source, s.Call) and source.function.name == "range":
+            count = source.arguments[0] if len(source.arguments) == 1 else None
+            if count is not None and not isinstance(count, s.Star):
+                return tree.first, count
     diagnostics.error("syntax", "expected `j in range(E)`", tree.place)
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from . import syntax as s
@@ -37,25 +38,7 @@ def _inside(node: s.Expression | s.Slice | s.Star, least: int) -> str:
 
 def _text(node: s.Expression | s.Slice | s.Star) -> tuple[str, int]:
     """The text and its precedence."""
-    atom = _PRECEDENCE["atom"]
     match node:
-        case s.Literal(_, value):
-            return repr(value), atom
-        case s.Name(_, name):
-            return name, atom
-        case s.Attribute(_, value, name):
-            return f"{_inside(value, atom)}.{name}", atom
-        case s.Star(_, value):
-            return f"*{_inside(value, _PRECEDENCE['|'])}", atom
-        case s.Slice(_, lower, upper, step):
-            ends = ["" if end is None else _text(end)[0] for end in (lower, upper)]
-            return ":".join(ends) + ("" if step is None else f":{_text(step)[0]}"), atom
-        case s.Subscript(_, value, indices):
-            inner = ", ".join(_text(index)[0] for index in indices) or "()"
-            return f"{_inside(value, atom)}[{inner}]", atom
-        case s.Tuple(_, items):
-            inner = ", ".join(_text(item)[0] for item in items)
-            return f"({inner}{',' if len(items) == 1 else ''})", atom
         case s.Unary(_, op, operand):
             level = _PRECEDENCE["not" if op == "not" else "unary"]
             return f"{'not ' if op == 'not' else op}{_inside(operand, level)}", level
@@ -64,10 +47,9 @@ def _text(node: s.Expression | s.Slice | s.Star) -> tuple[str, int]:
             first, second = (level + 1, level) if op == "**" else (level, level + 1)
             return f"{_inside(left, first)} {op} {_inside(right, second)}", level
         case s.Compare(_, first_operand, rest):
-            least = _PRECEDENCE["|"]
-            text = _inside(first_operand, least)
+            text = operand_text(first_operand)
             for op, operand in rest:
-                text += f" {_WORDS.get(op, op)}" + ("" if operand is None else f" {_inside(operand, least)}")
+                text += f" {_WORDS.get(op, op)}" + ("" if operand is None else f" {operand_text(operand)}")
             return text, _PRECEDENCE["compare"]
         case s.Logic(_, op, operands):
             level = _PRECEDENCE[op]
@@ -75,12 +57,39 @@ def _text(node: s.Expression | s.Slice | s.Star) -> tuple[str, int]:
         case s.Conditional(_, condition, then, otherwise):
             level = _PRECEDENCE["or"]
             return f"{_inside(then, level)} if {_inside(condition, level)} else {_text(otherwise)[0]}", 0
+    return _atom(node), _PRECEDENCE["atom"]
+
+
+def _atom(node: s.Expression | s.Slice | s.Star) -> str:
+    """The text of what never needs brackets."""
+    atom = _PRECEDENCE["atom"]
+    match node:
+        case s.Literal(_, value):
+            return repr(value)
+        case s.Name(_, name):
+            return name
+        case s.Attribute(_, value, name):
+            return f"{_inside(value, atom)}.{name}"
+        case s.Star(_, value):
+            return f"*{operand_text(value)}"
+        case s.Slice(_, lower, upper, step):
+            ends = ["" if end is None else _text(end)[0] for end in (lower, upper)]
+            return ":".join(ends) + ("" if step is None else f":{_text(step)[0]}")
+        case s.Subscript(_, value, indices):
+            return f"{_inside(value, atom)}[{_listed(indices) or '()'}]"
+        case s.Tuple(_, items):
+            return f"({_listed(items)}{',' if len(items) == 1 else ''})"
         case s.Call(_, function, arguments):
-            return f"{function.name}({', '.join(_text(item)[0] for item in arguments)})", atom
+            return f"{function.name}({_listed(arguments)})"
         case s.IndexOf(_, value, argument):
-            return f"{_inside(value, atom)}.index({_text(argument)[0]})", atom
+            return f"{_inside(value, atom)}.index({_text(argument)[0]})"
         case s.Comprehension():
-            return _comprehension(node), atom
+            return _comprehension(node)
+    raise AssertionError(node)
+
+
+def _listed(items: Sequence[s.Expression | s.Slice | s.Star]) -> str:
+    return ", ".join(_text(item)[0] for item in items)
 
 
 def _comprehension(node: s.Comprehension) -> str:

@@ -9,457 +9,17 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..diagnostics import Diagnostics, Place, did_you_mean
 from ..document import TextNode
+from .allowed import ATTRIBUTES, BUILTINS, DOTTED, MATH, METHODS, NUMPY
 from .convert import Rejected
 from .text import Text, make_text, parse_python
 from .translate import at, make_arguments, name
 
-_BUILTINS: Final = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "dict",
-        "divmod",
-        "enumerate",
-        "float",
-        "int",
-        "len",
-        "list",
-        "max",
-        "min",
-        "pow",
-        "range",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "sum",
-        "tuple",
-        "zip",
-    ]
-)
-_MATH: Final = frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "ceil",
-        "comb",
-        "copysign",
-        "cos",
-        "cosh",
-        "degrees",
-        "e",
-        "erf",
-        "erfc",
-        "exp",
-        "expm1",
-        "fabs",
-        "floor",
-        "fmod",
-        "gamma",
-        "gcd",
-        "hypot",
-        "inf",
-        "isclose",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "nan",
-        "pi",
-        "pow",
-        "prod",
-        "radians",
-        "sin",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-        "tau",
-        "trunc",
-    ]
-)
-_NUMPY: Final = frozenset(
-    [
-        "abs",
-        "absolute",
-        "add",
-        "all",
-        "amax",
-        "amin",
-        "any",
-        "append",
-        "apply_along_axis",
-        "apply_over_axes",
-        "arange",
-        "arccos",
-        "arccosh",
-        "arcsin",
-        "arcsinh",
-        "arctan",
-        "arctan2",
-        "arctanh",
-        "argmax",
-        "argmin",
-        "argpartition",
-        "argsort",
-        "argwhere",
-        "around",
-        "array",
-        "array_split",
-        "asarray",
-        "ascontiguousarray",
-        "atleast_1d",
-        "atleast_2d",
-        "atleast_3d",
-        "average",
-        "bincount",
-        "bitwise_and",
-        "bitwise_not",
-        "bitwise_or",
-        "bitwise_xor",
-        "block",
-        "bool",
-        "bool_",
-        "broadcast_arrays",
-        "broadcast_shapes",
-        "broadcast_to",
-        "cbrt",
-        "ceil",
-        "choose",
-        "clip",
-        "column_stack",
-        "compress",
-        "concatenate",
-        "convolve",
-        "copy",
-        "copysign",
-        "correlate",
-        "cos",
-        "cosh",
-        "count_nonzero",
-        "cross",
-        "cumprod",
-        "cumsum",
-        "delete",
-        "diag",
-        "diagonal",
-        "diff",
-        "digitize",
-        "divide",
-        "divmod",
-        "dot",
-        "dsplit",
-        "dstack",
-        "einsum",
-        "empty",
-        "empty_like",
-        "equal",
-        "exp",
-        "exp2",
-        "expand_dims",
-        "expm1",
-        "extract",
-        "eye",
-        "fabs",
-        "finfo",
-        "flatnonzero",
-        "flip",
-        "fliplr",
-        "flipud",
-        "float16",
-        "float32",
-        "float64",
-        "float_power",
-        "floor",
-        "floor_divide",
-        "fmax",
-        "fmin",
-        "fmod",
-        "full",
-        "full_like",
-        "gcd",
-        "greater",
-        "greater_equal",
-        "heaviside",
-        "histogram",
-        "hsplit",
-        "hstack",
-        "hypot",
-        "identity",
-        "iinfo",
-        "imag",
-        "in1d",
-        "indices",
-        "inf",
-        "inner",
-        "insert",
-        "int16",
-        "int32",
-        "int64",
-        "int8",
-        "interp",
-        "intersect1d",
-        "invert",
-        "isclose",
-        "isfinite",
-        "isin",
-        "isinf",
-        "isnan",
-        "isneginf",
-        "isposinf",
-        "issubdtype",
-        "ix_",
-        "kron",
-        "lcm",
-        "ldexp",
-        "left_shift",
-        "less",
-        "less_equal",
-        "lexsort",
-        "linspace",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logaddexp",
-        "logaddexp2",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "logical_xor",
-        "matmul",
-        "max",
-        "maximum",
-        "mean",
-        "median",
-        "meshgrid",
-        "min",
-        "minimum",
-        "mod",
-        "moveaxis",
-        "multiply",
-        "nan",
-        "nan_to_num",
-        "nancumsum",
-        "nanmax",
-        "nanmean",
-        "nanmin",
-        "nansum",
-        "ndenumerate",
-        "ndim",
-        "ndindex",
-        "negative",
-        "newaxis",
-        "nextafter",
-        "nonzero",
-        "not_equal",
-        "ones",
-        "ones_like",
-        "outer",
-        "pad",
-        "partition",
-        "percentile",
-        "pi",
-        "place",
-        "polyval",
-        "positive",
-        "power",
-        "prod",
-        "promote_types",
-        "ptp",
-        "put",
-        "put_along_axis",
-        "putmask",
-        "quantile",
-        "radians",
-        "ravel",
-        "ravel_multi_index",
-        "real",
-        "reciprocal",
-        "remainder",
-        "repeat",
-        "reshape",
-        "resize",
-        "result_type",
-        "right_shift",
-        "rint",
-        "roll",
-        "rollaxis",
-        "rot90",
-        "round",
-        "searchsorted",
-        "select",
-        "setdiff1d",
-        "shape",
-        "sign",
-        "signbit",
-        "sin",
-        "sinc",
-        "sinh",
-        "size",
-        "sort",
-        "spacing",
-        "split",
-        "sqrt",
-        "square",
-        "squeeze",
-        "stack",
-        "std",
-        "subtract",
-        "sum",
-        "swapaxes",
-        "take",
-        "take_along_axis",
-        "tan",
-        "tanh",
-        "tensordot",
-        "tile",
-        "trace",
-        "transpose",
-        "tri",
-        "tril",
-        "tril_indices",
-        "triu",
-        "triu_indices",
-        "true_divide",
-        "trunc",
-        "uint16",
-        "uint32",
-        "uint64",
-        "uint8",
-        "unique",
-        "unravel_index",
-        "unwrap",
-        "vander",
-        "var",
-        "vdot",
-        "vectorize",
-        "vsplit",
-        "vstack",
-        "where",
-        "zeros",
-        "zeros_like",
-        "errstate",
-        "integer",
-        "floating",
-        "signedinteger",
-        "unsignedinteger",
-        "number",
-    ]
-)
-# Functions that are reached through a ufunc or a submodule.
-_DOTTED: Final = frozenset(
-    ["np.lib.stride_tricks.sliding_window_view", "np.linalg.norm", "np.linalg.inv", "np.linalg.det"]
-    + [
-        f"np.{ufunc}.{method}"
-        for ufunc in (
-            "add",
-            "multiply",
-            "maximum",
-            "minimum",
-            "subtract",
-            "logical_and",
-            "logical_or",
-            "bitwise_xor",
-        )
-        for method in ("at", "reduce", "accumulate", "outer")
-    ]
-)
-# Attributes and methods of arrays, tuples and lists.
-_ATTRIBUTES: Final = frozenset(
-    [
-        "shape",
-        "ndim",
-        "size",
-        "dtype",
-        "T",
-        "itemsize",
-        "real",
-        "imag",
-        "flat",
-        "kind",
-        "eps",
-        "max",
-        "min",
-        "tiny",
-        "bits",
-    ]
-)
-_METHODS: Final = frozenset(
-    [
-        "all",
-        "any",
-        "append",
-        "argmax",
-        "argmin",
-        "argpartition",
-        "argsort",
-        "astype",
-        "choose",
-        "clip",
-        "compress",
-        "conj",
-        "copy",
-        "count",
-        "cumprod",
-        "cumsum",
-        "diagonal",
-        "dot",
-        "extend",
-        "fill",
-        "flatten",
-        "index",
-        "insert",
-        "item",
-        "items",
-        "keys",
-        "max",
-        "mean",
-        "min",
-        "nonzero",
-        "pop",
-        "prod",
-        "ptp",
-        "ravel",
-        "repeat",
-        "reshape",
-        "resize",
-        "reverse",
-        "round",
-        "searchsorted",
-        "sort",
-        "squeeze",
-        "startswith",
-        "std",
-        "sum",
-        "swapaxes",
-        "take",
-        "tolist",
-        "trace",
-        "transpose",
-        "values",
-        "var",
-        "view",
-    ]
-)
 _NODES: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-_RESERVED: Final = _BUILTINS | {"np", "math"}
+_RESERVED: Final = BUILTINS | {"np", "math"}
 
 
 def check_reference(
@@ -532,7 +92,7 @@ class _Reference:
                 return ast.Assign([self._target(target)], made)
             case ast.AugAssign(target=target, op=op, value=value):
                 made = self.expression(value)
-                return ast.AugAssign(self._target(target), op, made)
+                return ast.AugAssign(cast(ast.Name | ast.Subscript, self._target(target)), op, made)
             case ast.Expr(value=ast.Call() as value):
                 return ast.Expr(self.expression(value))
             case ast.If(test=test, body=body, orelse=orelse):
@@ -612,7 +172,7 @@ class _Reference:
             raise self.reject(node, f"`{node.id}` is used as `{node.id}.<function>`")
         if node.id in ("float", "int", "bool"):
             return ast.Name(node.id, ast.Load())
-        hint = did_you_mean(node.id, [*self.bound, *_BUILTINS])
+        hint = did_you_mean(node.id, [*self.bound, *BUILTINS])
         raise self.reject(node, f"nothing assigns the name `{node.id[:60]}`", hint)
 
     def _dotted(self, node: ast.expr) -> str | None:
@@ -629,15 +189,15 @@ class _Reference:
         dotted = self._dotted(node)
         if dotted is not None:
             return self._module(node, dotted)
-        if node.attr not in _ATTRIBUTES:
-            hint = did_you_mean(node.attr, [*_ATTRIBUTES, *_METHODS])
+        if node.attr not in ATTRIBUTES:
+            hint = did_you_mean(node.attr, [*ATTRIBUTES, *METHODS])
             raise self.reject(node, f"a reference does not have `.{node.attr[:60]}`", hint)
         return ast.Attribute(self.expression(node.value), node.attr, ast.Load())
 
     def _module(self, node: ast.expr, dotted: str) -> ast.expr:
         module, _, rest = dotted.partition(".")
-        known = _NUMPY if module == "np" else _MATH
-        if rest not in known and dotted not in _DOTTED:
+        known = NUMPY if module == "np" else MATH
+        if rest not in known and dotted not in DOTTED:
             hint = did_you_mean(rest, known)
             raise self.reject(node, f"a reference does not have `{dotted[:80]}`", hint)
         value: ast.expr = at(ast.Name(module, ast.Load()), self.text.place(node))
@@ -659,16 +219,16 @@ class _Reference:
     def _function(self, node: ast.expr) -> ast.expr:
         place = self.text.place(node)
         if isinstance(node, ast.Name):
-            if node.id not in _BUILTINS:
-                hint = did_you_mean(node.id, _BUILTINS)
+            if node.id not in BUILTINS:
+                hint = did_you_mean(node.id, BUILTINS)
                 raise self.reject(node, f"a reference does not call `{node.id[:60]}`", hint)
             return at(ast.Name(node.id, ast.Load()), place)
         dotted = self._dotted(node)
         if dotted is not None:
             return self._module(node, dotted)
         if isinstance(node, ast.Attribute):
-            if node.attr not in _METHODS:
-                hint = did_you_mean(node.attr, _METHODS)
+            if node.attr not in METHODS:
+                hint = did_you_mean(node.attr, METHODS)
                 raise self.reject(node, f"a reference does not call `.{node.attr[:60]}`", hint)
             return at(ast.Attribute(self.expression(node.value), node.attr, ast.Load()), place)
         if isinstance(node, ast.Call) and self._dotted(node.func) == "np.vectorize":

@@ -11,12 +11,12 @@ place in the declaration.  The emitter prints the very same tree.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from ..diagnostics import Place
 from . import syntax as s
-from .names import _is_loop as is_loop
+from .names import is_loop
 from .scope import TENSORS, Kind, Local, Namespace
 from .vocabulary import CONSTANTS, DTYPE_NAMES
 
@@ -97,7 +97,7 @@ class Translator:
         self,
         namespace: Namespace,
         static: bool,
-        renamed: dict[str, Callable[[Place], ast.expr]] | None = None,
+        renamed: Mapping[str, Callable[[Place], ast.expr]] | None = None,
     ) -> None:
         self.namespace = namespace
         self.static = static
@@ -253,12 +253,8 @@ class Translator:
         if function == "tuple":
             made = self._generator(node, local)
             return at(ast.Call(attribute("_b", "tuple", place), [made], []), place)
-        over: ast.expr
-        inner = dict(local)
-        if self.static or function == "sorted":
-            over = self._generator(node, local)
-        else:
-            over = self._over(node, 0, inner)
+        now = self.static or function == "sorted"
+        over = self._generator(node, local) if now else self._over(node, 0, local)
         if node.default is not None:
             return call(function, place, over, self._later(node.default, local))
         return call(function, place, over)
@@ -269,7 +265,9 @@ class Translator:
         for clause in node.clauses:
             source = call("each", clause.iterable.place, self.expression(clause.iterable, local))
             local = {**local, **{target.name: Kind.LOCAL for target in clause.targets}}
-            tests = [call("truth", c.place, self.expression(c, local)) for c in clause.conditions]
+            tests: list[ast.expr] = [
+                call("truth", c.place, self.expression(c, local)) for c in clause.conditions
+            ]
             clauses.append(ast.comprehension(_target(clause), source, tests, 0))
         return at(ast.GeneratorExp(self.expression(node.element, local), clauses), node.place)
 

@@ -56,16 +56,8 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     "trunc_mod": (2, 2),
     **{name: (count, count) for name, count in {**FLOAT_INTRINSICS, **NUMBER_INTRINSICS}.items()},
 }
-# What a call gives where that does not depend on its arguments: "tuple" or "int".
-TUPLE_FUNCTIONS: Final = frozenset(
-    {"tuple", "sorted", "norm_axes", "broadcast", "bcast", "unravel", "reversed", "zip", "enumerate", "range", "slice_indices", "same_pads", "ndindex"}
-)  # fmt: skip
 CONSTANTS: Final = frozenset({"inf", "nan", "pi"})
 DTYPE_NAMES: Final = frozenset(DTYPES)
-STATIC_FUNCTIONS: Final = frozenset(
-    {"len", "range", "reversed", "zip", "enumerate", "tuple", "sorted", "int", "float", "isfloat", "isint", "bits", "promote", "norm_axes", "broadcast", "ceil_div", "window_out", "same_pads", "slice_indices", "einsum_plan", "ndindex"}
-)  # fmt: skip
-
 ATTRIBUTES: Final = ("shape", "ndim", "dtype")
 
 # Names that generated modules use at their top level or that Python gives a meaning.
