@@ -122,20 +122,22 @@ def _quotient(f: FunctionText, dtype: DType, ta: str, tb: str, lanes: int) -> st
 def float_division(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:
     """floordiv, floormod, truncdiv or truncmod of floats.
 
-    The remainder is exact (C's fmod, moved to the divisor's sign for floormod).  The quotient follows from it,
-    as in Python and numpy, so that 1.0 // 0.1 is 9 although 1.0 / 0.1 rounds to 10.
+    The remainder is exact (C's fmod, moved to the divisor's sign for floormod).  The floor quotient follows
+    from it, as in Python and numpy, so that 1.0 // 0.1 is 9 although 1.0 / 0.1 rounds to 10, which is what
+    truncdiv truncates.
     """
     dtype, kind = a.dtype, register_type(a.dtype, lanes)
     ta, tb = f.vector(a, lanes), f.vector(b, lanes)
     if op not in ("floordiv", "floormod", "truncdiv", "truncmod"):
         raise CodegenError(f"operation {op!r} is not defined on {dtype}")
+    if op == "truncdiv":
+        quotient = f.emit(f"fdiv {kind} {ta}, {tb}")
+        return register(dtype, lanes, f.call(f"llvm.trunc.{suffix(kind)}", kind, ((kind, quotient),)))
     symbol, text = vector_math.function("fmod", dtype, lanes, f.module.target)
     f.module.add(text)
     remainder = f.emit(f"call {kind} @{symbol}({kind} {ta}, {kind} {tb})")
     if op == "truncmod":
         return register(dtype, lanes, remainder)
-    if op == "truncdiv":
-        return register(dtype, lanes, _snapped_quotient(f, dtype, lanes, ta, tb, remainder, None))
     flag = register_type(BOOL, lanes)
     inexact = f.emit(f"fcmp une {kind} {remainder}, zeroinitializer")
     negative = f.emit(f"fcmp olt {kind} {remainder}, zeroinitializer")
@@ -148,7 +150,7 @@ def float_division(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> 
         zero = _zero_like(f, kind, tb)
         # A remainder by zero is NaN already, and is not a zero.
         return f.result(dtype, lanes, f"select {flag} {inexact}, {kind} {signed}, {kind} {zero}")
-    return register(dtype, lanes, _snapped_quotient(f, dtype, lanes, ta, tb, remainder, adjust))
+    return register(dtype, lanes, _floor_quotient(f, dtype, lanes, ta, tb, remainder, adjust))
 
 
 def _zero_like(f: FunctionText, kind: str, sign: str) -> str:
@@ -156,24 +158,22 @@ def _zero_like(f: FunctionText, kind: str, sign: str) -> str:
     return f.call(name, kind, ((kind, "zeroinitializer"), (kind, sign)))
 
 
-def _snapped_quotient(
-    f: FunctionText, dtype: DType, lanes: int, ta: str, tb: str, remainder: str, adjust: str | None
+def _floor_quotient(
+    f: FunctionText, dtype: DType, lanes: int, ta: str, tb: str, remainder: str, adjust: str
 ) -> str:
-    """The whole quotient of a and b from the truncated remainder, one less where `adjust` says so.
+    """The floor of a / b from the truncated remainder; `adjust` where it is one less than the truncation.
 
-    By zero it is a / b itself.  Of an infinite a, the floor is NaN, as in numpy, and the truncation is a / b.
+    By zero it is a / b itself.  The floor of an infinite a is NaN, as in numpy.
     """
     kind, flag = register_type(dtype, lanes), register_type(BOOL, lanes)
     ratio = f.emit(f"fdiv {kind} {ta}, {tb}")
     multiple = f.emit(f"fsub {kind} {ta}, {remainder}")
     near = f.emit(f"fdiv {kind} {multiple}, {tb}")
-    if adjust is not None:
-        lower = f.emit(f"fsub {kind} {near}, {f.vector(constant(dtype, 1.0), lanes)}")
-        near = f.emit(f"select {flag} {adjust}, {kind} {lower}, {kind} {near}")
+    lower = f.emit(f"fsub {kind} {near}, {f.vector(constant(dtype, 1.0), lanes)}")
+    near = f.emit(f"select {flag} {adjust}, {kind} {lower}, {kind} {near}")
     snapped = f.call(f"llvm.roundeven.{suffix(kind)}", kind, ((kind, near),))
     is_zero = f.emit(f"fcmp oeq {kind} {snapped}, zeroinitializer")
     zero = _zero_like(f, kind, ratio)
     quotient = f.emit(f"select {flag} {is_zero}, {kind} {zero}, {kind} {snapped}")
-    condition = f"uno {kind} {remainder}" if adjust is None else f"oeq {kind} {tb}"
-    undefined = f.emit(f"fcmp {condition}, zeroinitializer")
-    return f.emit(f"select {flag} {undefined}, {kind} {ratio}, {kind} {quotient}")
+    by_zero = f.emit(f"fcmp oeq {kind} {tb}, zeroinitializer")
+    return f.emit(f"select {flag} {by_zero}, {kind} {ratio}, {kind} {quotient}")
