@@ -137,6 +137,13 @@ def test_matmul_errors() -> None:
         "op: argument 'b' (%1) has 1 dim, expected at least 2 dims\n"
         "  expected shape (*B, K, N), found Tensor[(4,), float32]"
     )
+    vector = Signature(inputs=(Input("x", shape=("C",)),), outputs=(Output("out", ("C",), "x.dtype"),))
+    assert failing(ShapeError, vector, None, t(3, 4)) == (
+        "op: argument 'x' (%0) has 2 dims, expected 1 dim\n  expected shape (C), found Tensor[(3, 4), float32]"
+    )
+    assert failing(ShapeError, vector, None, t()).startswith(
+        "op: argument 'x' (%0) has 0 dims, expected 1 dim\n"
+    )
     assert failing(DTypeError, MATMUL, None, t(3, 4), t(4, 2, dtype="int32")) == (
         "op: argument 'b' (%1) has dtype int32, but argument 'a' (%0) has dtype float32; element types do not mix: "
         'cast one of them, for example cast(b, "float32")'
@@ -416,6 +423,29 @@ def test_data_dependent_dims() -> None:
     assert binding.storage == ((12, 2),)
     assert binding.dynamic == {"n": 12}
     assert "n" not in binding.names
+
+
+def test_what_the_sign_of_dims_decides_is_not_assumed() -> None:
+    n = dim("n")
+    signature = Signature(
+        inputs=(Input("x", shape=("N", "M")), Input("y", shape=(Static(lambda N: N * 2 + 1, "N * 2 + 1"),))),
+        rules=(Require(lambda N, M: N + M > 2, "N + M > 2"),),
+        outputs=(Output("out", ("N",), "x.dtype"),),
+    )
+    binding = signature.bind("op", None, [t(n, 3), t(n + n + 1)])
+    assert binding.undecided == ()
+    assert failing(ShapeError, signature, None, t(n, 3), t(n * 2)).startswith(
+        "op: argument 'y' (%1) has n * 2 as dim 0, expected N * 2 + 1 = n * 2 + 1"
+    )
+    assert len(signature.bind("op", None, [t(n, 3), t(n)]).undecided) == 1
+    never = Signature(
+        inputs=(Input("x"),),
+        rules=(Require(lambda x: x.shape[0] + 1 <= 0, "x.shape[0] + 1 <= 0"),),
+        outputs=(Output("out", "x.shape", "x.dtype"),),
+    )
+    assert failing(ShapeError, never, None, t(n)) == (
+        "op: requires x.shape[0] + 1 <= 0, found with x: Tensor[(n,), float32]"
+    )
 
 
 def test_constants_in_patterns() -> None:

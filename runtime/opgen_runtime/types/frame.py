@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..arith import eq, structural_equal
-from ..arith.expr import AnyDim, Dim, Expr
+from ..arith import Analyzer, eq, structural_equal, sub
+from ..arith.expr import AnyDim, Binary, Const, Dim, Expr
 from ..errors import LanguageError, OpgenError, ShapeError, UndecidedError, call_site
 from ..vocabulary import DType
 from .binding import Assumption
@@ -159,13 +159,12 @@ class Frame:
         ):
             raise MismatchError
         unknown = isinstance(known, AnyDim) or isinstance(found, AnyDim)
-        if (
-            not unknown
-            and isinstance(known, Expr)
-            and isinstance(found, Expr)
-            and structural_equal(known, found)
-        ):
-            return known
+        if not unknown:
+            apart = _difference(known, found)
+            if apart == 0:
+                return known
+            if apart is not None:
+                raise MismatchError
         text = f"{what}: {dim_text(known)} == {dim_text(found)}"
         self.undecided.append(Assumption(text, None if unknown else eq(known, found)))
         return prefer(known, found)
@@ -193,6 +192,16 @@ class Frame:
         """` with axis = 1, data: Tensor[(3, 3), float32]`: the values that a rule used."""
         shown = [f"{name}{value_of(self.names[name])}" for name in needs if name in self.names]
         return f" with {', '.join(shown)}" if shown else ""
+
+
+def _difference(a: Dim, b: Dim) -> int | None:
+    """`a - b` where that is a number whatever the symbols' values are."""
+    if isinstance(a, Expr) and isinstance(b, Expr) and structural_equal(a, b):
+        return 0
+    if not isinstance(a, Binary) and not isinstance(b, Binary):
+        return None
+    apart = Analyzer().simplify(sub(a, b))
+    return int(apart.value) if isinstance(apart, Const) else None
 
 
 def value_of(value: Any) -> str:

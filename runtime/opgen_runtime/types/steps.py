@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..arith import Analyzer, logical_not
 from ..arith.expr import Const, Expr
 from ..errors import AttrError, DTypeError, OpgenError, ShapeError, UndecidedError
 from ..vocabulary import DTYPE_CLASSES, DType
@@ -265,6 +266,11 @@ def decide(frame: Frame, function: Any, parameters: tuple[str, ...], text: str) 
     if isinstance(value, Expr):
         if isinstance(value, Const):
             return bool(value.value)
+        analyzer = Analyzer()  # dims are at least 0: that decides some
+        if analyzer.prove(value):
+            return True
+        if analyzer.prove(logical_not(value)):
+            return False
         frame.undecided.append(Assumption(text, value))
         return True
     return bool(value)
