@@ -57,10 +57,12 @@ class _Commands(click.Group):
         try:
             return super().invoke(context)
         except ProjectError as error:
-            raise Failure(str(error), 2) from None
+            raise Failure(str(error)) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(package_name="opgen", prog_name="opgen")
 def main() -> None:
     """Declare a tensor operator once, in YAML; generate everything else; run it.

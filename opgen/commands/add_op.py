@@ -18,7 +18,7 @@ from ..views.scaffold import ScaffoldError, parse_attr, scaffold_view
 from .console import note, out
 from .failure import Failure
 from .generate import generate
-from .workspace import checked_workspace, declaration_files
+from .workspace import declaration_files
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _OP_LINE: Final = re.compile(r"^op:[ \t]*['\"]?([A-Za-z0-9_]+)", re.MULTILINE)
@@ -26,15 +26,26 @@ _OP_LINE: Final = re.compile(r"^op:[ \t]*['\"]?([A-Za-z0-9_]+)", re.MULTILINE)
 
 @click.command(short_help="Write a declaration to start from, and generate.")
 @click.argument("name")
-@click.option("--like", metavar="OP", help="Start from a copy of this op's declaration (of the project or built in).")
+@click.option(
+    "--like", metavar="OP", help="Start from a copy of this op's declaration (of the project or built in)."
+)
 @click.option("--inputs", metavar="A,B", help="Names of the operands, separated by commas; default: data.")
 @click.option(
-    "--attr", "attrs", multiple=True, metavar="NAME:TYPE=DEFAULT", help="An attr; may be repeated: axis:int=0."
+    "--attr",
+    "attrs",
+    multiple=True,
+    metavar="NAME:TYPE=DEFAULT",
+    help="An attr; may be repeated: axis:int=0.",
 )
 @click.option("--family", metavar="F", help="Folder below opdefs; default: elementwise, or that of --like.")
 @click.option("--no-generate", is_flag=True, help="Write the declaration only.")
 def command(
-    name: str, like: str | None, inputs: str | None, attrs: tuple[str, ...], family: str | None, no_generate: bool
+    name: str,
+    like: str | None,
+    inputs: str | None,
+    attrs: tuple[str, ...],
+    family: str | None,
+    no_generate: bool,
 ) -> None:
     """Write opdefs/<family>/NAME.yaml, a declaration that generates and whose suite passes at once.
 
@@ -50,10 +61,10 @@ def command(
     _check_name(project, name)
     plain = inputs is None and not attrs
     if like is not None and not plain:
-        raise Failure("--like copies a declaration as it is; it does not go with --inputs or --attr", 2)
+        raise Failure("--like copies a declaration as it is; it does not go with --inputs or --attr")
     source = _find(project, like) if like is not None else _built_in(name) if plain else None
     if like is not None and source is None:
-        raise Failure(f"no op {like!r} in this project or built in; `opgen list` shows the project's", 2)
+        raise Failure(f"no op {like!r} in this project or built in; `opgen list` shows the project's")
     if source is not None:
         text, origin = renamed(source[0], name), f"a copy of {source[1]}"
         folder = family or source[2]
@@ -76,20 +87,20 @@ def command(
 
 def _check_name(project: Project, name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise Failure(f"{name!r} is not an op name; use lower-case words joined by _, such as axis_abs", 2)
+        raise Failure(f"{name!r} is not an op name; use lower-case words joined by _, such as axis_abs")
     for file in declaration_files(project):
         if name in _OP_LINE.findall(file.read_text(encoding="utf-8", errors="replace")):
             raise Failure(
-                f"op {name!r} is declared already, in {project.relative(file)}; nothing was written", 2
+                f"op {name!r} is declared already, in {project.relative(file)}; nothing was written"
             )
 
 
 def _destination(project: Project, family: str, name: str) -> Path:
     path = (project.opdefs / family / f"{name}.yaml").resolve()
     if project.opdefs not in path.parents:
-        raise Failure(f"--family {family!r} is not a folder below {project.relative(project.opdefs)}", 2)
+        raise Failure(f"--family {family!r} is not a folder below {project.relative(project.opdefs)}")
     if path.exists():
-        raise Failure(f"{project.relative(path)} is in the way; nothing was written", 2)
+        raise Failure(f"{project.relative(path)} is in the way; nothing was written")
     return path
 
 
@@ -120,12 +131,12 @@ def _scaffold(name: str, inputs: str | None, attrs: Sequence[str]) -> str:
     try:
         parsed = [parse_attr(text) for text in attrs]
     except ScaffoldError as error:
-        raise Failure(str(error), 2) from None
+        raise Failure(str(error)) from None
     everything = [*names, *(attr.name for attr in parsed)]
     for each in everything:
         if not each.isidentifier() or keyword.iskeyword(each) or each.startswith("_"):
-            raise Failure(f"{each!r} is not a name for an operand or an attr", 2)
+            raise Failure(f"{each!r} is not a name for an operand or an attr")
         if everything.count(each) > 1:
-            raise Failure(f"{each!r} is given twice", 2)
+            raise Failure(f"{each!r} is given twice")
     values = {"scaffold": scaffold_view(name, names, parsed)}
     return Renderer().text("add_op/declaration.yaml.j2", values, name)

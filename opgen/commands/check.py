@@ -6,14 +6,16 @@ import click
 
 from ..project import find_project
 from . import console
-from .workspace import checked_workspace
 from .console import note
-from .failure import Failure
+from .failure import Findings
+from .workspace import checked_workspace
 
 
 @click.command(short_help="Report stale, missing, orphaned and hand-edited files as a diff.")
 @click.option("--quiet", "-q", is_flag=True, help="Name the files; no diff.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings."
+)
 def command(quiet: bool, form: str) -> None:
     """Render everything in memory and compare.  Writes nothing; exit code 1 when anything differs."""
     project = find_project()
@@ -24,5 +26,7 @@ def command(quiet: bool, form: str) -> None:
         if not quiet:
             console.diff(step.diff(name))
     if plan.steps:
-        raise Failure(f"{len(plan.steps)} generated file(s) are not what the declarations say; run: opgen generate")
+        raise Findings(
+            f"{len(plan.steps)} generated file(s) are not what the declarations say; run: opgen generate"
+        )
     note(f"{plan.unchanged} generated files are up to date")

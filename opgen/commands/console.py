@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -41,25 +40,19 @@ def diff(text: str) -> None:
         out.print(Text(line, style=_SIGNS.get(line[:1], "")))
 
 
+def table(rows: Sequence[Sequence[str]]) -> None:
+    """Rows in columns as wide as their texts need; the first row is the header."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        out.print(Text(line, style="bold" if number == 0 else ""))
+
+
 @contextmanager
-def progress(title: str, items: Iterable[str]) -> Iterator[Iterable[str]]:
-    """`items`, with a bar on a terminal that goes away at the end."""
-    listed = list(items)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    ) as bars:
-        task = bars.add_task(title, total=len(listed))
-
-        def each() -> Iterator[str]:
-            for item in listed:
-                bars.update(task, description=f"{title} {item}")
-                yield item
-                bars.advance(task)
-
-        yield each()
+def working(title: str) -> Iterator[None]:
+    """A spinner on a terminal while something takes its time."""
+    if err.is_terminal:
+        with err.status(title):
+            yield
+    else:
+        yield

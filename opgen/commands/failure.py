@@ -6,8 +6,12 @@ import click
 
 
 class Failure(click.ClickException):
-    """A message and an exit code: 1, something is wrong with the project; 2, the command cannot be carried out."""
+    """The command cannot be carried out as asked: exit code 2."""
 
-    def __init__(self, message: str, exit_code: int = 1) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+    exit_code = 2
+
+
+class Findings(Failure):
+    """The work found something wrong with the project: exit code 1."""
+
+    exit_code = 1

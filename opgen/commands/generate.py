@@ -6,9 +6,9 @@ import click
 
 from ..emit import Change, Plan, apply
 from ..project import Project, find_project
-from .workspace import checked_workspace
 from .console import note, out
 from .failure import Failure
+from .workspace import checked_workspace
 
 _VERBS = {
     Change.MISSING: "new",
@@ -19,8 +19,12 @@ _VERBS = {
 
 
 @click.command(short_help="Regenerate what changed declarations touch.")
-@click.option("--watch", is_flag=True, help="Stay and regenerate whenever a declaration or a template changes.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings.")
+@click.option(
+    "--watch", is_flag=True, help="Stay and regenerate whenever a declaration or a template changes."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings."
+)
 def command(watch: bool, form: str) -> None:
     """Check every declaration and write the generated files that are missing or stale, and no others.
 
@@ -34,7 +38,7 @@ def command(watch: bool, form: str) -> None:
     try:
         from watchfiles import watch as changes
     except ImportError:
-        raise Failure("--watch needs the package watchfiles: pip install 'opgen[watch]'", 2) from None
+        raise Failure("--watch needs the package watchfiles: pip install 'opgen[watch]'") from None
     folders = [folder for folder in (project.opdefs, project.templates) if folder is not None]
     note(f"watching {', '.join(project.relative(folder) for folder in folders)}; Ctrl-C ends")
     _attempt(project, form)
@@ -57,9 +61,10 @@ def generate(project: Project, form: str = "text") -> Plan:
         out.print(f"  {_VERBS[step.change]:9}{project.relative(step.path)}")
     edited = sum(step.change is Change.EDITED for step in plan.steps)
     if edited:
-        note(f"{edited} file(s) had been edited by hand; change the declaration or the template instead", "yellow")
+        note(
+            f"{edited} file(s) had been edited by hand; change the declaration or the template instead",
+            "yellow",
+        )
     done = f"{len(plan.steps)} written or removed, " if plan.steps else ""
     note(f"{done}{plan.unchanged} up to date")
     return plan
-
-

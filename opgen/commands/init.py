@@ -36,14 +36,18 @@ def command(name: Path) -> None:
     folder = name.resolve()
     package = folder.name.replace("-", "_")
     if not package.isidentifier() or keyword.iskeyword(package) or not package.islower():
-        raise Failure(f"{folder.name!r} does not give a package name; use lower-case letters, digits, - and _", 2)
+        raise Failure(
+            f"{folder.name!r} does not give a package name; use lower-case letters, digits, - and _"
+        )
     if package in sys.stdlib_module_names or package in ("opgen", "opgen_runtime"):
-        raise Failure(f"a package called {package!r} would hide an existing one; choose another name", 2)
+        raise Failure(f"a package called {package!r} would hide an existing one; choose another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Failure(f"{folder} exists and is not an empty folder; nothing was written", 2)
+        raise Failure(f"{folder} exists and is not an empty folder; nothing was written")
     values = {"project": {"distribution": folder.name, "package": package}}
     renderer = Renderer()
-    texts = {file: renderer.text(f"init/{template}", values, str(folder)) for template, file in _FILES.items()}
+    texts = {
+        file: renderer.text(f"init/{template}", values, str(folder)) for template, file in _FILES.items()
+    }
     (folder / "opdefs").mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         write_atomically(folder / file, text)

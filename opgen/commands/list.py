@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import click
-from rich.table import Table
 
 from ..model import CheckedOp
 from ..project import find_project
+from .console import note, out, table
 from .workspace import checked_workspace
-from .console import note, out
 
 
 @click.command(short_help="List the ops of the project, or its seams.")
@@ -22,7 +21,9 @@ def command(seams: bool, form: str) -> None:
     if seams:
         rows = [(op.name, seam, op.source) for op in workspace.ops for seam in op.seams]
         if form == "json":
-            click.echo(json.dumps([dict(zip(("op", "seam", "source"), row, strict=True)) for row in rows], indent=2))
+            click.echo(
+                json.dumps([dict(zip(("op", "seam", "source"), row, strict=True)) for row in rows], indent=2)
+            )
         else:
             for name, seam, source in rows:
                 out.print(f"{name:24}{seam}  ({source})")
@@ -31,14 +32,12 @@ def command(seams: bool, form: str) -> None:
     if form == "json":
         click.echo(json.dumps([_record(op) for op in workspace.ops], indent=2))
         return
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for column in ("op", "family", "pattern", "inputs", "attrs", "declared in"):
-        table.add_column(column, no_wrap=True)
+    cells: list[tuple[str, ...]] = [("op", "family", "pattern", "inputs", "attrs", "declared in")]
     for op in workspace.ops:
         inputs = ", ".join(each.name for each in op.inputs)
         attrs = ", ".join(each.name for each in op.attrs)
-        table.add_row(op.name, op.family, op.pattern.name.lower(), inputs, attrs, f"{op.source}:{op.line}")
-    out.print(table)
+        cells.append((op.name, op.family, op.pattern.name.lower(), inputs, attrs, f"{op.source}:{op.line}"))
+    table(cells)
     note(f"{len(workspace.ops)} ops")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ..emit.outputs import op_paths
 from ..model import CheckedOp
 from ..project import Project, find_project
-from ..emit.outputs import op_paths
 from ..views.declared import declaration_source
 from ..views.wrapper import wrapper_view
 from .console import code, heading, out

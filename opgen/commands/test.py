@@ -18,7 +18,9 @@ from .failure import Failure
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("ops", nargs=-1, metavar="[OP]...")
-@click.option("--pytest", "extra", multiple=True, metavar="ARG", help="An argument for pytest; may be repeated.")
+@click.option(
+    "--pytest", "extra", multiple=True, metavar="ARG", help="An argument for pytest; may be repeated."
+)
 def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
     """Run the suites of the named ops, or all of them, with pytest; the exit code is 1 if any test fails.
 
@@ -27,7 +29,7 @@ def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
     project = find_project()
     targets = [str(_suite(project, name)) for name in ops] or [str(project.tests)]
     if not ops and not any(project.tests.glob("test_*.py")):
-        raise Failure(f"no suites in {project.relative(project.tests)}; run: opgen generate", 2)
+        raise Failure(f"no suites in {project.relative(project.tests)}; run: opgen generate")
     environment = dict(os.environ)
     paths = [str(project.import_root), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
@@ -40,5 +42,5 @@ def _suite(project: Project, name: str) -> str:
     bare = name.removeprefix(f"{project.namespace}.") if project.namespace else name
     _, suite = op_paths(project, bare)
     if not suite.is_file():
-        raise Failure(f"op {name!r} has no suite {project.relative(suite)}; run: opgen generate", 2)
+        raise Failure(f"op {name!r} has no suite {project.relative(suite)}; run: opgen generate")
     return str(suite)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..diagnostics import Diagnostics, did_you_mean, to_json, to_text
+import click
+
+from ..analyse import check_project, read_sources
+from ..diagnostics import Diagnostic, did_you_mean, to_json, to_text
 from ..emit import Plan, PlanError, emitter_digest, make_plan, render_project
 from ..model import CheckedOp
 from ..project import Project
 from ..render import Renderer, RenderError
-from .console import err, note, out
-from .failure import Failure
+from .console import working
+from .failure import Failure, Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Workspace:
                 return op
         names = [op.name for op in self.ops]
         hint = did_you_mean(bare, names) or f"`opgen list` shows the {len(names)} ops of this project"
-        raise Failure(f"no op {name!r} in {self.project.opdefs}; {hint}", 2)
+        raise Failure(f"no op {name!r} in {self.project.opdefs}; {hint}")
 
     def plan(self) -> Plan:
         """What must be done to the generated files.  Raises Failure."""
@@ -41,21 +44,31 @@ class Workspace:
             wanted = [(output.path, output.text) for output in outputs]
             return make_plan(wanted, (project.output, project.tests))
         except RenderError as error:
-            raise Failure(str(error), 1) from None
+            raise Findings(str(error)) from None
         except PlanError as error:
-            raise Failure(str(error), 2) from None
+            raise Failure(str(error)) from None
 
 
-def report(diagnostics: Diagnostics, form: str) -> None:
+def checked_workspace(project: Project, form: str = "text") -> Workspace:
+    """Read and check every declaration.  Raises Failure when any has an error; all findings are printed."""
+    if not project.opdefs.is_dir():
+        raise Failure(f"there is no folder {project.opdefs}; [tool.opgen] opdefs names it")
+    packages = {name: project.import_root / name for name in project.packages}
+    with working(f"checking {project.relative(project.opdefs)}"):
+        ops, found = check_project(read_sources(project.opdefs, project.root), packages)
+    report(found, form)
+    errors = sum(finding.is_error for finding in found)
+    if errors:
+        raise Findings(f"{errors} error{'s' if errors > 1 else ''} in declarations; nothing was written")
+    return Workspace(project, tuple(sorted(ops, key=lambda op: op.name)))
+
+
+def report(found: Sequence[Diagnostic], form: str) -> None:
     """Print all findings: text to stderr, JSON to stdout."""
-    found = diagnostics.sorted()
     if form == "json":
-        out.print(to_json(found))
+        click.echo(to_json(found))
     elif found:
-        err.print(to_text(found))
-        errors = sum(finding.is_error for finding in found)
-        if errors:
-            note(f"{errors} error{'s' if errors > 1 else ''}", "bold red")
+        click.echo(to_text(found), err=True)
 
 
 def declaration_files(project: Project) -> Sequence[Path]:

@@ -8,7 +8,7 @@ module.py     a rendered module: logical lines that are too long are laid out ag
 """
 
 from .document import WIDTH
-from .literal import comment_text, docstring_lines, fill, quote
+from .literal import comment_text, docstring_lines, fill, fold, quote
 from .module import drop_unused_imports, lay_out
 from .printer import expression_text
 from .statements import statement_lines
@@ -20,6 +20,7 @@ __all__ = [
     "drop_unused_imports",
     "expression_text",
     "fill",
+    "fold",
     "lay_out",
     "quote",
     "statement_lines",

@@ -55,6 +55,24 @@ def fill(text: str, width: int) -> list[str]:
     return lines
 
 
+def fold(text: str, width: int) -> list[str]:
+    """The lines of code for documentation; one that is too long goes on below, one step deeper."""
+    lines: list[str] = []
+    for line in text.strip("\n").splitlines():
+        lead = len(line) - len(line.lstrip())
+        deeper = " " * (lead + 4)
+        folded = textwrap.wrap(
+            line.strip(),
+            width,
+            initial_indent=" " * lead,
+            subsequent_indent=deeper,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines.extend(folded or [""])
+    return lines
+
+
 def docstring_lines(text: Sequence[str], indent: int, width: int = WIDTH) -> list[str]:
     """The lines of a docstring that reads `text`; the lines of `text` are kept.
 

@@ -29,7 +29,7 @@ def lay_out(source: str, width: int = WIDTH) -> str:
 
 
 def drop_unused_imports(source: str) -> str:
-    """`source` without the imports at its top whose names begin with `_` and are not used.
+    """`source` without the imports at its top that nothing uses; `import a as a` is a re-export and stays.
 
     Raises SyntaxError if `source` is not Python.
     """
@@ -37,9 +37,9 @@ def drop_unused_imports(source: str) -> str:
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     lines = source.splitlines(keepends=True)
     for node in reversed(tree.body):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
+        if not isinstance(node, ast.Import | ast.ImportFrom) or getattr(node, "module", "") == "__future__":
             continue
-        kept = [each for each in node.names if (each.asname or each.name) in used or not _private(each)]
+        kept = [each for each in node.names if each.asname == each.name or _bound_name(each) in used]
         if len(kept) < len(node.names):
             last = node.end_lineno or node.lineno
             node.names = kept
@@ -47,8 +47,8 @@ def drop_unused_imports(source: str) -> str:
     return "".join(lines)
 
 
-def _private(alias: ast.alias) -> bool:
-    return (alias.asname or alias.name).startswith("_")
+def _bound_name(alias: ast.alias) -> str:
+    return alias.asname or alias.name.split(".")[0]
 
 
 def _collect(

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..layout import comment_text, docstring_lines, fill, statement_lines
+from ..layout import comment_text, docstring_lines, fill, fold, statement_lines
 from ..layout.statements import header_lines
 from ..model import CheckedAttr, CheckedOp
 from .signature import signature_text
@@ -65,8 +65,8 @@ def function_text(function: ast.FunctionDef, docstring: str = "") -> str:
         if isinstance(node, ast.FunctionDef):
             _annotate(node)
     lines = header_lines(annotated, indent=0)
-    text = [line.rstrip() for line in docstring.strip("\n").split("\n")]
-    if any(text):
+    text = fold(docstring, 100)
+    if any(line.strip() for line in text):
         first, *rest = docstring_lines(text, 4)
         lines += ["    " + first, *rest]
     lines += statement_lines(annotated.body, indent=4)
@@ -110,11 +110,13 @@ def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str) -> str:
         "compute": None if op.compute is None else Code("compute"),
         "extern": op.extern,
         "pattern": Code(f"_OpPattern.{op.pattern.name}"),
-        "traits": dict(op.traits),
-        "strategy": _strategy(op),
-        "source": op.source,
-        "digest": op.digest,
     }
+    if op.traits:
+        options["traits"] = dict(op.traits)
+    if op.strategy:
+        options["strategy"] = _strategy(op)
+    options["source"] = op.source
+    options["digest"] = op.digest
     if namespace:
         options["namespace"] = namespace
     return call("_OpDeclaration", **options)

@@ -96,7 +96,5 @@ def scaffold_view(name: str, inputs: Sequence[str], attrs: Sequence[ScaffoldAttr
         attrs=tuple(attrs),
         compute=compute,
         reference=reference,
-        cases=tuple(
-            ", ".join(f'{each}: "float32[{shape}]"' for each in inputs) for shape in shapes
-        ),
+        cases=tuple(", ".join(f'{each}: "float32[{shape}]"' for each in inputs) for shape in shapes),
     )

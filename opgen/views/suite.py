@@ -31,7 +31,7 @@ def suite_view(op: CheckedOp, package: str) -> SuiteView:
         cases=tuple(_case(case) for case in op.tests),
         reference=None if op.reference is None else function_text(op.reference),
         probes=tuple(
-            call("_Probe", Code(f"CASES[{probe.case}]"), probe.attr, probe.inside, probe.outside)
+            call("Probe", Code(f"CASES[{probe.case}]"), probe.attr, probe.inside, probe.outside)
             for probe in op.probes
         ),
     )
@@ -39,7 +39,7 @@ def suite_view(op: CheckedOp, package: str) -> SuiteView:
 
 def _case(case: CheckedCase) -> str:
     inputs = {name: _specification(text) for name, text in case.inputs.items()}
-    return call("_Case", inputs, dict(case.attrs)) if case.attrs else call("_Case", inputs)
+    return call("Case", inputs, dict(case.attrs)) if case.attrs else call("Case", inputs)
 
 
 def _specification(text: str | tuple[str, ...] | None) -> Code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..layout import docstring_lines, fill
+from ..layout import docstring_lines, fill, fold
 from ..model import CheckedAttr, CheckedInput, CheckedOp, CheckedOutput
 from .text import literal
 
@@ -89,7 +89,8 @@ def _documentation(op: CheckedOp) -> list[str]:
         lines += ["", *fill(f"Deprecated: {op.deprecated}", _TEXT_WIDTH)]
     if op.let_text.strip() or op.formula.strip():
         lines.append("")
-        lines += [f"    {line}" for line in (*_code(op.let_text), *_code(op.formula))]
+        code = (*fold(op.let_text, _TEXT_WIDTH - 4), *fold(op.formula, _TEXT_WIDTH - 4))
+        lines += [f"    {line}" for line in code if line.strip()]
     if op.inputs or op.attrs:
         lines += ["", "Parameters", "----------"]
     for operand in op.inputs:
@@ -102,10 +103,6 @@ def _documentation(op: CheckedOp) -> list[str]:
     if op.extern is not None:
         lines += ["", *fill(f"Computed by the hand-written function {op.extern}.", _TEXT_WIDTH)]
     return lines
-
-
-def _code(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def _entry(title: str, doc: str) -> list[str]:

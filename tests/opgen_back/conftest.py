@@ -32,7 +32,7 @@ REFERENCE = """
 def reference(data, axis, indice):
     out = data.copy()
     s = (slice(None),) * axis + (indice,)
-    out[s] = _np.abs(out[s])
+    out[s] = np.abs(out[s])
     return out
 """
 

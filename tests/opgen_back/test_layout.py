@@ -89,9 +89,9 @@ def test_statements() -> None:
     assert ast.dump(ast.parse("\n".join(lines))) == ast.dump(ast.parse(source))
 
 
-def test_unused_private_imports_are_dropped() -> None:
-    source = "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\n_b(_f)\n"
-    assert drop_unused_imports(source) == "import b as _b\nfrom c import d, f as _f\n_b(_f)\n"
+def test_unused_imports_are_dropped() -> None:
+    source = "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\nfrom g import h as h\n_b(_f)\n"
+    assert drop_unused_imports(source) == "import b as _b\nfrom c import f as _f\nfrom g import h as h\n_b(_f)\n"
 
 
 @given(st.text())

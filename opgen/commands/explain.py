@@ -1,0 +1,124 @@
+"""`opgen explain OP --shape ...`: every stage from the declaration to assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import click
+
+from opgen_runtime import kernels
+from opgen_runtime.codegen import assembly
+from opgen_runtime.errors import OpgenError
+from opgen_runtime.ir import Function
+from opgen_runtime.target import Target
+
+from ..model import CheckedOp
+from ..project import Project, find_project
+from ..views.declared import declaration_source
+from .console import code, heading, out
+from .example import example_function
+from .failure import Failure, Findings
+from .show import facts
+from .workspace import checked_workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage: its name, its text, and the language for colouring."""
+
+    name: str
+    text: str
+    language: str = "text"
+
+
+@click.command(short_help="Print every stage of one call: declaration to assembly.")
+@click.argument("op_name", metavar="OP")
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand in order; '' is a scalar."
+)
+@click.option(
+    "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Once for all operands, or once for each."
+)
+@click.option("--attr", "attrs", multiple=True, metavar="NAME=VALUE", help="An attr; may be repeated.")
+@click.option(
+    "--target", "target_text", metavar="TARGET", help='Such as "llvm -mcpu=haswell"; default: this machine.'
+)
+@click.option(
+    "--stage", "wanted", multiple=True, metavar="NAME", help="Only stages whose name contains this."
+)
+@click.option("--stages", "names_only", is_flag=True, help="Only the names of the stages.")
+@click.option(
+    "--counts", is_flag=True, help="Only counts of the instructions: vector widths, calls, loads, stores."
+)
+def command(
+    op_name: str,
+    shapes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    target_text: str | None,
+    wanted: tuple[str, ...],
+    names_only: bool,
+    counts: bool,
+) -> None:
+    """Print what becomes of one call of OP, stage by stage.
+
+    Without --shape the first test of the declaration is the example.
+
+    \b
+      opgen explain axis_abs --shape 4,4,1 --dtype int32 --attr axis=1
+      opgen explain add --shape 1024 --shape 1024 --stage llvm
+      opgen explain tanh --shape 100000 --counts
+    """
+    project = find_project()
+    op = checked_workspace(project).op(op_name)
+    function = example_function(project, op, shapes, dtypes, attrs)
+    try:
+        target = Target.host() if target_text is None else Target.parse(target_text)
+        found = list(stages(project, op, function, target))
+    except OpgenError as error:
+        raise Findings(f"{type(error).__name__}: {error}") from None
+    if counts:
+        _print_counts(found)
+        return
+    chosen = [stage for stage in found if not wanted or any(part in stage.name for part in wanted)]
+    if not chosen:
+        raise Failure(f"no such stage; the stages are: {', '.join(stage.name for stage in found)}")
+    before = ""
+    for stage in chosen:
+        if names_only:
+            out.print(stage.name)
+            continue
+        heading(stage.name)
+        if stage.text == before:
+            out.print("(no change)")
+        else:
+            code(stage.text, stage.language)
+        before = stage.text
+        out.print()
+
+
+def stages(project: Project, op: CheckedOp, function: Function, target: Target) -> Iterator[Stage]:
+    """Every stage of one call.  Raises OpgenError."""
+    source = declaration_source(project.root / op.source, op.document)
+    yield Stage(f"declaration ({op.source}:{op.line})", source, "yaml")
+    checked = "\n".join(f"{name:14}{value}" for name, value in facts(project, op))
+    yield Stage("checked op", checked)
+    yield Stage("type inference", f"{op.name}: {function.checked_type}")
+    for name, text in kernels.stages(function, target):
+        yield Stage(name, text, _language(name))
+
+
+def _print_counts(found: Sequence[Stage]) -> None:
+    counts = assembly.count("\n".join(stage.text for stage in found if "assembly" in stage.name))
+    for width, number in (("512", counts.zmm), ("256", counts.ymm), ("128", counts.xmm)):
+        out.print(f"{number:6}  instructions on {width}-bit registers")
+    out.print(f"{sum(counts.math_calls.values()):6}  calls of scalar math functions")
+    for name, number in counts.math_calls.items():
+        out.print(f"{number:6}    {name}")
+
+
+def _language(name: str) -> str:
+    if "LLVM" in name or "llvm" in name:
+        return "llvm"
+    return "gas" if "assembly" in name else "python"
