@@ -33,13 +33,14 @@ _ONE: Final = Interval(1, 1)
 class Prover(ABC):
     """Ranges and proofs about polynomials in the current context."""
 
-    __slots__ = ("_cases", "_fuel", "context", "table")
+    __slots__ = ("_cases", "_fuel", "_open", "context", "table")
 
     def __init__(self) -> None:
         self.table = AtomTable()
         self.context = Context()
         self._fuel: int | None = None
         self._cases = 0
+        self._open: set[int] = set()
 
     @abstractmethod
     def assume(self, condition: Expr) -> AbstractContextManager[None]:
@@ -84,10 +85,16 @@ class Prover(ABC):
 
     def _select_range(self, atom: Atom) -> Interval:
         assert isinstance(atom.expr, Select)
-        with self.assume(atom.expr.condition):
-            then = None if self.context.impossible else self.range(atom.x)
-        with self.negate(atom.expr.condition):
-            other = None if self.context.impossible else self.range(atom.y)
+        if atom.number in self._open:  # its condition speaks of itself, by way of what is assumed
+            return _ANYTHING
+        self._open.add(atom.number)
+        try:
+            with self.assume(atom.expr.condition):
+                then = None if self.context.impossible else self.range(atom.x)
+            with self.negate(atom.expr.condition):
+                other = None if self.context.impossible else self.range(atom.y)
+        finally:
+            self._open.discard(atom.number)
         if then is None or other is None:
             return then or other or _ANYTHING
         return then.join(other)
