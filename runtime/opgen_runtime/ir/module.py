@@ -11,13 +11,20 @@ from .visitor import free_vars
 
 
 class IRModule:
-    """An immutable mapping of global names to functions, in order of definition."""
+    """An immutable mapping of global names to functions, in order of definition.
 
-    __slots__ = ("_by_name", "functions")
+    `valid` names the passes whose results hold for the module; a changed module starts without any.
+    """
+
+    __slots__ = ("_by_name", "functions", "valid")
     functions: Mapping[GlobalVar, Function]
+    valid: frozenset[str]
 
-    def __init__(self, functions: Mapping[GlobalVar, Function] | None = None) -> None:
+    def __init__(
+        self, functions: Mapping[GlobalVar, Function] | None = None, valid: frozenset[str] = frozenset()
+    ) -> None:
         """Raises RegistryError for two functions of one name."""
+        self.valid = valid
         self.functions = MappingProxyType(dict(functions or {}))
         self._by_name: dict[str, GlobalVar] = {}
         for var in self.functions:
@@ -55,8 +62,13 @@ class IRModule:
     def with_function(self, name: str | GlobalVar, function: Function) -> IRModule:
         """The module with `name` defined as `function`, replaced in its place or added at the end."""
         name = name if isinstance(name, str) else name.name
-        var = self._by_name.get(name) or GlobalVar(name, function.checked_type)
+        known = self._by_name.get(name)
+        var = GlobalVar(name, function.checked_type) if known is None else known
         return IRModule({**self.functions, var: function})
+
+    def with_valid(self, valid: frozenset[str]) -> IRModule:
+        """The same module with other results of passes known to hold."""
+        return self if valid == self.valid else IRModule(self.functions, valid)
 
     def without_function(self, name: str) -> IRModule:
         """The module without `name`. Raises RegistryError if there is no such function."""

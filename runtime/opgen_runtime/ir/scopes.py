@@ -112,10 +112,10 @@ def _common(a: Block, b: Block) -> Block:
         assert up is not None
         a = up
     while a is not b:  # at one depth, so that their jumps lead to one depth
-        assert a.parent is not None
-        assert b.parent is not None
-        if a.jump is not None and b.jump is not None and a.jump is not b.jump:
-            a, b = a.jump, b.jump
-        else:
-            a, b = a.parent, b.parent
+        far, other = a.jump, b.jump
+        if far is None or other is None or far is other:
+            far, other = a.parent, b.parent
+            assert far is not None
+            assert other is not None
+        a, b = far, other
     return a

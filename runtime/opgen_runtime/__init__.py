@@ -1,0 +1,94 @@
+"""The runtime of declared operators: expressions, passes, executors, compilation through LLVM.
+
+    import opgen_runtime as rt
+    from opgen_runtime import eager, ops
+
+    x = rt.var("x", rt.TensorType((3, 3, 3), "int32"))
+    y = ops.axis_abs(x, axis=1, indice=1)
+    rt.create_executor("graph").evaluate(y, {x: data}).numpy()
+    eager.axis_abs(data, axis=1, indice=1)
+    f = rt.jit(lambda a, b: ops.tanh(a) * b)
+
+Names are imported on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import eager as eager
+    from . import ir as ir
+    from . import ops as ops
+    from . import testing as testing
+    from . import transform as transform
+    from .arith import Any as Any
+    from .arith import dim as dim
+    from .errors import OpgenError as OpgenError
+    from .executor import Executable as Executable
+    from .executor import Value as Value
+    from .executor import build as build
+    from .executor import create_executor as create_executor
+    from .ir import Call as Call
+    from .ir import Constant as Constant
+    from .ir import Expr as Expr
+    from .ir import Function as Function
+    from .ir import IRModule as IRModule
+    from .ir import Tuple as Tuple
+    from .ir import Var as Var
+    from .ir import const as const
+    from .ir import free_vars as free_vars
+    from .ir import parse_expr as parse_expr
+    from .ir import parse_module as parse_module
+    from .ir import structural_equal as structural_equal
+    from .ir import structural_hash as structural_hash
+    from .ir import to_text as to_text
+    from .ir import var as var
+    from .registry import Op as Op
+    from .registry import _init_api as _init_api
+    from .registry import get_global_func as get_global_func
+    from .registry import list_ops as list_ops
+    from .registry import register_func as register_func
+    from .registry import register_op_attr as register_op_attr
+    from .target import Target as Target
+    from .tracing import jit as jit
+    from .transform import PassContext as PassContext
+    from .transform import Sequential as Sequential
+    from .types import FuncType as FuncType
+    from .types import IncompleteType as IncompleteType
+    from .types import TensorType as TensorType
+    from .types import TupleType as TupleType
+
+_MODULES = ("eager", "ir", "ops", "testing", "transform")
+_NAMES = {
+    "arith": ("Any", "dim"),
+    "errors": ("OpgenError",),
+    "executor": ("Executable", "Value", "build", "create_executor"),
+    "ir": (
+        "Call", "Constant", "Expr", "Function", "IRModule", "Tuple", "Var", "const", "free_vars", "parse_expr",
+        "parse_module", "structural_equal", "structural_hash", "to_text", "var",
+    ),
+    "tracing": ("jit",),
+    "registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
+    "target": ("Target",),
+    "transform": ("PassContext", "Sequential"),
+    "types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
+}  # fmt: skip
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = sorted([*_MODULES, *_HOME])
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
+    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

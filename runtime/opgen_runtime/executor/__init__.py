@@ -1,0 +1,52 @@
+"""Executors: what runs programs.
+
+value.py         Value, what a program gives
+bindings.py      values for free variables, checked against their types
+interpreter.py   a program node by node
+op_by_op.py      one op through its tensor expression and numpy
+debug.py         the executor of kind "debug"
+plan.py          a partitioned function as steps over slots and buffers
+executable.py    build(): a function compiled; Executable: running it
+graph.py         the executor of kind "graph"
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Final
+
+from ..errors import ExecutorError
+from ..ir import IRModule
+from ..target import Target
+from .base import Executor
+from .bindings import array_type, as_array, bind, concrete_types
+from .debug import DebugExecutor
+from .executable import Executable, build
+from .graph import GraphExecutor
+from .value import Arrays, Result, Value, wrap
+
+_KINDS: Final[dict[str, Callable[[IRModule | None, Target | None], Executor]]] = {
+    "debug": lambda module, target: DebugExecutor(module),
+    "graph": GraphExecutor,
+}
+
+
+def create_executor(
+    kind: str = "debug", module: IRModule | None = None, target: Target | str | None = None
+) -> Executor:
+    """An executor: "debug" runs op by op through numpy, "graph" compiles for `target` (the host by default).
+
+    Raises ExecutorError for an unknown kind.
+    """
+    if kind not in _KINDS:
+        near = difflib.get_close_matches(kind, _KINDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ExecutorError(f"unknown executor kind {kind!r}; expected one of {', '.join(_KINDS)}{hint}")
+    return _KINDS[kind](module, Target.parse(target) if isinstance(target, str) else target)
+
+
+__all__ = [
+    "Arrays", "DebugExecutor", "Executable", "Executor", "GraphExecutor", "Result", "Value", "array_type",
+    "as_array", "bind", "build", "concrete_types", "create_executor", "wrap",
+]  # fmt: skip

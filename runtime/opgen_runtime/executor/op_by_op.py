@@ -1,0 +1,82 @@
+"""One op on arrays, through its tensor expression and numpy: no schedule, no LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import ExecutorError
+from ..ir import Call, declared
+from ..registry import Op
+from ..te import evaluate, placeholder
+from ..te.tensor import Tensor
+from ..types import Binding, Signature, TupleType, Type
+from ..vocabulary import DType
+from .bindings import array_type
+from .value import Arrays
+
+
+def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
+    """What the op of `call` gives for arrays (tuples of arrays for variadic operands, () for absent ones)."""
+    op = call.op
+    assert isinstance(op, Op)
+    declaration, compute = declared(op), op.get_attr("compute")
+    if declaration is None or compute is None:
+        raise ExecutorError(f"op {op.name!r} has no compute; the debug executor cannot run it")
+    signature = declaration.signature
+    types = [_type(arg) for arg in args]
+    binding = signature.bind(op.name, call.attrs, types, site=call.span)
+    feeds: dict[Tensor, np.ndarray] = {}
+    operands: list[Tensor | tuple[Tensor, ...] | None] = []
+    for declared_input, arg in zip(signature.inputs, args, strict=True):
+        if isinstance(arg, tuple) and declared_input.variadic:
+            operands.append(
+                tuple([_operand(f"{declared_input.name}{k}", a, feeds) for k, a in enumerate(arg)])
+            )
+        elif isinstance(arg, tuple):
+            operands.append(None)
+        else:
+            operands.append(_operand(declared_input.name, arg, feeds))
+    results = evaluate(compute(binding, operands), feeds)
+    outputs = cut_dynamic(signature, binding, results)
+    return tuple(outputs) if binding.is_tuple else outputs[0]
+
+
+def cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs with each data-dependent dim cut from its bound to its value, which the last results hold.
+
+    Raises ExecutorError for a value outside its bound: a mistake in the declaration.
+    """
+    count = len(binding.outputs)
+    sizes = {name: int(size) for name, size in zip(signature.dynamic, results[count:], strict=True)}
+    if not sizes:
+        return list(results[:count])
+    for name, size in sizes.items():
+        bound = binding.dynamic[name]
+        if not 0 <= size <= int(bound):  # type: ignore[arg-type]  # dims of arrays are ints
+            raise ExecutorError(f"the data-dependent dim {name!r} is {size}, outside 0 <= {name} <= {bound}")
+    cut: list[np.ndarray] = []
+    declared_outputs = [o for o, n in zip(signature.outputs, binding.counts, strict=True) for _ in range(n)]
+    for output, array in zip(declared_outputs, results[:count], strict=True):
+        entries = output.shape if isinstance(output.shape, tuple) else ()
+        index: list[slice] = []
+        for entry in entries:
+            if isinstance(entry, str) and entry in sizes:
+                index.append(slice(sizes[entry]))
+            else:
+                known = binding.names.get(entry.lstrip("*")) if isinstance(entry, str) else None
+                index.extend([slice(None)] * (len(known) if isinstance(known, tuple) else 1))
+        cut.append(array[tuple(index)])
+    return cut
+
+
+def _type(arg: Arrays) -> Type:
+    return TupleType(tuple(map(_type, arg))) if isinstance(arg, tuple) else array_type(arg)
+
+
+def _operand(name: str, arg: Arrays, feeds: dict[Tensor, np.ndarray]) -> Tensor:
+    assert isinstance(arg, np.ndarray)
+    tensor = placeholder(name, arg.shape, DType(arg.dtype.name))
+    feeds[tensor] = arg
+    return tensor

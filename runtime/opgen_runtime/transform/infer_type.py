@@ -1,0 +1,198 @@
+"""InferType: every expression gets its type.
+
+Nodes are typed when they are made, as far as their operands are.  This pass finds the rest: it gives each unknown
+type to the solver with the relations of the calls that touch it, forwards and backwards, and rebuilds what changed.
+An expression that is typed already is returned as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..errors import TypeInferenceError
+from ..ir import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    Let,
+    MixedModeMutator,
+    Span,
+    Tuple,
+    TupleGetItem,
+    Var,
+    post_order,
+)
+from ..registry import Op
+from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeReporter, TypeSolver, TypeVar
+from .context import PassContext
+from .infrastructure import module_pass
+
+
+@module_pass(name="InferType")
+def InferType(module: IRModule, context: PassContext) -> IRModule:
+    """Types every expression of the module. Raises TypeInferenceError and its kin; unknown types are listed."""
+    if all(_is_typed(function) for function in module.functions.values()):
+        return module
+    inference = _Inference()
+    for var, function in module.functions.items():
+        inference.global_types[var.name] = inference.solver.fresh(var.name)
+    for var, function in module.functions.items():
+        inference.solver.unify(inference.global_types[var.name], inference.collect(function))
+    inference.solve()
+    functions = {var: inference.rebuild(function) for var, function in module.functions.items()}
+    return IRModule({inference.global_var(var): function for var, function in functions.items()})
+
+
+def infer_type(expr: Expr, types: Mapping[Var, Type] | None = None) -> Expr:
+    """`expr` with every type known; `types` gives or narrows the types of free variables, which are then new ones.
+
+    Raises TypeInferenceError, ShapeError, DTypeError; a type that nothing determines is an error too.
+    """
+    if not types and _is_typed(expr):
+        return expr
+    inference = _Inference()
+    inference.given = dict(types or {})
+    inference.collect(expr)
+    inference.solve()
+    return inference.rebuild(expr)
+
+
+def _is_typed(expr: Expr) -> bool:
+    return all([node.checked_type.is_complete for node in post_order(expr)])
+
+
+class _Inference:
+    """Unknown types of one program, their relations, and the program with what was found."""
+
+    def __init__(self) -> None:
+        self.solver = TypeSolver()
+        self.given: dict[Var, Type] = {}
+        self.terms: dict[int, Type] = {}
+        self.vars: list[Var] = []
+        self.global_types: dict[str, Type] = {}
+        self.alive: list[Expr] = []
+        self._rewriter: _Rebuild | None = None
+        self._global_vars: dict[str, GlobalVar] = {}
+
+    def collect(self, expr: Expr) -> Type:
+        """Give every node a term and enter what relates them."""
+        for node in post_order(expr):
+            if id(node) not in self.terms:
+                self.terms[id(node)] = self._term(node)
+                self.alive.append(node)
+        return self.terms[id(expr)]
+
+    def solve(self) -> None:
+        self.solver.solve()
+        unknown = [v for v in self.vars if not self.solver.resolve(self.terms[id(v)]).is_complete]
+        left = self.solver.unresolved()
+        if unknown or left:
+            named = f" of {', '.join([f'%{v.name_hint}' for v in unknown])}" if unknown else ""
+            raise TypeInferenceError(
+                "\n  ".join([f"types{named} are not determined; open relations:", *left])
+            )
+
+    def rebuild(self, expr: Expr) -> Expr:
+        if self._rewriter is None:
+            self._rewriter = _Rebuild(self)
+        return self._rewriter.rewrite(expr)
+
+    def global_var(self, var: GlobalVar) -> GlobalVar:
+        """The variable with its type, one object a name."""
+        found = self.solver.resolve(self.global_types.get(var.name, var.checked_type))
+        if var.type == found:
+            return self._global_vars.setdefault(var.name, var)
+        return self._global_vars.setdefault(var.name, GlobalVar(var.name, found, span=var.span))
+
+    def found(self, node: Expr) -> Type:
+        return self.solver.resolve(self.terms[id(node)])
+
+    def _term(self, node: Expr) -> Type:
+        if isinstance(node, Var):
+            self.vars.append(node)
+            return self.given.get(node, node.checked_type)
+        if isinstance(node, GlobalVar):
+            return self.global_types.get(node.name, node.checked_type)
+        if isinstance(node, Call):
+            return self._call(node)
+        operands = [self.terms[id(child)] for child in node.children()]
+        if isinstance(node, Tuple):
+            return TupleType(tuple(operands))
+        if isinstance(node, TupleGetItem):
+            return self._field(node, operands[0])
+        if isinstance(node, Let):
+            self._unify(operands[0], operands[1], "let", node.span)
+            return operands[2]
+        if isinstance(node, If):
+            self._unify(operands[0], TensorType((), "bool"), "if", node.span)
+            return self._unify(operands[1], operands[2], "if", node.span)
+        if isinstance(node, Function):
+            if node.ret_type is not None:
+                self._unify(operands[-1], node.ret_type, "function", node.span)
+            return FuncType(tuple(operands[:-1]), operands[-1], node.type_params)
+        return node.checked_type
+
+    def _unify(self, a: Type, b: Type, what: str, site: Span | None) -> Type:
+        self.solver.op_name, self.solver.site = what, site
+        return self.solver.unify(a, b)
+
+    def _call(self, node: Call) -> Type:
+        args = [self.terms[id(arg)] for arg in node.args]
+        if not isinstance(node.op, Op):
+            return self._function_call(node, self.terms[id(node.op)], args)
+        changed = [arg for arg, own in zip(args, node.args, strict=True) if arg is not own.checked_type]
+        if node.checked_type.is_complete and all(
+            c == a.checked_type for c, a in zip(args, node.args, strict=True) if changed
+        ):
+            return node.checked_type
+        result = node.checked_type if isinstance(node.checked_type, IncompleteType) else self.solver.fresh()
+        (relation,) = node.op.op_type.constraints
+        self.solver.add_relation(
+            relation.function, (*args, result), len(args), node.attrs, op_name=node.op.name, site=node.span
+        )
+        return result
+
+    def _function_call(self, node: Call, callee: Type, args: Sequence[Type]) -> Type:
+        callee = self.solver.resolve(callee)
+        if isinstance(callee, FuncType) and callee.type_params:
+            fresh: list[Type] = [self.solver.fresh(v.name) for v in callee.type_params]
+            callee = callee.instantiate(fresh)
+            for constraint in callee.constraints:
+                self.solver.add_constraint(constraint, node.attrs, node.span)
+        result = self.solver.fresh()
+        self._unify(callee, FuncType(tuple(args), result), "call", node.span)
+        return result
+
+    def _field(self, node: TupleGetItem, source: Type) -> Type:
+        result = self.solver.fresh()
+        index = node.index
+
+        def relation(types: Sequence[Type], num_inputs: int, attrs: object, reporter: TypeReporter) -> bool:
+            fields = types[0]
+            if isinstance(fields, IncompleteType | TypeVar):
+                return False
+            if not isinstance(fields, TupleType) or index >= len(fields.fields):
+                raise TypeInferenceError(f"field {index} of a value of type {fields}")
+            reporter.assign(types[1], fields.fields[index])
+            return True
+
+        self.solver.add_relation(relation, (source, result), 1, op_name="tuple field", site=node.span)
+        return result
+
+
+class _Rebuild(MixedModeMutator):
+    """The program over variables with their types; what had its type stays the same object."""
+
+    def __init__(self, inference: _Inference) -> None:
+        super().__init__()
+        self.inference = inference
+
+    def rewrite_var(self, pre: Var, post: Var) -> Expr:
+        found = self.inference.found(pre)
+        return pre if found is pre.type or found == pre.type else Var(pre.name_hint, found, span=pre.span)
+
+    def rewrite_global_var(self, pre: GlobalVar, post: GlobalVar) -> Expr:
+        return self.inference.global_var(pre)

@@ -1,0 +1,116 @@
+"""The dataflow graph of a function body, and the post-dominator of each of its nodes.
+
+The immediate post-dominator of a node is the nearest later node through which every path from it to a result goes; if
+it is fused with anything, then with that one and all that lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..ir import Call, Expr, Tuple, post_order
+from ..ir.scopes import blocks_of
+from ..registry import Op
+from ..types import TensorType
+from ..vocabulary import OpPattern
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A node of the graph.
+
+    `users`: (node that reads this one, how it does) for each read.  `escapes`: the value is needed by something that
+    cannot be fused with (the result, a branch, another block).  `parent`: the immediate post-dominator, or None.
+    `reach`: the most restrictive way in which the paths up to `parent` read.
+    """
+
+    expr: Expr
+    pattern: OpPattern
+    users: list[tuple[Node, OpPattern]] = field(default_factory=list)
+    escapes: bool = False
+    parent: Node | None = None
+    reach: OpPattern = OpPattern.OPAQUE
+    depth: int = 0
+
+
+def dataflow(body: Expr) -> list[Node]:
+    """The nodes of `body`, each after those that it reads; calls of ops have their patterns, the rest is opaque."""
+    order = post_order(body)
+    blocks = blocks_of(body, order)
+    nodes = {id(expr): Node(expr, _pattern(expr)) for expr in order}
+    in_calls = {
+        id(arg) for expr in order if is_op_call(expr) for arg in expr.children() if isinstance(arg, Tuple)
+    }
+    elsewhere = {id(child) for expr in order if not is_op_call(expr) for child in expr.children()} | {
+        id(body)
+    }
+    for expr in order:
+        node = nodes[id(expr)]
+        if is_op_call(expr):
+            assert isinstance(expr, Call)
+            for operand in operands(expr):
+                source = nodes[id(operand)]
+                source.users.append((node, _edge(node, operand)))
+                source.escapes |= blocks.at.get(id(operand)) is not blocks.at.get(id(expr))
+        elif not (isinstance(expr, Tuple) and id(expr) in in_calls and id(expr) not in elsewhere):
+            for child in expr.children():
+                nodes[id(child)].escapes = True
+    nodes[id(body)].escapes = True
+    return [nodes[id(expr)] for expr in order]
+
+
+def is_op_call(expr: Expr) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op)
+
+
+def operands(call: Call) -> list[Expr]:
+    """The tensors that a call reads: its arguments, with tuples written out."""
+    found: list[Expr] = []
+    for arg in call.args:
+        found.extend(arg.fields if isinstance(arg, Tuple) else (arg,))
+    return found
+
+
+def find_post_dominators(nodes: Sequence[Node], limit: int) -> None:
+    """Fill in `parent`, `reach` and `depth`; a post-dominator more than `limit` steps away is not found."""
+    for node in reversed(nodes):
+        if node.escapes or not node.users:
+            continue
+        parent, reach = node.users[0]
+        for user, edge in node.users[1:]:
+            found = _common(parent, user, max(reach, edge), limit)
+            if found is None:
+                break
+            parent, reach = found
+        else:
+            node.parent, node.reach, node.depth = parent, reach, parent.depth + 1
+
+
+def _common(a: Node, b: Node, reach: OpPattern, limit: int) -> tuple[Node, OpPattern] | None:
+    """The nearest common post-dominator of `a` and `b` (either may be it), with how the paths to it read."""
+    for _ in range(limit):
+        if a is b:
+            return a, reach
+        if a.depth < b.depth:
+            a, b = b, a
+        reach = max(reach, a.reach)
+        if a.parent is None:
+            return None
+        a = a.parent
+    return None
+
+
+def _pattern(expr: Expr) -> OpPattern:
+    if isinstance(expr, Call) and isinstance(expr.op, Op) and isinstance(expr.checked_type, TensorType):
+        return OpPattern(expr.op.get_attr("TOpPattern", OpPattern.OPAQUE))
+    return OpPattern.OPAQUE
+
+
+def _edge(user: Node, operand: Expr) -> OpPattern:
+    """How `user` reads `operand`: a broadcast that does not widen this operand reads it element by element."""
+    if user.pattern == OpPattern.BROADCAST:
+        found, result = operand.checked_type, user.expr.checked_type
+        if isinstance(found, TensorType) and isinstance(result, TensorType) and found.shape == result.shape:
+            return OpPattern.ELEMWISE
+    return user.pattern
