@@ -97,6 +97,21 @@ def test_axis_abs_errors() -> None:
     )
 
 
+def test_a_broken_bound_shows_the_whole_bound() -> None:
+    class FlipAttrs(Attrs):
+        type_key = "attrs.flip"
+        axis: int = attr("int", bounds="0 <= axis < data.ndim", check=lambda axis, attrs: axis >= 0)
+
+    signature = Signature(
+        inputs=(Input("data"),),
+        rules=(Bound("axis", lambda axis, data: axis < data.ndim, "axis < data.ndim"),),
+        outputs=(Output("out", "data.shape", "data.dtype"),),
+    )
+    assert failing(AttrError, signature, FlipAttrs(axis=1), t(3)) == (
+        "op: attr 'axis' is 1, outside its bounds: 0 <= axis < data.ndim with data: Tensor[(3,), float32]"
+    )
+
+
 def test_the_caller_is_named_without_a_site() -> None:
     with pytest.raises(AttrError, match=r"test_signature\.py:\d+$"):
         AXIS_ABS.bind("axis_abs", AxisAbsAttrs(axis=9), [t(2)])

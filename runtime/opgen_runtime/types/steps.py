@@ -187,7 +187,12 @@ class BoundStep(Step):
             f" (element {item!r})" if value is not item else ""
         )
         others = frame.where([name for name in self.parameters if name != self.rule.attr])
-        raise frame.error(AttrError, f"{shown}, outside its bounds: {self.rule.text}{others}")
+        raise frame.error(AttrError, f"{shown}, outside its bounds: {self._bounds(frame)}{others}")
+
+    def _bounds(self, frame: Frame) -> str:
+        """The whole declared text; the rule's own is only the part that needs inputs."""
+        whole = (field.bounds for field in frame.attrs.fields() if field.name == self.rule.attr)
+        return next(whole, None) or self.rule.text
 
 
 class LetStep(Step):
