@@ -52,26 +52,36 @@ def check_project(
     sources: Iterable[Source | Path] | SourceSet | Mapping[str, str],
     packages: Mapping[str, Path] | None = None,
     known_ops: Iterable[str] = (),
+    library: SourceSet | None = None,
 ) -> tuple[list[CheckedOp], list[Diagnostic]]:
     """All ops that are right, in order of files, and all diagnostics in order of place.
 
     `sources`: files (a path is read), a `SourceSet`, or a mapping of path to text.  `packages`: import name ->
     folder, where `python:` seams may point.  `known_ops`: ops of other projects that gradients may call.
+    `library`: declarations that may be extended, but are not of this project; mistakes in them are not reported.
     """
     diagnostics = Diagnostics()
     documents, families = _documents(sources, diagnostics)
     known = by_name(documents, diagnostics)
+    parents = {**_library(library), **known}
     roots = SeamRoots(packages or {})
     names = [*known, *known_ops]
     checked: list[CheckedOp] = []
     for document in known.values():
-        made = _check(document, known, families.get(document.path, ""), roots, names, diagnostics)
+        made = _check(document, parents, families.get(document.path, ""), roots, names, diagnostics)
         if made is not None:
             checked.append(made)
     for document in documents:
         if document not in known.values():
             validate(document, diagnostics)
     return checked, diagnostics.sorted()
+
+
+def _library(sources: SourceSet | None) -> Mapping[str, Document]:
+    if sources is None:
+        return {}
+    unreported = Diagnostics()
+    return by_name(_documents(sources, unreported)[0], unreported)
 
 
 def _check(

@@ -48,8 +48,9 @@ def _text(node: s.Expression | s.Slice | s.Star) -> tuple[str, int]:
             return f"{_inside(left, first)} {op} {_inside(right, second)}", level
         case s.Compare(_, first_operand, rest):
             text = operand_text(first_operand)
-            for op, operand in rest:
-                text += f" {_WORDS.get(op, op)}" + ("" if operand is None else f" {operand_text(operand)}")
+            for link, right_operand in rest:
+                text += f" {_WORDS.get(link, link)}"
+                text += "" if right_operand is None else f" {operand_text(right_operand)}"
             return text, _PRECEDENCE["compare"]
         case s.Logic(_, op, operands):
             level = _PRECEDENCE[op]

@@ -36,7 +36,7 @@ def at(node: N, place: Place) -> N:
     node.lineno, node.col_offset = place.line, place.column - 1  # type: ignore[attr-defined]  # every node has them
     node.end_lineno, node.end_col_offset = place.end_line, place.end_column - 1  # type: ignore[attr-defined]
     if isinstance(node, ast.Lambda | ast.FunctionDef):
-        node.opgen_place = place  # type: ignore[attr-defined]  # the file, which Python's own attributes lack
+        node.opgen_place = place  # type: ignore[union-attr]  # the file, which Python's own attributes lack
     return node
 
 
