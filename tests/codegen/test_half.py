@@ -89,7 +89,10 @@ def narrowing_samples(dtype: DType) -> np.ndarray:
     finite = np.sort(ALL[np.isfinite(ALL)].astype(np.float64))
     top = np.array([65519.99, 65520.0, 65520.01, 1e5, 1e30, -65520.0, np.inf, -np.inf, 2.0**-25, 2.0**-26])
     centres = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, top]).astype(dtype.numpy)
-    up, down = np.nextafter(centres, dtype.numpy.type(np.inf)), np.nextafter(centres, dtype.numpy.type(-np.inf))
+    up, down = (
+        np.nextafter(centres, dtype.numpy.type(np.inf)),
+        np.nextafter(centres, dtype.numpy.type(-np.inf)),
+    )
     rng = np.random.default_rng(0)
     unsigned = f"u{dtype.itemsize}"
     noise = rng.integers(0, 2 ** (8 * dtype.itemsize), 200_000, dtype=unsigned).view(dtype.numpy)
@@ -126,5 +129,7 @@ def test_hardware_is_used_where_it_is_exact() -> None:
 
 
 def test_other_pairs_are_refused() -> None:
-    with pytest.raises(CodegenError, match="float16 conversion of float32 to float64: expected float16 and a wider"):
+    with pytest.raises(
+        CodegenError, match="float16 conversion of float32 to float64: expected float16 and a wider"
+    ):
         half.function(FLOAT32, FLOAT64, 1, HOST)

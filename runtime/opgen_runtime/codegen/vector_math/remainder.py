@@ -107,4 +107,3 @@ store:
 done:
   ret void
 }}"""
-

@@ -1,0 +1,318 @@
+"""Vector math in units in the last place, over all exponents and at all special values, at several lane counts.
+
+float32 is measured against numpy in float64 (scipy for erf); float64 against numpy's long double where that is
+wider, and against mpmath on fewer samples.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+from opgen_runtime.codegen import jit, vector_math
+from opgen_runtime.codegen.compile import optimise_and_compile
+from opgen_runtime.codegen.pipeline import Pipeline
+from opgen_runtime.errors import CodegenError
+from opgen_runtime.target import Target
+from opgen_runtime.vocabulary import FLOAT_INTRINSICS, PREDICATE_INTRINSICS, DType
+
+HOST = Target.host()
+INF, NAN = math.inf, math.nan
+Array = np.ndarray
+Run = Callable[..., Array]
+
+# Largest error allowed, in units in the last place: (float32, float64).
+BOUNDS = {
+    "exp": (1.1, 1.1), "exp2": (1.1, 1.1), "expm1": (2.0, 2.1), "sigmoid": (1.6, 1.6), "tanh": (1.6, 1.6),
+    "sinh": (2.5, 2.5), "cosh": (1.6, 1.6), "log": (1.0, 1.0), "log2": (1.0, 1.0), "log10": (1.0, 1.0),
+    "log1p": (1.0, 1.0), "asinh": (2.0, 2.0), "acosh": (2.6, 2.6), "atanh": (2.2, 2.2),
+    "sin": (2.0, 2.4), "cos": (2.0, 2.8), "tan": (3.6, 3.6), "erf": (1.3, 1.3), "rsqrt": (1.6, 1.6),
+    "asin": (1.6, 1.7), "acos": (1.2, 1.2), "atan": (2.8, 2.0), "pow": (0.6, 0.8), "atan2": (2.9, 2.0), "fmod": (0.0, 0.0),
+}  # fmt: skip
+REFERENCE: dict[str, Callable[..., Array]] = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
+    "log1p": np.log1p, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "pow": np.power, "atan2": np.arctan2, "fmod": np.fmod, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": scipy.special.erf,
+}  # fmt: skip
+UNARY = [name for name in REFERENCE if FLOAT_INTRINSICS[name] == 1]
+BINARY = [name for name in REFERENCE if FLOAT_INTRINSICS[name] == 2]
+WIDE_LONG_DOUBLE = np.finfo(np.longdouble).nmant > 60
+
+
+def kernel_text(name: str, dtype: DType, lanes: int, target: Target) -> str:
+    symbol, text = vector_math.function(name, dtype, lanes, target)
+    element = {"float32": "float", "float64": "double"}[dtype]
+    predicate = name in PREDICATE_INTRINSICS
+
+    def vector(kind: str) -> str:
+        return kind if lanes == 1 else f"<{lanes} x {kind}>"
+
+    v, width = vector(element), dtype.itemsize
+    arguments = f"{v} %x, {v} %y" if FLOAT_INTRINSICS[name] == 2 else f"{v} %x"
+    result = vector("i1") if predicate else v
+    store = f"store {v} %r, ptr %to, align {width}"
+    if predicate:
+        store = (
+            f"%bytes = zext {result} %r to {vector('i8')}\n  store {vector('i8')} %bytes, ptr %to, align 1"
+        )
+    return f"""{text}
+define void @kernel(ptr %a, ptr %b, ptr %out, i64 %n) "prefer-vector-width"="512" "min-legal-vector-width"="512" {{
+start:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %start ], [ %next, %latch ]
+  %at_x = getelementptr {element}, ptr %a, i64 %i
+  %at_y = getelementptr {element}, ptr %b, i64 %i
+  %to = getelementptr {"i8" if predicate else element}, ptr %out, i64 %i
+  %x = load {v}, ptr %at_x, align {width}
+  %y = load {v}, ptr %at_y, align {width}
+  %r = call {result} @{symbol}({arguments})
+  {store}
+  br label %latch
+latch:
+  %next = add i64 %i, {lanes}
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+"""
+
+
+@lru_cache(maxsize=256)
+def kernel(name: str, dtype_name: str, lanes: int, target: Target = HOST) -> Run:
+    """The function over arrays."""
+    dtype = DType(dtype_name)
+    text = kernel_text(name, dtype, lanes, target)
+    loaded = jit.load(optimise_and_compile(text, target, Pipeline.DIRECT).object_code, "kernel")
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(loaded.address)
+
+    def run(*operands: Array, _keep: object = loaded) -> Array:
+        size = len(operands[0])
+        count = -(-size // lanes) * lanes
+        padded = [np.resize(np.asarray(o, dtype.numpy), count) for o in operands]
+        out = np.empty(count, np.bool_ if name in PREDICATE_INTRINSICS else dtype.numpy)
+        function(padded[0].ctypes.data, padded[-1].ctypes.data, out.ctypes.data, count)
+        return out[:size]
+
+    return run
+
+
+def ulp_error(got: Array, exact: Array) -> Array:
+    """Distance in units in the last place of the exact value; infinity where the two differ in kind or in a zero's sign."""
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(got.dtype)
+        step = np.spacing(
+            np.minimum(np.abs(rounded), np.nextafter(np.finfo(got.dtype).max, got.dtype.type(0)))
+        ).astype(exact.dtype)
+        error = (np.abs(got.astype(exact.dtype) - exact) / step).astype(np.float64)
+    both_nan = np.isnan(got) & np.isnan(rounded)
+    same = (got == rounded) & ((got != 0) | (np.signbit(got) == np.signbit(rounded)))
+    finite = np.isfinite(got) & np.isfinite(rounded) & ((got != 0) | (rounded != 0) | same)
+    return np.where(both_nan | (same & ~np.isfinite(got)), 0.0, np.where(finite, error, INF))
+
+
+def specials(dtype: str) -> Array:
+    info = np.finfo(dtype)
+    top, tiny, least = float(info.max), float(info.tiny), float(info.smallest_subnormal)
+    below, above = 1 - float(info.epsneg), 1 + float(info.eps)
+    positive = [
+        0.0,
+        INF,
+        1,
+        below,
+        above,
+        2,
+        0.5,
+        3,
+        4,
+        10,
+        0.25,
+        top,
+        tiny,
+        least,
+        3 * least,
+        tiny - least,
+        1e10,
+    ]
+    return np.array([NAN, *positive, *(-v for v in positive)], dtype)
+
+
+def samples(dtype: str, count: int) -> Array:
+    """Random bits (all exponents), and the ranges in which functions are not trivial."""
+    rng = np.random.default_rng(7)
+    width = np.dtype(dtype).itemsize
+    noise = rng.integers(0, 1 << (8 * width), count, dtype=f"u{width}").view(dtype)
+    spans = [rng.uniform(-s, s, count) for s in (1, 10, 110 if width == 4 else 750, 6e4)]
+    near_one = 1 + rng.uniform(-1e-3, 1e-3, count)
+    turns = np.arange(1, 20000) * (np.pi / 2)
+    small = 10.0 ** rng.uniform(-12, 1, count)
+    shaped = np.concatenate([*spans, near_one, small, -small, turns]).astype(dtype)
+    return np.concatenate([specials(dtype), noise, shaped])
+
+
+def pairs(dtype: str, count: int) -> tuple[Array, Array]:
+    """Operands of binary functions: all pairs of special values, then random ones."""
+    rng = np.random.default_rng(8)
+    width = np.dtype(dtype).itemsize
+    grid = [g.ravel() for g in np.meshgrid(specials(dtype), specials(dtype))]
+    bits = rng.integers(0, 1 << (8 * width), (2, count), dtype=f"u{width}").view(dtype)
+    x = np.concatenate([rng.uniform(0, 10, count), rng.uniform(0.9, 1.1, count), rng.uniform(-10, 10, count)])
+    whole = rng.integers(-10, 10, count).astype(float)
+    y = np.concatenate([rng.uniform(-30, 30, count), rng.uniform(-800, 800, count), whole])
+    return (
+        np.concatenate([grid[0], bits[0], x.astype(dtype)]),
+        np.concatenate([grid[1], bits[1], y.astype(dtype)]),
+    )
+
+
+def operands(name: str, dtype: str, count: int) -> tuple[Array, ...]:
+    return pairs(dtype, count) if name in BINARY else (samples(dtype, count),)
+
+
+def check(name: str, got: Array, exact: Array, inputs: tuple[Array, ...], bound: float) -> None:
+    error = ulp_error(got, exact)
+    k = int(np.argmax(error))
+    at = tuple(o[k] for o in inputs)
+    assert error[k] <= bound, (
+        f"{name}{at}: {got[k]!r}, exactly {exact[k]!r}: {error[k]:.2f} ULP, at most {bound}"
+    )
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_float32(name: str) -> None:
+    inputs = operands(name, "float32", 60_000)
+    with np.errstate(all="ignore"):
+        exact = REFERENCE[name](*(o.astype(np.float64) for o in inputs))
+    check(name, kernel(name, "float32", 16)(*inputs), exact, inputs, BOUNDS[name][0])
+
+
+@pytest.mark.skipif(not WIDE_LONG_DOUBLE, reason="long double is no wider than double here")
+@pytest.mark.parametrize("name", [n for n in REFERENCE if n != "erf"])
+def test_float64(name: str) -> None:
+    inputs = operands(name, "float64", 10_000)
+    with np.errstate(all="ignore"):
+        exact = REFERENCE[name](*(o.astype(np.longdouble) for o in inputs))
+    check(name, kernel(name, "float64", 8)(*inputs), exact, inputs, BOUNDS[name][1])
+
+
+MPMATH: dict[str, Callable[[mpmath.mpf], mpmath.mpf]] = {
+    "erf": mpmath.erf, "exp": mpmath.exp, "log": mpmath.log, "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
+    "tanh": mpmath.tanh, "sigmoid": lambda v: 1 / (1 + mpmath.exp(-v)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MPMATH)
+def test_float64_against_mpmath(name: str) -> None:
+    rng = np.random.default_rng(9)
+    x = np.concatenate([rng.uniform(-6, 6, 200), 10.0 ** rng.uniform(-5, 2, 100), rng.uniform(0.9, 1.1, 50)])
+    if name in ("sin", "cos", "tan"):  # the nearest double to a multiple of pi/2 is the first of these
+        x = np.concatenate(
+            [x, 10.0 ** rng.uniform(4, 308, 200), [6381956970095103 * 2.0**797, 1e22, 2.0**1000]]
+        )
+    x = np.abs(x) if name == "log" else x
+    got = kernel(name, "float64", 8)(x)
+    with mpmath.workprec(1300):
+        exact = [MPMATH[name](mpmath.mpf(float(v))) for v in x]
+        steps = np.spacing(np.abs([float(e) for e in exact]))
+        error = [
+            float(abs(mpmath.mpf(float(g)) - e) / s)
+            for g, e, s in zip(got, exact, steps.tolist(), strict=True)
+        ]
+    assert max(error) <= BOUNDS[name][1], (name, x[int(np.argmax(error))])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", REFERENCE)
+def test_lane_counts_agree_to_the_bit(name: str, dtype: str) -> None:
+    inputs = tuple(o[:: 1 if name in BINARY else 3] for o in operands(name, dtype, 500))
+    unsigned = f"u{np.dtype(dtype).itemsize}"
+    first = kernel(name, dtype, 16)(*inputs)
+    number = ~np.isnan(first)
+    for lanes in (1, 4, 7, 8):
+        other = kernel(name, dtype, lanes)(*inputs)
+        assert np.array_equal(number, ~np.isnan(other)), lanes
+        np.testing.assert_array_equal(other.view(unsigned)[number], first.view(unsigned)[number])
+
+
+@pytest.mark.skipif(not HOST.triple.startswith("x86_64"), reason="a test of x86-64 before FMA")
+@pytest.mark.parametrize("name", REFERENCE)
+def test_without_fma(name: str) -> None:
+    plain = Target(HOST.kind, HOST.triple, "x86-64", "", HOST.keys, HOST.num_threads)
+    assert "llvm.fma" not in vector_math.function(name, DType("float32"), 4, plain)[1]
+    inputs = operands(name, "float32", 3000)
+    with np.errstate(all="ignore"):
+        exact = REFERENCE[name](*(o.astype(np.float64) for o in inputs))
+    check(
+        name,
+        kernel(name, "float32", 4, plain)(*inputs),
+        exact,
+        inputs,
+        max(4.0, BOUNDS[name][0]) if name != "fmod" else 0,
+    )
+    if WIDE_LONG_DOUBLE and name != "erf":
+        inputs = operands(name, "float64", 1000)
+        with np.errstate(all="ignore"):
+            exact = REFERENCE[name](*(o.astype(np.longdouble) for o in inputs))
+        got = kernel(name, "float64", 2, plain)(*inputs)
+        check(name, got, exact, inputs, 4.0 if name != "fmod" else 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(PREDICATE_INTRINSICS))
+def test_predicates(name: str, dtype: str) -> None:
+    x = samples(dtype, 500)
+    for lanes in (1, 16):
+        assert np.array_equal(kernel(name, dtype, lanes)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_known_values(dtype: str) -> None:
+    """Values that must be exact, signs of zeros included (C99 annex F)."""
+    table: dict[str, list[tuple[float, ...]]] = {
+        "exp": [(0.0, 1.0), (-INF, 0.0), (INF, INF)], "exp2": [(10.0, 1024.0), (-1.0, 0.5)], "log": [(1.0, 0.0), (0.0, -INF)],
+        "log2": [(8.0, 3.0), (0.125, -3.0)], "log10": [(1000.0, 3.0), (1.0, 0.0)], "log1p": [(-0.0, -0.0), (-1.0, -INF)],
+        "expm1": [(-0.0, -0.0), (-INF, -1.0)], "sin": [(-0.0, -0.0)], "cos": [(0.0, 1.0)], "tanh": [(-0.0, -0.0), (INF, 1.0)],
+        "sigmoid": [(0.0, 0.5), (INF, 1.0), (-INF, 0.0)], "erf": [(-0.0, -0.0), (-INF, -1.0)], "acos": [(1.0, 0.0)],
+        "sinh": [(-0.0, -0.0)], "cosh": [(0.0, 1.0), (-INF, INF)], "asinh": [(-0.0, -0.0), (-INF, -INF)], "acosh": [(1.0, 0.0)],
+        "atanh": [(1.0, INF), (-0.0, -0.0)], "rsqrt": [(4.0, 0.5), (INF, 0.0)],
+        "pow": [(-2.0, 3.0, -8.0), (NAN, 0.0, 1.0), (1.0, NAN, 1.0), (-1.0, INF, 1.0), (-0.0, -3.0, -INF), (-0.0, 3.0, -0.0)],
+        "fmod": [(-6.0, 3.0, -0.0), (5.5, -2.0, 1.5), (3.0, INF, 3.0), (-0.0, 1.0, -0.0)],
+        "atan2": [(-0.0, 1.0, -0.0), (0.0, INF, 0.0), (-0.0, 0.0, -0.0)],
+    }  # fmt: skip
+    for name, rows in table.items():
+        columns = np.array(rows, dtype).T
+        np.testing.assert_array_equal(kernel(name, dtype, 1)(*columns[:-1]), columns[-1], err_msg=name)
+        zero = columns[-1] == 0
+        np.testing.assert_array_equal(
+            np.signbit(kernel(name, dtype, 1)(*columns[:-1]))[zero], np.signbit(columns[-1])[zero]
+        )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sine_and_cosine_stay_within_one(dtype: str) -> None:
+    x = (np.arange(4000) * (np.pi / 2))[:, None] * (1 + np.arange(-20, 21) * 1e-5)
+    for name in ("sin", "cos"):
+        assert np.abs(kernel(name, dtype, 8)(x.ravel().astype(dtype))).max() == 1
+
+
+def test_errors() -> None:
+    with pytest.raises(CodegenError, match="vector math has no function 'sqrt': LLVM has it as an intrinsic"):
+        vector_math.function("sqrt", DType("float32"), 8, HOST)
+    with pytest.raises(CodegenError, match="vector math of exp on float16: expected float32 or float64"):
+        vector_math.function("exp", DType("float16"), 8, HOST)
+
+
+def test_every_intrinsic_is_there() -> None:
+    for name in FLOAT_INTRINSICS:
+        if name not in vector_math.NATIVE:
+            vector_math.function(name, DType("float32"), 8, HOST)
