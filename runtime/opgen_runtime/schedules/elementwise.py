@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..schedule import Schedule, Stage
+from ..schedule import Stage
 from ..target import Target
-from ..te.tensor import IterVar, Reduce
+from ..te.tensor import IterVar
 from .access import Accesses, analyse, contiguous_groups, total_extent
 
 _CHUNKS_PER_THREAD: Final = 8
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
-def inline_producers(schedule: Schedule) -> None:
-    """Inline every stage that is no output, no reduction and no scan, update or extern."""
-    for stage in schedule.stages:
-        if stage.body is not None and not stage.is_output and not isinstance(stage.body, Reduce):
-            stage.compute_inline()
-    schedule.normalize()
+def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -> None:
+    """Loops for a stage whose body is folded already and holds no root reduction.
 
-
-def schedule_elementwise(stage: Stage, target: Target) -> None:
-    """Loops for a stage whose body is folded already and holds no root reduction."""
+    An attached stage is not shared among threads: its surroundings are.
+    """
     assert stage.body is not None
     if not stage.axes or total_extent(stage.axes) in (0, 1):
         return
@@ -35,7 +30,7 @@ def schedule_elementwise(stage: Stage, target: Target) -> None:
     rows = total_extent(loops[:-1])
     columns = inner.extent if isinstance(inner.extent, int) else None
     work = None if rows is None or columns is None else rows * columns * accesses.cost
-    shared = target.num_threads > 1 and work is not None and work > target.parallel_threshold
+    shared = not attached and target.num_threads > 1 and work is not None and work > target.parallel_threshold
     outer = loops[:-1]
     if shared and rows is not None and columns is not None and work is not None:
         chunk = _chunk(rows, columns, work, lanes * vectors, target)

@@ -16,6 +16,7 @@ from ..arith import (
     eq,
     ge,
     gt,
+    le,
     logical_and,
     logical_not,
     logical_or,
@@ -70,10 +71,10 @@ def wins(combiner: str, value: Expr, best: Expr) -> Expr:
     if value.dtype is BOOL:
         a, b = (value, best) if combiner == "argmax" else (best, value)
         return logical_and(a, logical_not(b))
-    better = gt(value, best) if combiner == "argmax" else lt(value, best)
     if not value.dtype.is_float:
-        return better
-    return logical_or(better, logical_and(call("isnan", value), logical_not(call("isnan", best))))
+        return gt(value, best) if combiner == "argmax" else lt(value, best)
+    worse = le(value, best) if combiner == "argmax" else ge(value, best)  # False where either is NaN
+    return logical_and(logical_not(worse), logical_not(call("isnan", best)))
 
 
 def same(value: Expr, best: Expr) -> Expr:
@@ -89,12 +90,18 @@ def position_dtype(count: int | Expr, dtype: DType) -> DType:
     return DType("int32") if narrow else INDEX
 
 
-def join_positions(combiner: str, a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
-    """The better of two (value, position) states; the earlier position where they are equal."""
+def join_positions(
+    combiner: str, a: tuple[Expr, Expr], b: tuple[Expr, Expr], never_empty: bool
+) -> tuple[Expr, Expr]:
+    """The better of two (value, position) states; the earlier position where they are equal.
+
+    Unless `never_empty`, a position of -1 marks a state without element.
+    """
     (value_a, at_a), (value_b, at_b) = a, b
     tie = logical_and(same(value_b, value_a), lt(at_b, at_a))
-    better = logical_or(lt(at_a, 0), logical_or(wins(combiner, value_b, value_a), tie))
-    chosen = logical_and(ge(at_b, 0), better)
+    chosen = logical_or(wins(combiner, value_b, value_a), tie)
+    if not never_empty:
+        chosen = logical_and(ge(at_b, 0), logical_or(lt(at_a, 0), chosen))
     return select(chosen, value_b, value_a), select(chosen, at_b, at_a)
 
 

@@ -34,9 +34,10 @@ def interpret(
 ) -> list[np.ndarray]:
     """Run a kernel on copies of `arrays`, one per input, and return its outputs, flat.
 
-    `sizes` gives symbolic dims.  With `eager`, both branches of every Select are evaluated, as code after
-    rewrite_unsafe_select may.  Raises LoweringError for an access outside a buffer, a read of an element that was
-    never written, and an output element that is left unwritten.
+    `sizes` gives symbolic dims.  With `eager`, both branches of every Select and all lanes of masked stores are
+    evaluated, as code after rewrite_unsafe_select may, and elements that were never written read as 0.  Raises
+    LoweringError for an access outside a buffer, for a read of an element that was never written (unless `eager`),
+    and for an output element that is left unwritten.
     """
     run = _Run(dict(sizes or {}), eager)
     for buffer, array in zip(func.inputs, arrays, strict=True):
@@ -92,6 +93,7 @@ class _Run:
             lanes = self.lanes(s.value)
             self.env[s.var] = self.vector(s.value, lanes) if lanes > 1 else self.scalar(s.value)
             self.stmt(s.body)
+            del self.env[s.var]
 
     def store(self, s: Store) -> None:
         lanes = max(self.lanes(e) for e in (*s.indices, s.value))
@@ -148,6 +150,8 @@ class _Run:
         if node.mask is not None and not self.lane(node.mask, lane):
             return False if node.dtype.is_bool else 0.0 if node.dtype.is_float else 0
         found = self.memory[node.buffer][self.place(node.buffer, node.indices, lane)]
+        if found is None and self.eager:
+            return node.dtype.numpy.type(0).item()  # what nobody asked for
         if found is None:
             raise LoweringError(
                 f"{node.buffer.name}[{', '.join(map(str, node.indices))}] is read before it is written"

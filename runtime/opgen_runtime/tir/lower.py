@@ -48,6 +48,7 @@ class _Lowering:
         for stage in schedule.stages:
             if stage.attach is not None and not stage.inlined:
                 self.attached.setdefault(stage.attach.axis, []).append(stage)
+                self._allocate(stage, stage.tensor)
 
     def run(self, name: str) -> PrimFunc:
         roots = [s for s in self.schedule.stages if not s.inlined and s.attach is None]
@@ -108,7 +109,7 @@ class _Lowering:
     def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
         """The stages that are computed inside the loop over `leaf`, then `body`."""
         stages = self.attached.get(leaf, ())
-        made = [(self._allocate(stage, stage.tensor), self._stage(stage)) for stage in stages]
+        made = [(self.buffers[stage.tensor], self._stage(stage)) for stage in stages]
         for buffer, stmt in reversed(made):
             body = Allocate(buffer, block(stmt, body))
         return body

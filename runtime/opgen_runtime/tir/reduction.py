@@ -13,7 +13,7 @@ from ..arith import Expr, Var, cast, const, eq, ge, logical_and, logical_or, lt,
 from ..errors import LoweringError
 from ..schedule import ForKind, Stage
 from ..te.tensor import IterVar, Reduce
-from ..vocabulary import INDEX
+from ..vocabulary import BOOL, INDEX
 from .bound import Domain, Extent
 from .combine import (
     accumulator_dtype,
@@ -46,6 +46,9 @@ class ReductionStage:
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         self.outer, self.inner = stage.leaves[:first], stage.leaves[first:]
         self.tile = [leaf for leaf in self.inner if leaf.kind == "data" and self._extent(leaf) != 1]
+        # Where every reduction has an element, one that beats no other (all are -inf) is the first: position 0.
+        counts = [axis.extent for axis in stage.reduce_axes]
+        self.never_empty = stage.body.condition is None and all(isinstance(n, int) and n > 0 for n in counts)
         self.lanes = self._lane_leaf()
         self.copies = self._copies()
         self.shape = tuple(self._constant(leaf) for leaf in (*self.tile, *self.copies)) or (1,)
@@ -109,7 +112,7 @@ class ReductionStage:
             Store(self.buffers[0], self._at(), identity(self.combiner, self.buffers[0].dtype))
         ]
         for buffer in self.buffers[1:]:
-            starts.append(Store(buffer, self._at(), const(-1, buffer.dtype)))
+            starts.append(Store(buffer, self._at(), const(0 if self.never_empty else -1, buffer.dtype)))
         body = block(*starts)
         for leaf in reversed((*self.tile, *self.copies)):
             body = loop(leaf, self._extent(leaf), self.stage.kind(leaf), body)
@@ -132,8 +135,10 @@ class ReductionStage:
         if not is_positional(self.combiner):
             return Store(self.buffers[0], at, join(self.combiner, now[0], cast(value, now[0].dtype)))
         best, position = self.buffers
-        fresh, better = Var(value.dtype, "candidate"), Var(lt(now[1], 0).dtype, "better")
-        wins_now = logical_or(lt(now[1], 0), wins(self.combiner, fresh, now[0]))
+        fresh, better = Var(value.dtype, "candidate"), Var(BOOL, "better")
+        wins_now = wins(self.combiner, fresh, now[0])
+        if not self.never_empty:
+            wins_now = logical_or(lt(now[1], 0), wins_now)
         here = cast(self._position(), position.dtype)
         take = block(
             Store(best, at, select(better, fresh, now[0])), Store(position, at, select(better, here, now[1]))
@@ -176,7 +181,7 @@ class ReductionStage:
 
     def _joined(self, a: list[Expr], b: list[Expr]) -> list[Expr]:
         if is_positional(self.combiner):
-            return list(join_positions(self.combiner, (a[0], a[1]), (b[0], b[1])))
+            return list(join_positions(self.combiner, (a[0], a[1]), (b[0], b[1]), self.never_empty))
         return [join(self.combiner, a[0], b[0])]
 
     def _across_lanes(self, state: list[Expr]) -> Expr:
@@ -188,7 +193,9 @@ class ReductionStage:
             return best
         # the least position among the lanes that hold the best value; lanes without an element hold -1
         none = const(state[1].dtype.highest, state[1].dtype)
-        holds = logical_and(ge(state[1], 0), same(state[0], best))
+        holds = same(state[0], best)
+        if not self.never_empty:
+            holds = logical_and(ge(state[1], 0), holds)
         found = reduce_lanes("min", vectorize_expr(select(holds, state[1], none), lane, lanes))
         return select(eq(found, none), -1, found)
 

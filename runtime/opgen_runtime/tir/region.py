@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..arith import Binary, Cast, Const, Expr, Select, Var, const
 from ..vocabulary import INDEX
+from .stmt import Ramp, Splat
 
 Terms = dict[Expr, int]  # atom -> coefficient; the atoms are vars, or expressions in which nothing varies
 Range = tuple[Terms, int, int]  # atoms of the least value, its constant part, and how many values there are
@@ -132,3 +133,20 @@ def union(ranges: list[Range | None]) -> Range | None:
     for other in ranges[1:]:
         total = _union(total, other)
     return total
+
+
+def is_within(index: Expr, size: int, trips: Mapping[Var, int | None]) -> bool:
+    """Whether 0 <= index < size certainly, in every lane, while each var of `trips` varies from 0."""
+    relaxer = Relaxer(trips, {})
+    ends = [index]
+    if isinstance(index, Ramp):
+        if not isinstance(index.stride, Const):
+            return False
+        ends = [index.base, index.base + int(index.stride.value) * (index.lanes - 1)]
+    elif isinstance(index, Splat):
+        ends = [index.value]
+    for end in ends:
+        found = relaxer.range(end)
+        if found is None or found[0] or found[1] < 0 or found[1] + found[2] > size:
+            return False
+    return True

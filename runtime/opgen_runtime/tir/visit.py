@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..arith.expr import Expr
+from ..arith.expr import Const, Expr
 from .stmt import Allocate, Block, For, If, LetStmt, Stmt, Store
 
 EMPTY = Block(())
@@ -131,3 +131,10 @@ def statements(s: Stmt) -> Iterator[Stmt]:
         node = stack.pop()
         yield node
         stack.extend(reversed(children(node)))
+
+
+def trips(loop: For) -> int | None:
+    """The number of iterations of a loop that starts at 0; None where it is no constant."""
+    if isinstance(loop.extent, Const) and isinstance(loop.minimum, Const) and loop.minimum.value == 0:
+        return int(loop.extent.value)
+    return None

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith import Compare, Const, Expr, Var, const
+from ...arith import Compare, Expr, Var, const
 from ...vocabulary import INDEX
 from ..folding import fold_substitute
 from ..nest import ZERO
 from ..region import Relaxer
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
-from ..visit import EMPTY, StmtMutator, block, map_exprs, statements
+from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
 
 Linear = tuple[dict[Var, int], int]  # coefficients and constant of `sum < 0`
 
@@ -36,12 +36,6 @@ def guard_form(condition: Expr) -> Linear | None:
     if found is None or found[2] != 1 or not all(isinstance(atom, Var) for atom in found[0]):
         return None
     return {atom: factor for atom, factor in found[0].items() if isinstance(atom, Var)}, found[1]
-
-
-def trips(loop: For) -> int | None:
-    """The number of iterations of a loop from 0, where it is a constant."""
-    known = isinstance(loop.extent, Const) and isinstance(loop.minimum, Const) and loop.minimum.value == 0
-    return int(loop.extent.value) if known else None  # type: ignore[attr-defined]  # known: a Const
 
 
 class _Partition(StmtMutator):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...arith import Const, Expr, Select, Table, Var, const, logical_and, logical_not, post_order, select
+from ...arith import Expr, Select, Table, Var, const, logical_and, logical_not, post_order, select
 from ..folding import rebuild_folding
-from ..region import Relaxer
-from ..stmt import For, HorizontalReduce, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store
+from ..region import is_within
+from ..stmt import For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
 from ..vector import lanes_of, splat
-from ..visit import StmtMutator
+from ..visit import StmtMutator, trips
 
 
 def rewrite_unsafe_select(func: PrimFunc) -> PrimFunc:
@@ -27,8 +27,7 @@ class _Rewrite(StmtMutator):
         self.vector_vars: dict[Var, int] = {}
 
     def loop(self, s: For) -> Stmt:
-        from_zero = isinstance(s.minimum, Const) and s.minimum.value == 0 and isinstance(s.extent, Const)
-        self.trips[s.var] = int(s.extent.value) if from_zero else None  # type: ignore[attr-defined]  # from_zero: a Const
+        self.trips[s.var] = trips(s)
         return super().loop(s)
 
     def let(self, s: LetStmt) -> Stmt:
@@ -69,7 +68,7 @@ class _Rewrite(StmtMutator):
             elif (
                 condition is not None
                 and isinstance(node, Table)
-                and not self._within(node.index, len(node.values))
+                and not is_within(node.index, len(node.values), self.trips)
             ):
                 done[id(node)] = self._clipped(node, fresh[0], condition)
             elif any(a is not b for a, b in zip(fresh, old, strict=True)):
@@ -123,29 +122,13 @@ class _Rewrite(StmtMutator):
         for node in post_order(e):
             if isinstance(node, Load) and not self._inside(node):
                 return True
-            if isinstance(node, Table) and not self._within(node.index, len(node.values)):
+            if isinstance(node, Table) and not is_within(node.index, len(node.values), self.trips):
                 return True
         return False
 
     def _inside(self, node: Load) -> bool:
         size = node.buffer.shape[0]
-        return isinstance(size, int) and self._within(node.indices[0], size)
-
-    def _within(self, index: Expr, size: int) -> bool:
-        """Whether 0 <= index < size certainly."""
-        relaxer = Relaxer(self.trips, {})
-        ends = [index]
-        if isinstance(index, Ramp):
-            if not isinstance(index.stride, Const):
-                return False
-            ends = [index.base, index.base + int(index.stride.value) * (index.lanes - 1)]
-        elif isinstance(index, Splat):
-            ends = [index.value]
-        for end in ends:
-            found = relaxer.range(end)
-            if found is None or found[0] or found[1] < 0 or found[1] + found[2] > size:
-                return False
-        return True
+        return isinstance(size, int) and is_within(node.indices[0], size, self.trips)
 
 
 def _order(e: Expr) -> list[Expr]:

@@ -13,9 +13,10 @@ from dataclasses import replace
 from ...arith import Const, Expr, Select, Var, const, logical_not, post_order
 from ...vocabulary import BOOL
 from ..folding import rebuild_folding
+from ..region import is_within
 from ..stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ..vector import NotVectorizable, lanes_of, splat, vectorize_expr
-from ..visit import StmtMutator, block, statements
+from ..visit import StmtMutator, block, statements, trips
 
 
 def vectorize_loop(func: PrimFunc) -> PrimFunc:
@@ -26,7 +27,11 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
 
 
 class _Vectorize(StmtMutator):
+    def __init__(self) -> None:
+        self.trips: dict[Var, int | None] = {}
+
     def loop(self, s: For) -> Stmt:
+        self.trips[s.var] = trips(s)
         body = self.stmt(s.body)
         if s.kind is not ForKind.VECTORIZED:
             return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
@@ -36,7 +41,7 @@ class _Vectorize(StmtMutator):
         if int(s.extent.value) <= 1:
             return serial
         try:
-            return _Lanes(s.var, int(s.extent.value)).stmt(body, None)
+            return _Lanes(s.var, int(s.extent.value), self.trips).stmt(body, None)
         except NotVectorizable:
             return serial
 
@@ -44,8 +49,8 @@ class _Vectorize(StmtMutator):
 class _Lanes:
     """Runs all iterations of one loop at once."""
 
-    def __init__(self, var: Var, lanes: int) -> None:
-        self.var, self.lanes = var, lanes
+    def __init__(self, var: Var, lanes: int, trips: dict[Var, int | None]) -> None:
+        self.var, self.lanes, self.trips = var, lanes, trips
         self.vector_vars: dict[Var, int] = {}
         self.expanded: dict[Buffer, Buffer] = {}  # buffers private to an iteration: one copy for each lane
 
@@ -107,11 +112,16 @@ class _Lanes:
         value = self.wide(value)
         if mask is None:
             return Store(buffer, (index,), value)
-        if buffer.scope == "local":  # a masked store would keep the buffer out of registers
+        accumulates = any(isinstance(node, Load) and node.buffer is buffer for node in post_order(value))
+        if accumulates and buffer.scope == "local" and self._inside(buffer, index):  # a masked store would keep the buffer out of registers
             return Store(
                 buffer, (index,), Select(value.dtype, mask, value, Load(value.dtype, buffer, (index,)))
             )
         return Store(buffer, (index,), value, mask)
+
+    def _inside(self, buffer: Buffer, index: Expr) -> bool:
+        size = buffer.shape[0]
+        return isinstance(size, int) and is_within(index, size, self.trips)
 
     def branch(self, s: If, mask: Expr | None) -> Stmt:
         condition = self.expr(s.condition)
@@ -142,6 +152,7 @@ class _Lanes:
         minimum, extent = self.expr(s.minimum), self.expr(s.extent)
         if lanes_of(minimum, self.vector_vars) > 1 or lanes_of(extent, self.vector_vars) > 1:
             raise NotVectorizable
+        self.trips[s.var] = trips(s)
         return For(s.var, minimum, extent, s.kind, self.stmt(s.body, mask))
 
     def allocate(self, s: Allocate, mask: Expr | None) -> Stmt:
