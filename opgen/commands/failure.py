@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import IO, Any
+
 import click
 
 
@@ -9,6 +11,9 @@ class Failure(click.ClickException):
     """The command cannot be carried out as asked: exit code 2."""
 
     exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"opgen: {self.format_message()}", file=file, err=file is None)
 
 
 class Findings(Failure):

@@ -12,7 +12,7 @@ from ..analyse import check_project, read_sources
 from ..diagnostics import Diagnostic, did_you_mean, to_json, to_text
 from ..emit import Plan, PlanError, emitter_digest, make_plan, render_project
 from ..model import CheckedOp
-from ..project import Project
+from ..project import Project, resources
 from ..render import Renderer, RenderError
 from .console import working
 from .failure import Failure, Findings
@@ -55,7 +55,10 @@ def checked_workspace(project: Project, form: str = "text") -> Workspace:
         raise Failure(f"there is no folder {project.opdefs}; [tool.opgen] opdefs names it")
     packages = {name: project.import_root / name for name in project.packages}
     with working(f"checking {project.relative(project.opdefs)}"):
-        ops, found = check_project(read_sources(project.opdefs, project.root), packages)
+        library = resources("opdefs")
+        parents = None if library == project.opdefs else read_sources(library)
+        sources = read_sources(project.opdefs, project.root)
+        ops, found = check_project(sources, packages, library=parents)
     report(found, form)
     errors = sum(finding.is_error for finding in found)
     if errors:

@@ -71,7 +71,7 @@ def _constant(node: ast.Constant) -> Printed:
 
 def _string(value: str) -> Document:
     """A string; a long one is broken at spaces into literals that Python joins."""
-    if len(value) <= 60 or "\n" in value:
+    if len(value) <= 60:
         return quote(value)
     pieces: list[str] = []
     for word in value.split(" "):

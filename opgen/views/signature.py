@@ -25,6 +25,8 @@ def signature_text(signature: CheckedSignature) -> str:
         parts["dtypes"] = dict(signature.dtypes)
     if signature.dynamic:
         parts["dynamic"] = dict(signature.dynamic)
+    if signature.relation_seam is not None:
+        parts["seam"] = signature.relation_seam
     return call("_Signature", **parts)
 
 

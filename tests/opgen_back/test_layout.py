@@ -90,8 +90,12 @@ def test_statements() -> None:
 
 
 def test_unused_imports_are_dropped() -> None:
-    source = "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\nfrom g import h as h\n_b(_f)\n"
-    assert drop_unused_imports(source) == "import b as _b\nfrom c import f as _f\nfrom g import h as h\n_b(_f)\n"
+    source = (
+        "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\nfrom g import h as h\n_b(_f)\n"
+    )
+    assert (
+        drop_unused_imports(source) == "import b as _b\nfrom c import f as _f\nfrom g import h as h\n_b(_f)\n"
+    )
 
 
 @given(st.text())

@@ -1,0 +1,242 @@
+"""The command line, in scratch projects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from opgen.commands import main
+
+AXIS_ABS_FILES = ["myops/_axis_abs.py", "tests/generated/test_axis_abs.py"]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project made by `opgen init`, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    assert run("init", "myops").exit_code == 0
+    monkeypatch.chdir(tmp_path / "myops")
+    return tmp_path / "myops"
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {name: (folder / name).stat().st_mtime_ns for name in files(folder)}
+
+
+def test_init_makes_a_whole_project(fresh: Path) -> None:
+    assert list(files(fresh)) == [
+        ".gitattributes",
+        ".gitignore",
+        "README.md",
+        "myops/__init__.py",
+        "myops/__init__.pyi",
+        "myops/py.typed",
+        "pyproject.toml",
+    ]
+    assert (fresh / "opdefs").is_dir()
+    assert run("check").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["json", "1ops", "class", "My-Ops", "opgen"])
+def test_init_refuses_a_bad_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("init", name).exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_init_refuses_a_folder_that_is_not_empty(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files(fresh)
+    monkeypatch.chdir(fresh.parent)
+    result = run("init", "myops")
+    assert result.exit_code == 2
+    assert "not an empty folder" in result.output
+    assert files(fresh) == before
+
+
+def test_add_op_writes_a_declaration_and_generates(fresh: Path) -> None:
+    result = run("add-op", "axis_abs")
+    assert result.exit_code == 0, result.output
+    assert len((fresh / "opdefs/elementwise/axis_abs.yaml").read_text().splitlines()) <= 20
+    for name in AXIS_ABS_FILES:
+        assert (fresh / name).is_file()
+    assert 'namespace="myops"' in (fresh / "myops/_axis_abs.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("my_op",),
+        ("my_op", "--inputs", "x,y"),
+        ("my_op", "--inputs", "x,y,z", "--attr", "alpha:float=0.5", "--attr", "flag:bool=true"),
+        ("my_op", "--attr", "axis:int=0", "--attr", "mode:str=fast", "--attr", "order:ints=[0, 1]"),
+        ("my_op", "--attr", "flag:bool"),
+        ("my_op", "--like", "sum"),
+        ("my_op", "--like", "add", "--family", "mine"),
+        ("my_op", "--like", "transpose"),
+    ],
+)
+def test_every_scaffold_generates(fresh: Path, arguments: tuple[str, ...]) -> None:
+    result = run("add-op", *arguments)
+    assert result.exit_code == 0, result.output
+    assert run("check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("MyOp",), "is not an op name"),
+        (("lambda",), "is not an op name"),
+        (("my_op", "--like", "no_such_op"), "no op 'no_such_op'"),
+        (("my_op", "--like", "add", "--inputs", "x"), "does not go with"),
+        (("my_op", "--inputs", "x,x"), "given twice"),
+        (("my_op", "--inputs", "a-b"), "is not a name"),
+        (("my_op", "--attr", "alpha:double"), "no kind 'double'"),
+        (("my_op", "--family", "../.."), "not a folder below"),
+        (("my_op", "--inputs", "float32"), "float32"),
+    ],
+)
+def test_add_op_refuses(fresh: Path, arguments: tuple[str, ...], message: str) -> None:
+    before = files(fresh)
+    result = run("add-op", *arguments)
+    assert result.exit_code in (1, 2)
+    assert message in result.output
+    assert files(fresh) == before
+
+
+def test_add_op_on_an_existing_name_writes_nothing(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    before = files(fresh)
+    result = run("add-op", "axis_abs", "--family", "other")
+    assert result.exit_code == 2
+    assert "declared already, in opdefs/elementwise/axis_abs.yaml" in result.output
+    assert files(fresh) == before
+
+
+def test_commands_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (["generate"], ["check"], ["list"], ["add-op", "x"], ["test"], ["show", "x"]):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert "not inside an opgen project" in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_change_of_one_default_rewrites_that_op_only(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    run("add-op", "other")
+    before = times(fresh)
+    declaration = fresh / "opdefs/elementwise/axis_abs.yaml"
+    declaration.write_text(
+        declaration.read_text().replace("default: 0, bounds: 0 <=", "default: 1, bounds: 0 <=")
+    )
+    assert run("generate").exit_code == 0
+    changed = [name for name, time in times(fresh).items() if before[name] != time]
+    assert changed == [*AXIS_ABS_FILES[:1], "opdefs/elementwise/axis_abs.yaml", *AXIS_ABS_FILES[1:]]
+    again = times(fresh)
+    assert run("generate").exit_code == 0
+    assert times(fresh) == again
+
+
+def test_removed_declaration_removes_its_files(fresh: Path) -> None:
+    empty = files(fresh)
+    run("add-op", "axis_abs")
+    (fresh / "opdefs/elementwise/axis_abs.yaml").unlink()
+    assert run("generate").exit_code == 0
+    assert files(fresh) == empty
+
+
+def test_hand_edit_is_reported_as_a_diff_and_restored(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    module = fresh / AXIS_ABS_FILES[0]
+    text = module.read_text()
+    module.write_text(text.replace("axis: int = 0", "axis: int = 1"))
+    result = run("check")
+    assert result.exit_code == 1
+    assert "edited by hand" in result.output
+    assert "-def axis_abs(data: _ExprLike, axis: int = 1" in result.output
+    assert "opgen generate" in result.output
+    assert run("generate").exit_code == 0
+    assert module.read_text() == text
+
+
+def test_file_in_the_way(fresh: Path) -> None:
+    (fresh / "myops/_axis_abs.py").write_text("mine = 1\n")
+    before = files(fresh)
+    result = run("add-op", "axis_abs")
+    assert result.exit_code == 2
+    assert "never overwritten" in result.output
+    assert files(fresh) == before
+
+
+def test_errors_are_located_and_nothing_is_written(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    declaration = fresh / "opdefs/elementwise/axis_abs.yaml"
+    declaration.write_text(declaration.read_text().replace("default:", "defualt:", 1))
+    before = files(fresh)
+    result = run("generate")
+    assert result.exit_code == 1
+    assert "opdefs/elementwise/axis_abs.yaml:7:23: error[unknown-key]" in result.output
+    assert "did you mean `default`?" in result.output
+    assert files(fresh) == before
+    found = json.loads(CliRunner().invoke(main, ["check", "--format", "json"]).stdout)
+    assert [each["code"] for each in found] == ["unknown-key"]
+
+
+def test_extending_a_built_in_declaration(fresh: Path) -> None:
+    (fresh / "opdefs/mine.yaml").write_text(
+        "op: double\nextends: number_function\ndoc: Twice each element.\n"
+        "compute: out[*i] = data[*i] + data[*i]\nreference: out = data + data\n"
+    )
+    assert run("generate").exit_code == 0
+    assert (fresh / "myops/_double.py").is_file()
+
+
+def test_list_and_show(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    (entry,) = json.loads(run("list", "--format", "json").stdout)
+    assert (entry["op"], entry["pattern"], entry["family"]) == ("axis_abs", "elemwise", "elementwise")
+    assert "axis_abs" in run("list").output
+    assert "0 seams in 1 ops" in run("list", "--seams").output
+    shown = run("show", "axis_abs").output
+    assert "op: axis_abs" in shown
+    assert "axis : int, default=0, 0 <= axis < data.ndim" in shown
+    missing = run("show", "axis_ab")
+    assert missing.exit_code == 2
+    assert "did you mean `axis_abs`?" in missing.output
+
+
+def test_schema_is_json(tmp_path: Path) -> None:
+    schema = json.loads(run("schema").stdout)
+    assert schema["title"] == "opgen op declaration"
+    assert run("schema", "-o", str(tmp_path / "schema.json")).exit_code == 0
+    assert json.loads((tmp_path / "schema.json").read_text()) == schema
+
+
+def test_unknown_command_is_told_the_nearest() -> None:
+    result = run("genrate")
+    assert result.exit_code == 2
+    assert "did you mean 'generate'?" in result.output
+
+
+@pytest.mark.parametrize(
+    "command", ["init", "add-op", "generate", "check", "test", "list", "show", "explain", "schema"]
+)
+def test_every_command_has_help(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert len(result.output.splitlines()) > 4
