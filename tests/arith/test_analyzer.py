@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+
 from opgen_runtime.arith import (
     Analyzer,
     Expr,

@@ -6,6 +6,7 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opgen_runtime import arith
 from opgen_runtime.arith import (
     Analyzer,
@@ -58,7 +59,10 @@ EXPRESSIONS = st.recursive(LEAVES, grow, max_leaves=7)
 NARROW = st.recursive(
     st.just(V) | st.integers(-4, 9).map(lambda c: const(c, INT8)),
     lambda inner: st.builds(
-        lambda f, a, b: f(a, b), st.sampled_from([arith.add, arith.sub, arith.mul, arith.minimum]), inner, inner
+        lambda f, a, b: f(a, b),
+        st.sampled_from([arith.add, arith.sub, arith.mul, arith.minimum]),
+        inner,
+        inner,
     ),
     max_leaves=4,
 )

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from . import operators as _operators  # noqa: F401  (attaches them)
 from .analyzer import Analyzer
 from .build import (
-    Operand,
     add,
     bit_and,
     bit_not,
     bit_or,
     bit_xor,
-    bitcast,
     boolean,
     call,
-    cast,
-    common_dtype,
-    const,
     div,
     eq,
     floordiv,
@@ -32,7 +28,6 @@ from .build import (
     mul,
     ne,
     negate,
-    operands,
     select,
     shift_left,
     shift_right,
@@ -61,6 +56,7 @@ from .expr import (
     dim,
 )
 from .intervals import Interval
+from .literals import Operand, bitcast, cast, common_dtype, const, operands
 from .printer import register_printer, to_text
 from .structural import register_binder, structural_equal, structural_hash
 from .visit import free_vars, post_order, rewrite, substitute

@@ -12,8 +12,9 @@ from .conditions import Conditions
 from .convert import VectorError
 from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from .intervals import Interval
+from .literals import bitcast, cast, const
 from .polynomial import Monomial, Poly
-from .prover import _FUEL as _PROOF_FUEL
+from .prover import FUEL
 
 _BUILD: Final[dict[str, Callable[[object, object], Expr]]] = {
     "add": build.add,
@@ -100,7 +101,7 @@ class Analyzer(Conditions):
 
     def prove(self, condition: Expr) -> bool:
         """True only if `condition`, a bool expression, certainly holds; False where no proof is found."""
-        with self.fuel(_PROOF_FUEL):
+        with self.fuel(FUEL):
             self._fresh = False
             return self.decide(condition, True) or (
                 bool(self.context.either) and self.by_alternatives(condition, True)
@@ -160,15 +161,15 @@ class Analyzer(Conditions):
         if isinstance(e, (Binary, Compare)):
             return _BUILD[e.op](*fresh)
         if isinstance(e, Cast):
-            return build.cast(fresh[0], e.dtype)
+            return cast(fresh[0], e.dtype)
         if isinstance(e, Not):
             return build.bit_not(fresh[0])
         if isinstance(e, Call):
             return build.call(e.name, *fresh)
         if isinstance(e, Table) and isinstance(fresh[0], Const) and 0 <= fresh[0].value < len(e.values):
-            return build.const(e.values[int(fresh[0].value)], e.dtype)
+            return const(e.values[int(fresh[0].value)], e.dtype)
         if isinstance(e, Bitcast):
-            return build.bitcast(fresh[0], e.dtype)
+            return bitcast(fresh[0], e.dtype)
         return e.rebuild(fresh)
 
     def _index(self, e: Expr) -> Expr | None:
@@ -188,7 +189,7 @@ class Analyzer(Conditions):
     def _condition(self, e: Expr) -> Expr:
         known = self.holds(e)
         if known is not None:
-            return build.const(known, BOOL)
+            return const(known, BOOL)
         if isinstance(e, Binary) and e.op == "and":
             return build.logical_and(self.simplify(e.a), self.simplify(e.b))
         if isinstance(e, Binary) and e.op == "or":
@@ -220,7 +221,7 @@ class Analyzer(Conditions):
         positive = sorted(m for m, c in p.items() if m and c > 0)
         negative = sorted(m for m, c in p.items() if m and c < 0)
         if not positive and negative:
-            total = build.const(offset, dtype)
+            total = const(offset, dtype)
             offset = 0
         for m in positive:
             term = self._term(m, p[m], dtype)
@@ -228,13 +229,13 @@ class Analyzer(Conditions):
         for m in negative:
             total = build.sub(total, self._term(m, -p[m], dtype))
         if total is None:
-            return build.const(offset, dtype)
+            return const(offset, dtype)
         return build.add(total, offset) if offset else total
 
     def _term(self, m: Monomial, coefficient: int, dtype: DType) -> Expr:
         product: Expr | None = None
         for number in m:
-            factor = build.cast(self._atom_expr(number, dtype), dtype)
+            factor = cast(self._atom_expr(number, dtype), dtype)
             product = factor if product is None else build.mul(product, factor)
         return build.mul(product, coefficient)
 

@@ -8,107 +8,14 @@ the run-time meaning (`semantics.py`), so integer arithmetic wraps and float ope
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 from ..errors import CallError, DTypeError
-from ..vocabulary import (
-    BOOL,
-    FLOAT16,
-    FLOAT_INTRINSICS,
-    INDEX,
-    INT64,
-    NUMBER_INTRINSICS,
-    PREDICATE_INTRINSICS,
-    UINT64,
-    DType,
-)
-from .expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select
+from ..vocabulary import BOOL, FLOAT16, FLOAT_INTRINSICS, NUMBER_INTRINSICS, PREDICATE_INTRINSICS, DType
+from .expr import Binary, Call, Compare, Const, Expr, Not, Select
 from .intrinsics import FOLDABLE, intrinsic
-from .semantics import binary, compare, complement, convert, reinterpret, round_float
-
-Operand = Expr | bool | int | float
-
-_SMALL_INDEX: Final = {n: Const(INDEX, n) for n in range(-16, 257)}
-_BOOLS: Final = (Const(BOOL, False), Const(BOOL, True))
-
-
-def const(value: object, dtype: DType | str) -> Const:
-    """A literal of `dtype`.  Raises DTypeError where the value does not fit."""
-    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool):
-        if dtype is BOOL:
-            return _BOOLS[value]
-    elif isinstance(value, int):
-        if dtype is INDEX and -16 <= value <= 256:
-            return _SMALL_INDEX[value]
-        if dtype.is_int:
-            if dtype.lowest <= value <= dtype.highest:
-                return Const(dtype, value)
-            raise DTypeError(f"{value} does not fit {dtype} ({dtype.lowest} to {dtype.highest})")
-        if dtype.is_float:
-            return Const(dtype, convert(value, INT64, dtype))
-    elif isinstance(value, float) and dtype.is_float:
-        return Const(dtype, round_float(value, dtype))
-    kind = type(value).__name__
-    raise DTypeError(f"a literal {kind} ({value!r}) does not suit dtype {dtype}{_cast_hint(kind, dtype)}")
-
-
-def _cast_hint(kind: str, dtype: DType) -> str:
-    if kind == "float" and dtype.is_int:
-        return "; cast the other operand to a float dtype, e.g. cast(x, float32)"
-    if kind == "bool" or dtype is BOOL:
-        return f"; use cast(..., {'int32' if dtype is BOOL else dtype}) to convert"
-    return ""
-
-
-def _natural(value: object) -> Const:
-    """A Python number that stands alone."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool):
-        return _BOOLS[value]
-    if isinstance(value, int):
-        return const(value, INDEX)
-    raise DTypeError(f"{value!r} has no dtype of its own here; use const({value!r}, dtype)")
-
-
-def common_dtype(a: DType, b: DType, what: str = "combine") -> DType:
-    """The dtype in which operands of dtypes `a` and `b` meet.
-
-    Equal dtypes stay; `index` meets another integer type (except uint64) in int64; any other mix raises DTypeError.
-    """
-    if a is b:
-        return a
-    if (a is INDEX and b.is_int and b is not UINT64) or (b is INDEX and a.is_int and a is not UINT64):
-        return INT64
-    wide = b if (b.is_float, b.bits) > (a.is_float, a.bits) else a
-    target = INT64 if wide is INDEX else wide
-    raise DTypeError(
-        f"cannot {what} {a} and {b}: dtypes never mix silently; use cast(..., {target}) on one operand"
-    )
-
-
-def operands(a: object, b: object, what: str = "combine") -> tuple[Expr, Expr]:
-    """Both operands as expressions of one dtype.  Raises DTypeError."""
-    if isinstance(a, Expr):
-        if isinstance(b, Expr):
-            if a.dtype is b.dtype:
-                return a, b
-            dtype = common_dtype(a.dtype, b.dtype, what)
-            return cast(a, dtype), cast(b, dtype)
-        return a, const(b, a.dtype)
-    if isinstance(b, Expr):
-        return const(a, b.dtype), b
-    if isinstance(a, float) or isinstance(b, float):
-        raise DTypeError(
-            f"cannot {what} the numbers {a!r} and {b!r} without a dtype; use const(value, dtype)"
-        )
-    return _natural(a), _natural(b)
+from .literals import BOOLS, Operand, const, natural, operands
+from .semantics import binary, compare, complement
 
 
 def _arithmetic(op: str, what: str, a: object, b: object) -> tuple[Expr, Expr, Const | None]:
@@ -152,10 +59,10 @@ def _vanishes(zero: Const) -> bool:
 
 def _add_constant(x: Expr, c: int) -> Expr:
     """x + c for ints, (y + d) + c as y + (d + c); a negative sum prints as a difference."""
-    dtype = x.dtype
-    if isinstance(x, Binary) and isinstance(x.b, Const) and x.op in ("add", "sub"):
-        d = int(x.b.value)
-        x, c = x.a, int(binary("add", dtype, c, d if x.op == "add" else -d))
+    dtype, inner = x.dtype, x
+    if isinstance(inner, Binary) and isinstance(inner.b, Const) and inner.op in ("add", "sub"):
+        d = int(inner.b.value)
+        x, c = inner.a, int(binary("add", dtype, c, d if inner.op == "add" else -d))
     if c == 0:
         return x
     if c < 0 and c != dtype.lowest:
@@ -294,7 +201,7 @@ def shift_right(a: object, b: object) -> Expr:
 
 def bit_not(a: Operand) -> Expr:
     """`~a` of an int, negation of a bool."""
-    x = a if isinstance(a, Expr) else _natural(a)
+    x = a if isinstance(a, Expr) else natural(a)
     if x.dtype.is_float:
         raise DTypeError(f"cannot complement {x.dtype}; expected an integer dtype or bool")
     if isinstance(x, Const):
@@ -308,9 +215,9 @@ _ON_SELF: Final = {"lt": False, "le": True, "gt": False, "ge": True, "eq": True,
 def _compare(op: str, a: object, b: object) -> Expr:
     x, y = operands(a, b, "compare")
     if isinstance(x, Const) and isinstance(y, Const):
-        return _BOOLS[compare(op, x.value, y.value)]
+        return BOOLS[compare(op, x.value, y.value)]
     if x is y and not x.dtype.is_float:
-        return _BOOLS[_ON_SELF[op]]
+        return BOOLS[_ON_SELF[op]]
     return Compare(BOOL, op, x, y)
 
 
@@ -346,7 +253,7 @@ def ne(a: object, b: object) -> Expr:
 
 def boolean(a: object, what: str = "a condition") -> Expr:
     """`a` as a bool expression.  Raises DTypeError for another dtype."""
-    x = a if isinstance(a, Expr) else _natural(a)
+    x = a if isinstance(a, Expr) else natural(a)
     if x.dtype is not BOOL:
         raise DTypeError(f"{what} must be bool, found {x.dtype}; compare it, or use cast(..., bool)")
     return x
@@ -379,7 +286,7 @@ def logical_not(a: object) -> Expr:
     """`not a`; a comparison of ints is inverted."""
     x = boolean(a)
     if isinstance(x, Const):
-        return _BOOLS[not x.value]
+        return BOOLS[not x.value]
     if isinstance(x, Not):
         return x.a
     if isinstance(x, Compare) and (not x.a.dtype.is_float or x.op in ("eq", "ne")):
@@ -398,42 +305,11 @@ def select(condition: object, then: object, otherwise: object) -> Expr:
     return x if x is y else Select(x.dtype, c, x, y)
 
 
-def _keeps_values(source: DType, dtype: DType) -> bool:
-    """Every value of `source` is a value of `dtype`."""
-    if source is BOOL:
-        return True
-    if source.is_float or dtype.is_float:
-        return source.is_float and dtype.is_float and source.bits <= dtype.bits
-    return dtype.is_int and dtype.lowest <= source.lowest and source.highest <= dtype.highest
-
-
-def cast(a: Operand, dtype: DType | str) -> Expr:
-    """Conversion: int to int wraps; float to int truncates, saturates, NaN gives 0; to bool is `!= 0`."""
-    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
-    x = a if isinstance(a, Expr) else const(a, "float64") if isinstance(a, float) else _natural(a)
-    if x.dtype is dtype:
-        return x
-    if isinstance(x, Const):
-        return const(convert(x.value, x.dtype, dtype), dtype)
-    if isinstance(x, Cast) and dtype is not BOOL and _keeps_values(x.a.dtype, x.dtype):
-        return cast(x.a, dtype)
-    return Cast(dtype, x)
-
-
-def bitcast(a: Expr, dtype: DType | str) -> Expr:
-    """The same bits read as `dtype`.  Raises DTypeError unless the widths are equal."""
-    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
-    if a.dtype is dtype:
-        return a
-    if a.dtype.bits != dtype.bits or BOOL in (a.dtype, dtype):
-        raise DTypeError(f"bitcast needs dtypes of one width, found {a.dtype} and {dtype}")
-    if isinstance(a, Const) and a.value == a.value:
-        return const(reinterpret(a.value, a.dtype, dtype), dtype)
-    return Bitcast(dtype, a)
-
-
 def call(name: str, *args: object) -> Expr:
-    """An intrinsic.  Raises CallError for an unknown name or a wrong count, DTypeError for a dtype that it does not take."""
+    """An intrinsic.
+
+    Raises CallError for an unknown name or a wrong count, DTypeError for a dtype that it does not take.
+    """
     arity = FLOAT_INTRINSICS.get(name) or NUMBER_INTRINSICS.get(name)
     if arity is None:
         raise CallError(
@@ -443,7 +319,7 @@ def call(name: str, *args: object) -> Expr:
         raise CallError(f"{name} takes {arity} argument{'s' if arity > 1 else ''}, found {len(args)}")
     first = next((a for a in args if isinstance(a, Expr)), None)
     if first is None:
-        first = const(args[0], "float64") if isinstance(args[0], float) else _natural(args[0])
+        first = const(args[0], "float64") if isinstance(args[0], float) else natural(args[0])
     values = []
     for a in args:
         first = operands(first, a, f"call {name} on")[0]
@@ -473,33 +349,3 @@ def negate(a: Expr) -> Expr:
     if a.dtype.is_float:
         return const(-float(a.value), a.dtype) if isinstance(a, Const) else mul(a, -1.0)
     return sub(const(0, a.dtype), a)
-
-
-def _method(fn: Callable[[object, object], Expr], swapped: bool = False) -> Callable[[Expr, object], Expr]:
-    """`fn` as an operator of Expr; operands of other classes get their turn (`NotImplemented`)."""
-
-    def method(a: Expr, b: object) -> Expr:
-        if not isinstance(b, (Expr, int, float, np.generic)):
-            return NotImplemented
-        return fn(b, a) if swapped else fn(a, b)
-
-    return method
-
-
-Expr.__add__ = _method(add)
-Expr.__radd__ = _method(add, swapped=True)
-Expr.__sub__ = _method(sub)
-Expr.__rsub__ = _method(sub, swapped=True)
-Expr.__mul__ = _method(mul)
-Expr.__rmul__ = _method(mul, swapped=True)
-Expr.__floordiv__ = _method(floordiv)
-Expr.__rfloordiv__ = _method(floordiv, swapped=True)
-Expr.__mod__ = _method(floormod)
-Expr.__rmod__ = _method(floormod, swapped=True)
-Expr.__truediv__ = _method(div)
-Expr.__rtruediv__ = _method(div, swapped=True)
-Expr.__neg__ = negate
-Expr.__lt__ = _method(lt)
-Expr.__le__ = _method(le)
-Expr.__gt__ = _method(gt)
-Expr.__ge__ = _method(ge)

@@ -132,7 +132,11 @@ class Conditions(Converter):
         """Of a product that is at least 1, no factor is 0."""
         if p.get((), 0) < 0 and len(p) == 2:
             m = next(m for m in p if m)
-            if len(m) > 1 and p[m] > 0 and all((self.atom_range(a).lo or -1) >= 0 or self._zero(a) for a in m):
+            if (
+                len(m) > 1
+                and p[m] > 0
+                and all((self.atom_range(a).lo or -1) >= 0 or self._zero(a) for a in m)
+            ):
                 for number in set(m):
                     self.context.add({(number,): 1, (): -1})
 
@@ -223,9 +227,7 @@ class Conditions(Converter):
                 return True
         return False
 
-    def _decide_under(
-        self, case: Expr, rest: tuple[tuple[Expr, Expr], ...], e: Expr, truth: bool
-    ) -> bool:
+    def _decide_under(self, case: Expr, rest: tuple[tuple[Expr, Expr], ...], e: Expr, truth: bool) -> bool:
         with self.scope():
             self.context.either = ()
             self._learn(case, True)
@@ -241,5 +243,3 @@ def _strip(e: Expr, truth: bool) -> tuple[Expr, bool]:
     while isinstance(e, Not) and e.dtype is BOOL:
         e, truth = e.a, not truth
     return e, truth
-
-

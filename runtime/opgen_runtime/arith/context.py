@@ -62,8 +62,9 @@ class Context:
 
     def _narrow(self, number: int, coefficient: int, offset: int) -> None:
         """coefficient * atom + offset >= 0."""
-        if coefficient > 0:
-            found = Interval(-(offset // coefficient), None)
-        else:
-            found = Interval(None, offset // -coefficient)
+        found = (
+            Interval(-(offset // coefficient), None)
+            if coefficient > 0
+            else Interval(None, offset // -coefficient)
+        )
         self.ranges[number] = self.ranges.get(number, Interval()).meet(found)

@@ -6,6 +6,7 @@ as large as their dtype allows, is opaque unless its range is known to fit.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -191,7 +192,9 @@ class Converter(Divider):
         found = self.atom_range(number)
         below = atom.below or (found.lo is not None and found.lo >= -_TAME)
         above = atom.above or (found.hi is not None and found.hi <= _TAME)
-        return (below or self._has_tame_bound(number, True)) and (above or self._has_tame_bound(number, False))
+        return (below or self._has_tame_bound(number, True)) and (
+            above or self._has_tame_bound(number, False)
+        )
 
     def _has_tame_bound(self, number: int, lower: bool) -> bool:
         atoms = self.table.atoms
@@ -311,7 +314,7 @@ class Converter(Divider):
             return poly.constant(int(values[at]))
         whole = [int(v) for v in values]
         step = whole[1] - whole[0] if len(whole) > 1 else 0
-        if whole and all(b - a == step for a, b in zip(whole, whole[1:], strict=False)):
+        if whole and all(b - a == step for a, b in itertools.pairwise(whole)):
             return poly.shift(poly.scale(position, step), whole[0])
         key = ("table", tuple(whole), poly.key(position))
         number = self.table.find(key)
@@ -391,5 +394,3 @@ def _dtype_range(dtype: DType) -> Interval:
 
 def _tame(dtype: DType) -> tuple[bool, bool]:
     return (dtype.bits < 64, dtype.bits < 64)
-
-

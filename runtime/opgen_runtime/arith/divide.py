@@ -53,9 +53,7 @@ class Divider(Prover):
         bounds = self.range(r)
         if bounds.lo is not None and bounds.hi is not None and bounds.lo // c == bounds.hi // c:
             block = bounds.lo // c
-        elif any(r) and self._below(r, poly.constant(c)):
-            block = 0
-        elif not any(r):
+        elif (any(r) and self._below(r, poly.constant(c))) or not any(r):
             block = 0
         else:
             quotient, remainder = self._reduced(r, c)
@@ -144,7 +142,11 @@ class Divider(Prover):
                 rest.remove(number)
                 product = poly.multiply(self.divide(atom.x, atom.y)[0], atom.y)
                 product = poly.times_monomial(product, tuple(rest), c)
-                if product and all(p.get(n) == d for n, d in product.items()) and self._whole(atom.y, divisor):
+                if (
+                    product
+                    and all(p.get(n) == d for n, d in product.items())
+                    and self._whole(atom.y, divisor)
+                ):
                     replaced = poly.add(poly.add(p, product, -1), {m: c}, -1)
                     return self.fold_remainders(
                         poly.add(replaced, poly.times_monomial(atom.x, tuple(rest), c))

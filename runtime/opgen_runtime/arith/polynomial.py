@@ -171,7 +171,11 @@ def divide_exact(p: Poly, d: Poly) -> tuple[Poly, Poly]:
     r = dict(p)
     for _ in range(len(p) + 4):
         step = next(
-            ((rest, c // factor) for m, c in r.items() if (rest := quotient(m, lead)) is not None and c % factor == 0),
+            (
+                (rest, c // factor)
+                for m, c in r.items()
+                if (rest := quotient(m, lead)) is not None and c % factor == 0
+            ),
             None,
         )
         if step is None:

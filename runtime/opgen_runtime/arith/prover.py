@@ -9,227 +9,27 @@ and tables are tried case by case.  It is bounded by fuel, so a False means "not
 from __future__ import annotations
 
 import builtins
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from math import gcd
 from typing import Final
 
 from . import polynomial as poly
-from .atoms import Atom, AtomTable
-from .context import Context
-from .expr import Expr, Select
-from .intervals import Interval
+from .atoms import Atom
+from .expr import Select
 from .polynomial import Monomial, Poly, PolyKey
+from .ranges import Ranges
 
-_FUEL: Final = 300
+FUEL: Final = 300
 _DEPTH: Final = 12
 _CASES: Final = 5  # nested case distinctions
 _TABLE_CASES: Final = 32
-_ANYTHING: Final = Interval()
-_ONE: Final = Interval(1, 1)
 
 
-class Prover(ABC):
-    """Ranges and proofs about polynomials in the current context."""
+class Prover(Ranges):
+    """Proofs about polynomials in the current context."""
 
-    __slots__ = ("_cases", "_fuel", "_open", "context", "table")
-
-    def __init__(self) -> None:
-        self.table = AtomTable()
-        self.context = Context()
-        self._fuel: int | None = None
-        self._cases = 0
-        self._open: set[int] = set()
-
-    @abstractmethod
-    def assume(self, condition: Expr) -> AbstractContextManager[None]:
-        """A scope in which `condition` holds."""
-
-    @abstractmethod
-    def holds(self, condition: Expr) -> bool | None:
-        """Whether `condition` is known to be true or false."""
-
-    @abstractmethod
-    def divide(self, x: Poly, y: Poly) -> tuple[Poly, Poly]:
-        """(x // y, x % y)."""
-
-    # Ranges
-
-    def atom_range(self, number: int) -> Interval:
-        """The least known interval of an atom."""
-        cache = self.context.atom_ranges
-        found = cache.get(number)
-        if found is None:
-            atom = self.table.atoms[number]
-            found = cache[number] = atom.range.meet(self.context.ranges.get(number, _ANYTHING))
-            if atom.kind not in ("var", "element"):
-                found = found.meet(self._derived_range(atom))
-                self.context.atom_ranges[number] = found
-        return found
-
-    def _derived_range(self, atom: Atom) -> Interval:
-        if atom.kind in ("min", "max"):
-            x, y = self.range(atom.x), self.range(atom.y)
-            joined = x.join(y)
-            if atom.kind == "min":
-                return Interval(joined.lo, x.meet(y).hi)
-            return Interval(x.meet(y).lo, joined.hi)
-        if atom.kind == "bounded":
-            return Interval(self.range(atom.x).lo, self.range(atom.y).hi)
-        if atom.kind == "select":
-            return self._select_range(atom)
-        if atom.kind in ("div", "mod"):
-            return self._division_range(atom)
-        return _ANYTHING
-
-    def _select_range(self, atom: Atom) -> Interval:
-        assert isinstance(atom.expr, Select)
-        if atom.number in self._open:  # its condition speaks of itself, by way of what is assumed
-            return _ANYTHING
-        self._open.add(atom.number)
-        try:
-            with self.assume(atom.expr.condition):
-                then = None if self.context.impossible else self.range(atom.x)
-            with self.negate(atom.expr.condition):
-                other = None if self.context.impossible else self.range(atom.y)
-        finally:
-            self._open.discard(atom.number)
-        if then is None or other is None:
-            return then or other or _ANYTHING
-        return then.join(other)
-
-    @abstractmethod
-    def negate(self, condition: Expr) -> AbstractContextManager[None]:
-        """A scope in which `condition` does not hold."""
-
-    def _division_range(self, atom: Atom) -> Interval:
-        x, y = self.range(atom.x), self.range(atom.y)
-        if y.lo is None or y.lo < 0:
-            if y.hi is not None and y.hi < 0 and atom.kind == "mod" and y.lo is not None:
-                return Interval(y.lo + 1, 0)
-            return _ANYTHING
-        natural = (x.lo is not None and x.lo >= 0) or self.nonneg(atom.x)
-        if atom.kind == "mod":
-            hi = None if y.hi is None else max(y.hi - 1, 0)
-            return Interval(0, hi).meet(Interval(None, x.hi) if natural else _ANYTHING)
-        if y.is_point and y.lo > 0:
-            quotient = x.floordiv(y.lo)
-            return quotient.meet(Interval(0, None)) if natural else quotient
-        if natural:
-            return Interval(0, None if x.hi is None else x.hi // max(y.lo, 1))
-        return _ANYTHING
-
-    def monomial_range(self, m: Monomial) -> Interval:
-        if not m:
-            return _ONE
-        if len(m) == 1:
-            return self.atom_range(m[0])
-        found = self.atom_range(m[0])
-        for previous, number in zip(m, m[1:], strict=False):
-            found = found * self.atom_range(number)
-            if len(m) == 2 and previous == number:
-                found = found.meet(Interval(0, None))
-        return found
-
-    def range(self, p: Poly) -> Interval:
-        """The sum of the ranges of the terms."""
-        lo: int | None = 0
-        hi: int | None = 0
-        for m, c in p.items():
-            r = self.monomial_range(m)
-            low, high = (r.lo, r.hi) if c > 0 else (r.hi, r.lo)
-            lo = None if lo is None or low is None else lo + low * c
-            hi = None if hi is None or high is None else hi + high * c
-            if lo is None and hi is None:
-                break
-        return Interval(lo, hi)
-
-    # Facts about atoms
-
-    def atom_facts(self, number: int) -> tuple[Poly, ...]:
-        """Polynomials >= 0 that hold for an atom because of what it is, and its range."""
-        cache = self.context.atom_facts
-        found = cache.get(number)
-        if found is None:
-            cache[number] = ()  # a proof that is needed on the way does not come back here
-            found = tuple(self._facts_of(self.table.atoms[number]))
-            self.context.atom_facts[number] = found
-        return found
-
-    def _facts_of(self, atom: Atom) -> Iterator[Poly]:
-        a: Poly = {(atom.number,): 1}
-        r = self.atom_range(atom.number)
-        if r.lo is not None:
-            yield poly.shift(a, -r.lo)
-        if r.hi is not None:
-            yield poly.shift(poly.scale(a, -1), r.hi)
-        if atom.kind == "min":
-            yield poly.add(atom.x, a, -1)
-            yield poly.add(atom.y, a, -1)
-        elif atom.kind == "max":
-            yield poly.add(a, atom.x, -1)
-            yield poly.add(a, atom.y, -1)
-        elif atom.kind == "bounded":
-            yield poly.add(a, atom.x, -1)
-            yield poly.add(atom.y, a, -1)
-        elif atom.kind in ("div", "mod"):
-            yield from self._division_facts(atom, a)
-
-    def _division_facts(self, atom: Atom, a: Poly) -> Iterator[Poly]:
-        x, y = atom.x, atom.y
-        y_range = self.range(y)
-        if y_range.lo is None or y_range.lo < 0:
-            return
-        natural = self.nonneg(x)
-        positive = self.positive(y)
-        if natural:
-            yield poly.add(x, a, -1)
-        if not positive:
-            return
-        if atom.kind == "mod":
-            yield poly.shift(poly.add(y, a, -1), -1)
-            return
-        product = poly.multiply(a, y)
-        yield poly.add(x, product, -1)
-        yield poly.shift(poly.add(poly.add(product, y), x, -1), -1)
-        for choice in (0, -1):
-            last = self._bound(x, True, choice)
-            if last is not None:
-                yield poly.add(self.divide(last, y)[0], a, -1)
-            first = self._bound(x, False, choice)
-            if first is not None:
-                yield poly.add(a, self.divide(first, y)[0], -1)
-
-    def _bound(self, p: Poly, upper: bool, choice: int) -> Poly | None:
-        """A bound of p, with the atoms that have a known bound replaced by it; None where there is none."""
-        found: Poly | None = None
-        for _ in range(8):
-            step = self._replace_last(p, upper, choice)
-            if step is None:
-                break
-            p = found = step
-        return found
-
-    def _replace_last(self, p: Poly, upper: bool, choice: int) -> Poly | None:
-        """p with its last atom replaced by the bound on the side that makes it a bound of p."""
-        for number in sorted({n for m in p for n in m}, reverse=True):
-            terms = {m: c for m, c in p.items() if number in m}
-            signs = {c > 0 for c in terms.values()}
-            rests = [poly.quotient(m, (number,)) or () for m in terms]
-            if len(signs) != 1 or any(number in r or not self._nonneg_monomial(r) for r in rests):
-                continue
-            want_upper = signs.pop() == upper
-            facts = [
-                fact
-                for fact in self.context.facts.get(((number,), not want_upper), ())
-                if abs(fact[(number,)]) == 1 and sum(number in m for m in fact) == 1
-            ]
-            if facts:
-                fact = facts[choice]
-                bound = poly.add(fact, {(number,): 1}, 1 if want_upper else -1)
-                return poly.substitute(p, number, bound if want_upper else poly.scale(bound, -1))
-        return None
+    __slots__ = ()
 
     # Proofs
 
@@ -256,7 +56,7 @@ class Prover(ABC):
             return False
         if self._fuel is not None:
             return self._search(p, 0, set())
-        with self.fuel(_FUEL):
+        with self.fuel(FUEL):
             return self._search(p, 0, set())
 
     def positive(self, p: Poly) -> bool:
@@ -277,16 +77,12 @@ class Prover(ABC):
             return False
         if lo >= 1 or self.nonneg({(number,): 1, (): -1}):
             return True
-        products = {m for m, _ in self.context.facts if len(m) > 1 and number in m and self._nonneg_monomial(m)}
+        products = {m for m, _ in self.context.facts if len(m) > 1 and number in m and self.is_natural(m)}
         for m in products:
             if self.nonneg({m: 1, (): -1}):
                 self.context.add({(number,): 1, (): -1})
                 return True
         return False
-
-    def _nonneg_monomial(self, m: Monomial) -> bool:
-        lo = self.monomial_range(m).lo
-        return lo is not None and lo >= 0
 
     def _is_bad(self, m: Monomial, c: int) -> bool:
         """The term may be negative."""
@@ -323,11 +119,11 @@ class Prover(ABC):
         found: dict[PolyKey, Poly] = {}
         for part in poly.divisors(m) if m else ((),):
             rest = poly.quotient(m, part)
-            if rest is None or (rest and not self._nonneg_monomial(rest)):
+            if rest is None or (rest and not self.is_natural(rest)):
                 continue
             for fact in self._facts_with(part, c > 0):
                 self._subtract(p, c, fact, part, rest, found)
-        if m and c < 0 and self._nonneg_monomial(m):
+        if m and c < 0 and self.is_natural(m):
             for fact in self.context.facts.get(((), False), ()):
                 if len(fact) == 2 and self._leads_on(p, fact, m):
                     self._subtract(p, c, fact, (), m, found)
@@ -369,7 +165,7 @@ class Prover(ABC):
             if atom.kind != "div" or sum(n.count(number) for n in p) != 1:
                 continue
             rest = poly.quotient(m, (number,)) or ()
-            if (rest and not self._nonneg_monomial(rest)) or not self.positive(atom.y):
+            if (rest and not self.is_natural(rest)) or not self.positive(atom.y):
                 continue
             others = {n: d for n, d in p.items() if n != m}
             result = poly.add(poly.multiply(others, atom.y), poly.shift(atom.y, -1))
@@ -439,13 +235,3 @@ class Prover(ABC):
                 if not self.nonneg(case):
                     return False
         return True
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What is bound or assumed inside is forgotten at the end."""
-        outer = self.context
-        self.context = outer.child()
-        try:
-            yield
-        finally:
-            self.context = outer

@@ -94,7 +94,9 @@ def replace_statements(
     return tuple(found)
 
 
-def replace_scan(scan: Scan, bodies: Mapping[int, Expr], mapping: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+def replace_scan(
+    scan: Scan, bodies: Mapping[int, Expr], mapping: Mapping[Tensor, Tensor]
+) -> dict[Tensor, Tensor]:
     """A scan with new bodies (by `id(state)`; the others stay) over other inputs: its old tensors to its new ones."""
     states = tuple(State(s.axes, s.scan_axis) for s in scan.states)
     fresh = Scan(states, scan.extent, scan.direction)

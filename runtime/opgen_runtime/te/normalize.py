@@ -118,7 +118,10 @@ class _Hoister:
         count = sum(len(b) for b in self.stages.values())
         dtype = INT64 if node.dtype is INDEX else node.dtype
         stage = Tensor(
-            f"{self.name}_{node.combiner}{count or ''}", tuple(a.extent for a in axes), dtype, Compute(fresh, body)
+            f"{self.name}_{node.combiner}{count or ''}",
+            tuple(a.extent for a in axes),
+            dtype,
+            Compute(fresh, body),
         )
         made = cast(Read(dtype, stage, tuple(a.var for a in axes)), node.dtype)
         bucket.append((guarded, made))
@@ -207,4 +210,3 @@ def _swap(e: Expr, done: dict[int, Expr], whole: bool = False) -> Expr:
         same = all(a is b for a, b in zip(children, new, strict=True))
         fresh[id(node)] = node if same else node.rebuild(new)
     return fresh[id(e)]
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from ..arith import Binary, Cast, Compare, Const, Dim, Expr, Select, Var, post_order, structural_equal
@@ -99,9 +100,12 @@ def _classify(tensor: Tensor, axes: tuple[IterVar, ...], read: Read) -> Reason |
     positions = {axis.var: d for d, axis in enumerate(axes)}
     picked = [_axis_of(index, positions, read.tensor.shape[d]) for d, index in enumerate(read.indices)]
     if any(p is None for p in picked):
-        return OpPattern.INJECTIVE, f"{tensor.name} reads {read}, which is not at the output's indices in order"
+        return (
+            OpPattern.INJECTIVE,
+            f"{tensor.name} reads {read}, which is not at the output's indices in order",
+        )
     used = [p for p in picked if p is not None and p >= 0]
-    if any(a >= b for a, b in zip(used, used[1:], strict=False)):
+    if any(a >= b for a, b in itertools.pairwise(used)):
         return OpPattern.INJECTIVE, f"{tensor.name} reads {read}: the output's indices in another order"
     whole = used == list(range(tensor.ndim)) and len(picked) == tensor.ndim
     if whole and all(_same_dim(a, b) for a, b in zip(read.tensor.shape, tensor.shape, strict=True)):

@@ -181,7 +181,8 @@ class Reduce(Expr):
         condition = rest.pop(0) if self.condition is not None else None
         default = rest.pop(0) if self.default is not None else None
         axes = tuple(
-            IterVar(a.var, _extent(rest.pop(0)), a.kind) if isinstance(a.extent, Expr) else a for a in self.axes
+            IterVar(a.var, _extent(rest.pop(0)), a.kind) if isinstance(a.extent, Expr) else a
+            for a in self.axes
         )
         return Reduce(self.dtype, self.combiner, axes, children[0], condition, default)
 

@@ -15,8 +15,8 @@ _OPERATORS = {"=": "=", "add": "+=", "mul": "*=", "and": "&=", "or": "|=", "xor"
 def to_text(outputs: Sequence[Tensor]) -> str:
     """Every tensor that the outputs need, producers first: its name, indices, type and definition.
 
-        a: float32[n, 4]
-        b[i0, i1]: float32[n, 4] = exp(a[i0, i1])
+    a: float32[n, 4]
+    b[i0, i1]: float32[n, 4] = exp(a[i0, i1])
     """
     lines: list[str] = []
     scans: set[int] = set()

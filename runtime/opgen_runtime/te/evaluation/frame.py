@@ -146,7 +146,7 @@ class Frame:
         assert found is not None
         return found
 
-    def _evaluated(self, node: Expr, mask: Mask | None) -> Array:  # noqa: C901  (one line a node class)
+    def _evaluated(self, node: Expr, mask: Mask | None) -> Array:
         if isinstance(node, Const):
             return np.asarray(node.value, dtype=node.dtype.numpy)
         if isinstance(node, Var):

@@ -119,8 +119,12 @@ def _integer_call(name: str, dtype: DType, a: Array) -> Array:
     if name == "abs":
         return np.asarray(np.abs(a))
     if name == "sign":
-        return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
-    bits = a.view(np.dtype(f"uint{dtype.bits}")) if a.ndim else a.reshape(1).view(f"uint{dtype.bits}").reshape(())
+        return np.asarray((a > 0).astype(a.dtype) - (a < 0).astype(a.dtype))
+    bits = (
+        a.view(np.dtype(f"uint{dtype.bits}"))
+        if a.ndim
+        else a.reshape(1).view(f"uint{dtype.bits}").reshape(())
+    )
     spread = np.unpackbits(
         np.ascontiguousarray(bits).astype(f">u{dtype.itemsize}").reshape(-1, 1).view(np.uint8), axis=1
     )

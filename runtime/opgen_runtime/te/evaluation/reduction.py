@@ -183,9 +183,7 @@ class _Extreme(_Folder):
     def fold(self, value: Array, valid: Array | None) -> None:
         assert self.where is not None
         greatest = self.node.combiner == "argmax"
-        shape = np.broadcast_shapes(
-            value.shape, self.where.shape, () if valid is None else valid.shape
-        )
+        shape = np.broadcast_shapes(value.shape, self.where.shape, () if valid is None else valid.shape)
         value = np.broadcast_to(value, shape)
         where = np.broadcast_to(self.where, shape)
         ok = np.ones(shape, bool) if valid is None else np.broadcast_to(valid, shape)
@@ -222,7 +220,7 @@ class _First(_Folder):
         value, ok = np.broadcast_to(value, shape), np.broadcast_to(ok, shape)
         first = ok.argmax(axis=0)[None]
         picked = np.take_along_axis(value, first, 0)[0]
-        hit = ok.any(axis=0)
+        hit = np.asarray(ok.any(axis=0))
         if self.acc is None or self.found is None:
             self.acc, self.found = picked, hit
             return
@@ -280,4 +278,3 @@ _IDENTITY: Final[dict[str, Callable[[DType], object]]] = {
     "argmin": lambda dtype: -1,
 }
 _WIDE: Final[dict[DType, Any]] = {FLOAT16: np.float64, FLOAT32: np.float64, FLOAT64: np.longdouble}
-

@@ -80,9 +80,7 @@ class _Evaluation:
     def _frame(self, axes: Mapping[Var, Axis], rank: int) -> Frame:
         return Frame(dict(axes), self.dims, self.arrays, rank, reduce)
 
-    def _fill(
-        self, array: Array, axes: Sequence[IterVar], body: Expr, ranges: list[tuple[int, int]]
-    ) -> None:
+    def _fill(self, array: Array, axes: Sequence[IterVar], body: Expr, ranges: list[tuple[int, int]]) -> None:
         """array[ranges] = body, in blocks of bounded size."""
         rank = len(ranges)
         if any(start >= stop for start, stop in ranges):

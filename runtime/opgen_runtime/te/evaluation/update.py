@@ -191,5 +191,3 @@ def _run(
             here = {**axes, statement.axis.var: Axis(k, k + 1, 0)}
             for inner in statement.body:
                 _run(tensor, inner, array, make_frame, here)
-
-
