@@ -295,3 +295,27 @@ def test_float16_runs_in_float32_and_rounds_once() -> None:
     (out,) = run(unary(half), data)
     expected = (data.astype("float32") * 2 - 60000).astype("float16")
     np.testing.assert_array_equal(out, expected)
+
+
+def positions_of_hits(data, out):
+    n = data.shape[0]
+    c = _l.tensor("c", (n,))
+    c.define(
+        lambda f: (
+            _l.select(_l.greater(f, 0), lambda: c[f - 1], lambda: 0)
+            + _l.select(_l.not_equal(data[f], 0), lambda: 1, lambda: 0)
+        )
+    )
+    out.define(lambda i: -1)
+    for f in _l.loop(_l.range(n)):
+        with _l.guard(_l.not_equal(data[f], 0)):
+            out.put((c[f] - 1,), "=", f)
+
+
+def test_a_running_count_of_hits_is_a_position() -> None:
+    declared = Declared(
+        Signature(inputs=(Input("data"),), outputs=(Output("out", "data.shape", "int64"),)), positions_of_hits
+    )
+    for dtype in ("float16", "int32"):
+        (out,) = run(declared, np.array([0, 3, 0, 5, 7], dtype))
+        np.testing.assert_array_equal(out, [1, 3, 4, -1, -1])

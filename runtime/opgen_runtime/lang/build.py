@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from .. import arith
@@ -15,6 +15,7 @@ from ..te.tensor import Compute, IterVar, Read, Tensor
 from ..types import Binding, Signature
 from ..types.layout import parse_layout, stored_indices, to_canonical
 from ..vocabulary import INDEX, INT64, DType
+from .facts import facts_of_read
 from .indexing import static_shape
 from .scans import redirect, resolve_scans
 from .scope import Scope, entered
@@ -42,6 +43,17 @@ class Builder:
     around: Surroundings
     recorder: Recorder
     defined: list[Defined]
+
+    def facts(self, index: Expr) -> tuple[Expr, ...]:
+        """What the recurrences among the tensors say of the values that `index` reads."""
+        found: list[Expr] = []
+        for node in arith.post_order(index):
+            if isinstance(node, Read):
+                for handle in self.defined:
+                    recurrence = handle.recurrence(node.tensor)
+                    if recurrence is not None:
+                        found.extend(facts_of_read(node, recurrence))
+        return tuple(found)
 
     def tensor(self, name: str, shape: Value, dtype: DType | None = None) -> Defined:
         made = Defined(name, static_shape(shape), dtype, self.around)
@@ -98,6 +110,7 @@ def build(
     template = Scope(unproved=unproved, assumptions=_facts(binding))
     recorder = Recorder()
     builder = Builder(Surroundings(template, recorder.put, []), recorder, [])
+    template.facts = builder.facts
     names = dict(binding.names)
     for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
         names[declared.name] = _handles(declared.name, operand, declared.layout, names)
@@ -108,7 +121,7 @@ def build(
     wanted = code.co_varnames[: code.co_argcount]
     token = _BUILDER.set(builder)
     try:
-        with entered(Scope(unproved=unproved, assumptions=template.assumptions)):
+        with entered(replace(template, extents={}, guards=[])):
             declaration.compute(**{name: names[name] for name in wanted})
             tensors = _finish(builder)
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,6 +27,7 @@ class Scope:
     dead: int = 0  # inside a branch that is never taken
     unproved: list[str] | None = None  # collects what symbolic dims leave open; None: raise
     assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
+    facts: Callable[[Expr], tuple[Expr, ...]] | None = None  # what is known of the values that an index reads
 
     def prove_access(self, name: str, position: int, index: Expr, extent: Dim) -> None:
         """Prove 0 <= index < extent, or raise AccessError."""
@@ -44,7 +45,7 @@ class Scope:
             return  # the domain is empty
         upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
         within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
-        with self.analysis() as analyzer:
+        with self.analysis(self.facts(index) if self.facts is not None else ()) as analyzer:
             if analyzer.prove(within):
                 return
             found = analyzer.interval(index)
@@ -63,13 +64,13 @@ class Scope:
         return any(isinstance(symbol, AnyDim) or symbol.size for e in exprs for symbol in _symbols(e))
 
     @contextmanager
-    def analysis(self) -> Iterator[arith.Analyzer]:
-        """An analyzer that knows the domains and guards of this place."""
+    def analysis(self, facts: tuple[Expr, ...] = ()) -> Iterator[arith.Analyzer]:
+        """An analyzer that knows the domains and guards of this place, and `facts`."""
         analyzer = arith.Analyzer()
         for var, extent in self.extents.items():
             analyzer.bind(var, 0, extent)
         with ExitStack() as stack:
-            for fact in (*self.assumptions, *self.guards):
+            for fact in (*self.assumptions, *self.guards, *facts):
                 stack.enter_context(analyzer.assume(fact))
             yield analyzer
 

@@ -4,7 +4,7 @@ defined."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from .. import arith
@@ -14,6 +14,7 @@ from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor
 from ..te.widen import widen_half
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from .element import join
+from .facts import Recurrence, recurrence_of
 from .ranges import names_of
 from .scope import Scope, bound, current, entered
 from .weak import Value, Weak, as_expr, as_index, describe, settle
@@ -118,6 +119,7 @@ class Defined:
         self.recursive: Tensor | None = None  # stands for the tensor inside its own definition
         self._around = around
         self._tensor: Tensor | None = None
+        self._declared_body: tuple[tuple[IterVar, ...], Expr] | None = None  # before float16 is widened
         self._active = False
         self._probing = False
 
@@ -162,6 +164,13 @@ class Defined:
             self._around.built.append(self)
         return self._tensor
 
+    def recurrence(self, tensor: Tensor) -> Recurrence | None:
+        """The recurrence that defines `tensor`, if that is this tensor and it is one."""
+        if self.recursive is None or self._tensor is not tensor or self._declared_body is None:
+            return None
+        axes, body = self._declared_body
+        return recurrence_of(axes, body, self.recursive)
+
     def _probe(self) -> DType:
         """The dtype that the acyclic parts of the definition give.
 
@@ -190,6 +199,7 @@ class Defined:
             body = settle(value)
             body = arith.cast(body, INT64) if body.dtype == INDEX else body
             self.dtype = body.dtype
+        self._declared_body = axes, body
         return Tensor(self.name, self.shape, self.dtype, Compute(axes, widen_half(body, self.dtype)))
 
     def _matched(self, value: Value, dtype: DType) -> Expr:
@@ -222,11 +232,7 @@ class Defined:
     def _value(self, axes: tuple[IterVar, ...], dead: bool = False) -> Value:
         if not self.definitions:
             raise LanguageError(f"{self.name} is never defined", "undefined")
-        scope = Scope(
-            unproved=self._around.template.unproved,
-            assumptions=self._around.template.assumptions,
-            dead=int(dead),
-        )
+        scope = replace(self._around.template, extents={}, guards=[], dead=int(dead))
         with entered(scope), bound(axes):
             return self._first_that_covers(axes, self.definitions)
 
