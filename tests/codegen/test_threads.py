@@ -178,15 +178,17 @@ def test_fork(kernels: dict[str, Run], several: int) -> None:
 
 @pytest.mark.skipif(threads.num_threads() < 2, reason="one CPU")
 def test_two_threads_work(kernels: dict[str, Run]) -> None:
+    """The caller does not do it all, and on an idle machine two CPUs are used at once."""
     counts = np.zeros(64, np.int32)
-    gained = []
-    for _ in range(5):  # on a busy machine a worker may get no CPU for a while
-        wall, cpu = time.perf_counter(), time.process_time()
+    seen = []
+    for _ in range(10):  # on a busy machine a worker may get no CPU for a while
+        wall, cpu, own = time.perf_counter(), time.process_time(), time.thread_time()
         kernels["flat"](counts, 64, 1, 400_000)
-        gained.append((time.process_time() - cpu) / (time.perf_counter() - wall))
-        if gained[-1] > 1.2:
+        wall, cpu, own = time.perf_counter() - wall, time.process_time() - cpu, time.thread_time() - own
+        seen.append((round(own / cpu, 2), round(cpu / wall, 2)))
+        if own < 0.8 * cpu and (cpu > 1.2 * wall or os.getloadavg()[0] > 0.5):
             return
-    pytest.fail(f"CPU time over wall time is {gained}")
+    pytest.fail(f"(caller's share of the CPU time, CPU time over wall time): {seen}")
 
 
 def test_set_num_threads() -> None:

@@ -18,9 +18,10 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from ..errors import CodegenError
-from . import threads
+from . import threads, vector_math
 from .compile import initialise
 from .elf import is_elf, undefined_symbols
+from .support import merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def resolve(names: Iterable[str], symbol: str) -> Mapping[str, int]:
 
 @lru_cache(maxsize=1)
 def _runtime_symbols() -> Mapping[str, int]:
-    return threads.symbols()
+    return merge(threads.symbols(), vector_math.symbols())
 
 
 @lru_cache(maxsize=512)

@@ -15,8 +15,9 @@ from ...target import Target
 from ...vocabulary import FLOAT_INTRINSICS, PREDICATE_INTRINSICS, DType
 from . import error_function, exponential, inverse, logarithm, power, predicate, remainder, trigonometric
 from .builder import Builder, Vec, type_text
+from .rare import symbols
 
-__all__ = ["NATIVE", "function"]
+__all__ = ["NATIVE", "function", "symbols"]
 
 NATIVE: Final = frozenset({"sqrt", "floor", "ceil", "trunc", "round", "fma", "copysign", "abs"})
 
@@ -38,8 +39,9 @@ _ELEMENT: Final[dict[str, str]] = {"float32": "float", "float64": "double"}
 def function(name: str, dtype: DType, lanes: int, target: Target) -> tuple[str, str]:
     """(symbol, text) of an `alwaysinline` internal function `T symbol(T, ...)`, T = `<lanes x dtype>`.
 
-    Predicates return `<lanes x i1>`.  The text holds the function with all that it needs (helpers, tables,
-    declarations), one entity after another; entities of the same name in several texts are equal.
+    Predicates return `<lanes x i1>`.  The text holds the function with all that it needs, one entity after
+    another; entities of the same name in several texts are equal.  Code for this machine declares the helpers
+    for rare arguments, which `symbols` has; for other machines they are in the text.
     Raises CodegenError for a name that is not here (those of NATIVE are LLVM's) and for other dtypes.
     """
     formula, element = _FORMULAS.get(name), _ELEMENT.get(dtype)

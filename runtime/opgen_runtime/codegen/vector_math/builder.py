@@ -7,7 +7,7 @@ lane-wise, so that a function gives the same bits for every lane count.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -299,6 +299,13 @@ class Builder:
         edges = f"[ {usual.text}, %{self.block[-1]} ], [ {mixed.text}, %rare{mark} ]"
         self.block.append(f"join{mark}")
         return self.emit(usual.element, f"phi {kind} {edges}")
+
+    def add_helper(self, symbol: str, operands: int, text: Callable[[], dict[str, str]]) -> None:
+        """Make a helper of `replace_rare` known: code for this machine imports it from the runtime."""
+        if self.target.is_host:
+            self.declarations[symbol] = f"declare void @{symbol}({'ptr, ' * (operands + 1)}i64)"
+        else:
+            self.helpers.update(text())
 
     def intrinsic_any(self, flags: Vec) -> str:
         """The text of an i1: whether any lane of an i1 vector is set."""

@@ -22,16 +22,17 @@ def fmod(b: Builder, x: Vec, y: Vec) -> Vec:
     simple = (q < 2.0 ** (b.mantissa - 1)) & (d > smallest) & (a < math.inf) if b.has_fma else a < d
     simple = simple | (a < d)
     symbol = f"opgen_fmod_long_{'f32' if b.element == 'float' else 'f64'}"
-    b.helpers[symbol] = _long_division(symbol, b.element, b.target)
+    b.add_helper(symbol, 2, lambda: long_division(b.element, b.target))
     return b.copysign(b.replace_rare(~simple, symbol, (a, d), usual), x)
 
 
-def _long_division(symbol: str, element: str, target: Target) -> str:
-    """`void symbol(ptr a, ptr d, ptr out, i64 count)` for |x| and |y|: shift and subtract on the mantissas."""
+def long_division(element: str, target: Target) -> dict[str, str]:
+    """The helper for |x| and |y| of any size: shift and subtract on the mantissas."""
+    symbol = f"opgen_fmod_long_{'f32' if element == 'float' else 'f64'}"
     b = Builder(element, 1, target)
     kind, m, integer = element, b.mantissa, type_text("i32" if element == "float" else "i64", 1)
     hidden, infinity, nan = 1 << m, (2 * b.bias + 1) << m, ((2 * b.bias + 1) << m) | 1 << (m - 1)
-    return f"""define internal void @{symbol}(ptr %a, ptr %d, ptr %out, i64 %count) noinline nounwind cold {{
+    text = f"""define internal void @{symbol}(ptr %a, ptr %d, ptr %out, i64 %count) noinline nounwind cold {{
 entry:
   br label %element
 element:
@@ -107,3 +108,4 @@ store:
 done:
   ret void
 }}"""
+    return {symbol: text}

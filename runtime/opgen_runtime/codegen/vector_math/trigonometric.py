@@ -6,6 +6,7 @@ of the same small power of two (Cody and Waite 1980; Muller et al., Handbook of 
 
 from __future__ import annotations
 
+from ...target import Target
 from .builder import Builder, Vec
 from .reduction import rare_helper, reduce_huge
 
@@ -93,7 +94,13 @@ def _huge(b: Builder, name: str, x: Vec) -> Vec:
     return y if d is b else b.cast("fptrunc", y, "float")
 
 
+def huge_helper(name: str, element: str, target: Target) -> dict[str, str]:
+    """Entities of the helper that computes the function for huge arguments; its symbol is the last key."""
+    symbol = f"opgen_{name}_huge_{'f32' if element == 'float' else 'f64'}"
+    return rare_helper(symbol, element, 1, target, lambda b, x: _huge(b, name, x))
+
+
 def _with_huge(b: Builder, name: str, x: Vec, usual: Vec) -> Vec:
     symbol = f"opgen_{name}_huge_{'f32' if b.element == 'float' else 'f64'}"
-    b.helpers.update(rare_helper(symbol, b.element, 1, b.target, lambda one, v: _huge(one, name, v)))
+    b.add_helper(symbol, 1, lambda: huge_helper(name, b.element, b.target))
     return b.replace_rare(b.abs(x) > _LIMIT[b.element], symbol, (x,), usual)
