@@ -35,7 +35,7 @@ def check_op(
     op: OpDef, family: str, roots: SeamRoots, known_ops: Sequence[str], diagnostics: Diagnostics
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
-    before = len(diagnostics.found)
+    before = diagnostics.count
     namespace = resolve_names(op, diagnostics)
     _check_arity(op, diagnostics)
     attrs = check_attrs(op, namespace, diagnostics)
@@ -51,7 +51,7 @@ def check_op(
         reference = check_reference(op.reference, arguments, outputs, op.reference.place, diagnostics)
     gradients = check_gradients(op, namespace, known_ops, diagnostics)
     cases = check_cases(op, attrs, diagnostics)
-    if len(diagnostics.found) > before:
+    if diagnostics.count > before or op.partial:
         return None
     compute = None if op.compute is None else _compute(op, namespace)
     runner = _runner(op, signature, attrs, compute, diagnostics)

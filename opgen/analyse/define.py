@@ -26,8 +26,8 @@ from ..model.opdef import (
 from .inherit import Ancestry
 
 
-def define(declaration: Declaration, ancestry: Ancestry, diagnostics: Diagnostics) -> OpDef | None:
-    """The OpDef, or None if some part cannot be read (reported)."""
+def define(declaration: Declaration, ancestry: Ancestry, diagnostics: Diagnostics) -> OpDef:
+    """The OpDef; `partial` names the keys of which something could not be read (reported)."""
     return _Definer(declaration, diagnostics).run(ancestry)
 
 
@@ -36,23 +36,30 @@ class _Definer:
         self.declaration = declaration
         self.part = declaration.part
         self.diagnostics = diagnostics
-        self.complete = declaration.complete
+        self.partial = {str(path[0]) for path in declaration.dropped if path}
+        self.lost: set[str] = set()
+        self.key = ""  # the key being read
 
-    def run(self, ancestry: Ancestry) -> OpDef | None:
+    def run(self, ancestry: Ancestry) -> OpDef:
         part = self.part
-        dtypes = tuple(DTypeDef(name, self._at("dtypes", name), texts) for name, texts in part.dtypes.items())
+        self.key = "inputs"
         inputs = tuple(self._input(name, entry) for name, entry in part.inputs.items())
-        attrs = tuple(filter(None, (self._attr(name, entry) for name, entry in part.attrs.items())))
+        self.key = "attrs"
+        attrs = tuple(self._attr(name, entry) for name, entry in part.attrs.items())
+        self.key = "type_relation"
         relation = self._relation(part.type_relation)
+        self.key = "let"
         let = self._block(part.let, static=True)
+        self.key = "outputs"
         outputs = tuple(filter(None, (self._output(name, entry) for name, entry in part.outputs.items())))
-        dynamic = tuple(filter(None, (self._dynamic(name, text) for name, text in part.dynamic.items())))
-        compute, seam, compute_text = self._compute()
         if not part.outputs and not part.abstract:
             self._missing("outputs", part.op.place)
+        self.key = "dynamic"
+        dynamic = tuple(filter(None, (self._dynamic(name, text) for name, text in part.dynamic.items())))
+        self.key = "compute"
+        compute, seam, compute_text = self._compute()
+        self.key = "strategy"
         strategy = tuple(self._strategy(entry) for entry in part.strategy)
-        if not self.complete:
-            return None
         return OpDef(
             name=part.op.value,
             place=part.op.place,
@@ -64,7 +71,7 @@ class _Definer:
             arity=part.arity,
             arity_place=self._at("arity"),
             traits=self._traits(),
-            dtypes=dtypes,
+            dtypes=tuple(DTypeDef(n, self._at("dtypes", n), texts) for n, texts in part.dtypes.items()),
             inputs=inputs,
             attrs=attrs,
             relation=relation,
@@ -81,6 +88,8 @@ class _Definer:
             gradients=tuple(GradientDef(n, self._at("grad", n), text) for n, text in part.grad.items()),
             reference=part.reference,
             tests=self._tests(),
+            lost=frozenset(self.lost),
+            partial=frozenset(self.partial),
             path=self.declaration.document.path,
             document=self.declaration.document.index,
             extends=ancestry.names,
@@ -90,26 +99,35 @@ class _Definer:
     def _at(self, *path: str | int) -> Place:
         return self.declaration.key_place(*path)
 
-    def _missing(self, key: str, place: Place) -> None:
-        self.complete = False
+    def _missing(self, key: str, place: Place, *path: str) -> None:
+        """Report a key that must be given, unless it was given wrongly."""
+        self.partial.add(self.key or key)
+        if (*path, key) in self.declaration.dropped:
+            return
         self.diagnostics.error("missing-key", f"the key `{key}` must be given", place)
 
     def _expression(self, node: TextNode) -> s.Expression | None:
         found = parse_expression(node, self.diagnostics)
-        self.complete &= found is not None
+        if found is None:
+            self.partial.add(self.key)
         return found
 
     def _shape(self, node: TextNode) -> tuple[s.Expression | s.Star, ...]:
         found = parse_shape(node, self.diagnostics)
-        self.complete &= found is not None
+        if found is None:
+            self.partial.add(self.key)
         return found or ()
 
     def _block(self, node: TextNode | None, static: bool) -> s.Block:
         if node is None:
             return ()
         found = parse_block(node, self.diagnostics, static)
-        self.complete &= found is not None
-        return found or ()
+        if not found.complete:
+            self.partial.add(self.key)
+            self.lost |= found.lost or set()
+            if found.lost is None:
+                self.partial.add(f"{self.key} names")
+        return found.block
 
     def _input(self, name: str, part: InputPart) -> InputDef:
         return InputDef(
@@ -124,14 +142,13 @@ class _Definer:
             _layout(part.layout),
         )
 
-    def _attr(self, name: str, part: AttrPart) -> AttrDef | None:
+    def _attr(self, name: str, part: AttrPart) -> AttrDef:
         place = self._at("attrs", name)
         bounds = None if part.bounds is None else self._expression(part.bounds)
         if part.type is None:
-            self._missing("type", place)
-            return None
+            self._missing("type", place, "attrs", name)
         bounds_text = None if part.bounds is None else " ".join(part.bounds.value.split())
-        kind = part.type.value
+        kind = "" if part.type is None else part.type.value
         return AttrDef(name, place, kind, part.default, part.optional, bounds, bounds_text, _doc(part.doc))
 
     def _output(self, name: str, part: OutputPart) -> OutputDef | None:
@@ -141,9 +158,10 @@ class _Definer:
         variadic = None
         if part.variadic is not None:
             variadic = parse_member_range(part.variadic, self.diagnostics)
-            self.complete &= variadic is not None
+            if variadic is None:
+                self.partial.add(self.key)
         if part.shape is None or part.dtype is None:
-            self._missing("shape" if part.shape is None else "dtype", place)
+            self._missing("shape" if part.shape is None else "dtype", place, "outputs", name)
         if shape is None or dtype is None or part.shape is None or part.dtype is None:
             return None
         texts = (part.shape.value.strip(), part.dtype.value.strip())
@@ -170,13 +188,13 @@ class _Definer:
     def _compute(self) -> tuple[s.Block | None, TextNode | None, str]:
         part = self.part
         if part.compute is None:
-            if not part.abstract and self.declaration.complete:
+            if not part.abstract:
                 self._missing("compute", part.op.place)
             return None, None, ""
         if part.compute.text is not None:
             return self._block(part.compute.text, static=False), None, _block_text(part.compute.text)
         if part.compute.python is None:
-            self._missing("python", self._at("compute"))
+            self._missing("python", self._at("compute"), "compute")
         return None, part.compute.python, ""
 
     def _strategy(self, part: StrategyPart) -> StrategyDef:

@@ -25,7 +25,7 @@ _CODES: Final = {
     "undecided": "stage",
     "access": "out-of-bounds",
 }
-_FIRST_WORD = re.compile(r"`?([A-Za-z]\w*)")
+_WORD = re.compile(r"[A-Za-z]\w*")
 _CALL_SITE = re.compile(r"\n\s*at [^\n]*")
 
 # What translated code can raise besides the runtime's own errors.
@@ -63,7 +63,8 @@ def code_of(error: BaseException) -> str:
 def message_of(error: BaseException) -> str:
     """The error's text without the place of the call, which is in the generator."""
     if isinstance(error, OpgenError):
-        return _CALL_SITE.sub("", str(error)).strip()
+        first, *others = _CALL_SITE.sub("", str(error)).strip().split("\n")
+        return "; ".join([first, *(text.strip() for text in others if text.strip().startswith("expected"))])
     if isinstance(error, RecursionError):
         return "the expression is nested too deeply"
     if isinstance(error, AttributeError):
@@ -104,6 +105,5 @@ def _innermost(traceback: TracebackType | None, paths: Collection[str]) -> Place
 
 
 def place_by_name(error: BaseException, definitions: Mapping[str, Place]) -> Place | None:
-    """The definition of the tensor that the message begins with."""
-    match = _FIRST_WORD.match(str(error))
-    return definitions.get(match.group(1)) if match is not None else None
+    """The definition of the first tensor that the message names."""
+    return next((definitions[word] for word in _WORD.findall(str(error)) if word in definitions), None)

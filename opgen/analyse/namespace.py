@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..diagnostics import Diagnostics
 from ..expression import syntax as s
 from ..expression.blocks import check_compute, check_let
@@ -9,10 +11,13 @@ from ..expression.names import BOUNDS, DTYPE, PATTERN, REQUIRE, SHAPE, NameCheck
 from ..expression.scope import Kind, Local, Namespace, Symbol
 from ..model.opdef import OpDef
 
+_BINDING: Final = frozenset({"inputs", "let names", "compute names", "dtypes", "type_relation", "dynamic"})
+
 
 def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
     """All names of the declaration; everything wrong with names and stages is reported."""
-    namespace = Namespace(diagnostics)
+    namespace = Namespace(diagnostics, partial=bool(op.partial & _BINDING))
+    namespace.lost |= op.lost
     checker = NameChecker(namespace, diagnostics)
     for operand in op.inputs:
         kind = Kind.VARIADIC if operand.variadic else Kind.INPUT
@@ -39,7 +44,8 @@ def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
             checker.check(entry.when, REQUIRE, {})
     _check_outputs(op, checker)
     if op.compute is not None:
-        check_compute(op.compute, checker)
+        partial = "compute" in op.partial
+        check_compute(op.compute, checker, partial)
     return namespace
 
 
@@ -114,11 +120,14 @@ def _starred(shape: tuple[s.Expression | s.Star, ...] | None) -> set[str]:
 
 
 def _check_bounds(attr: str, bounds: s.Expression, checker: NameChecker) -> None:
+    before = checker.diagnostics.count
     checker.check(bounds, BOUNDS, {})
     if not isinstance(bounds, s.Compare) or any(right is None for _, right in bounds.rest):
         text = f"bounds are a chained comparison or a membership, such as `0 <= {attr} < data.ndim`"
         checker.error("bad-value", text, bounds.place)
-    elif not any(isinstance(node, s.Name) and node.name == attr for node in s.walk(bounds)):
+    elif checker.diagnostics.count == before and not any(
+        isinstance(node, s.Name) and node.name == attr for node in s.walk(bounds)
+    ):
         checker.error("bad-value", f"the bounds of `{attr}` do not mention `{attr}`", bounds.place)
 
 

@@ -54,7 +54,7 @@ def check_project(
     known_ops: Iterable[str] = (),
     library: SourceSet | None = None,
 ) -> tuple[list[CheckedOp], list[Diagnostic]]:
-    """All ops that are right, in order of files, and all diagnostics in order of place.
+    """The ops of all files without errors, in order of files, and all diagnostics in order of place.
 
     `sources`: files (a path is read), a `SourceSet`, or a mapping of path to text.  `packages`: import name ->
     folder, where `python:` seams may point.  `known_ops`: ops of other projects that gradients may call.
@@ -73,8 +73,9 @@ def check_project(
             checked.append(made)
     for document in documents:
         if document not in known.values():
-            validate(document, diagnostics)
-    return checked, diagnostics.sorted()
+            _check(document, known, "", roots, names, diagnostics)
+    wrong = {finding.place.path for finding in diagnostics.found if finding.is_error}
+    return [op for op in checked if op.source not in wrong], diagnostics.sorted()
 
 
 def _library(sources: SourceSet | None) -> Mapping[str, Document]:
@@ -100,7 +101,7 @@ def _check(
     if declaration is None:
         return None
     op = define(declaration, merged[1], diagnostics)
-    if op is None or op.abstract:
+    if op.abstract:
         return None
     return check_op(op, family, roots, names, diagnostics)
 

@@ -72,7 +72,7 @@ class Runner:
         """Bind and build every sample; None if an error was reported."""
         bound = [found for sample in case_samples(cases) if (found := self.bind(sample)) is not None]
         refused: list[tuple[Sample, BaseException]] = []
-        for sample in made_up(self.signature, attrs):
+        for sample in made_up(self.signature, self.assembled.signature, attrs):
             found = self.bind(sample, refused)
             if found is not None:
                 bound.append(found)
@@ -126,7 +126,10 @@ class Runner:
             return
         code = "bounds" if isinstance(error, AttrError) else "test"
         at = sample.place or self.op.place
-        self.diagnostics.error(code, f"the test does not fit: {message_of(error)}", at)
+        self.diagnostics.error(code, f"the test does not fit: {self._message(error)}", at)
+
+    def _message(self, error: BaseException) -> str:
+        return message_of(error).removeprefix(f"{self.op.name}: ")
 
     def _nothing_fits(self, refused: Sequence[tuple[Sample, BaseException]]) -> None:
         self.failed = True
@@ -137,7 +140,7 @@ class Runner:
                 text = f"{message_of(root)}{_for(sample.describe(self.names))}"
                 self.diagnostics.error(code_of(root), text, place)
                 return
-        why = f": {message_of(refused[0][1])}" if refused else ""
+        why = f": {self._message(refused[0][1])}" if refused else ""
         text = f"no sample signature fits `{self.op.name}`{why}"
         hint = 'give one under `tests:`, such as `- {data: "float32[2, 3]"}`'
         self.diagnostics.error("test", text, self.op.place, hint)

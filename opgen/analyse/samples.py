@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from opgen_runtime import arith
+from opgen_runtime import arith, types
+from opgen_runtime.errors import OpgenError
 from opgen_runtime.types import TensorType
 from opgen_runtime.vocabulary import DTYPE_CLASSES, DTYPES
 
 from ..diagnostics import Place
-from ..model import AttrValue, CheckedAttr, CheckedCase, CheckedInput, CheckedSignature, StaticEntry
+from ..model import AttrValue, CheckedAttr, CheckedCase, CheckedSignature
+from .located import PYTHON_ERRORS
 from .values import parse_operand
 
 OperandType = TensorType | tuple[TensorType, ...] | None
@@ -118,12 +120,15 @@ def _dtypes(dtype: str | tuple[str, ...], signature: CheckedSignature) -> tuple[
     return tuple(map(str, DTYPE_CLASSES[dtype])) if dtype in DTYPE_CLASSES else (dtype,)
 
 
-def made_up(signature: CheckedSignature, attrs: Sequence[CheckedAttr]) -> Iterator[Sample]:
+def made_up(
+    signature: CheckedSignature, functions: types.Signature, attrs: Sequence[CheckedAttr]
+) -> Iterator[Sample]:
     """Signatures of several ranks and attrs.  Many fit no declaration; those are passed over."""
     chosen = [_attr_values(attr) for attr in attrs]
+    defaults = {attr.name: attr.default for attr in attrs if not attr.required}
     count = 0
     for shapes in _all_shapes(signature):
-        operands = _operands(signature, shapes)
+        operands = _operands(signature, functions, shapes, defaults)
         if operands is None:
             continue
         for values in itertools.islice(itertools.product(*chosen), 6):
@@ -149,40 +154,66 @@ def _all_shapes(signature: CheckedSignature) -> Iterator[Mapping[str, tuple[int,
 
 
 def _operands(
-    signature: CheckedSignature, shapes: Mapping[str, tuple[int, ...]]
+    signature: CheckedSignature,
+    functions: types.Signature,
+    shapes: Mapping[str, tuple[int, ...]],
+    defaults: Mapping[str, Any],
 ) -> tuple[OperandType, ...] | None:
-    """Types for all inputs; None if a pattern holds equations, which only tests can satisfy."""
+    """Types for all inputs; None if a pattern holds an equation that cannot be computed from those before it."""
+    known: dict[str, Any] = dict(defaults)
     dims: dict[str, tuple[int, ...]] = {}
     found: list[OperandType] = []
-    for operand in signature.inputs:
-        shape = (
-            shapes.get(operand.name)
-            if operand.shape is None
-            else _pattern(operand, dims, shapes.get("*", ()))
-        )
+    for operand, entries in zip(signature.inputs, functions.inputs, strict=True):
+        if entries.shape is None:
+            shape: tuple[int, ...] | None = shapes[operand.name]
+        else:
+            shape = _pattern(entries.shape, dims, known, shapes.get("*", ()))
         if shape is None:
             return None
         allowed = _dtypes(operand.dtype, signature)
         dtype = next((name for name in _PREFERRED if name in allowed), allowed[0])
         one = TensorType(shape, dtype)
         found.append((one, one) if operand.variadic else one)
+        known[operand.name] = found[-1]
+        if isinstance(operand.dtype, str):
+            known.setdefault(operand.dtype, one.dtype)
     return tuple(found)
 
 
 def _pattern(
-    operand: CheckedInput, dims: dict[str, tuple[int, ...]], starred: tuple[int, ...]
+    entries: Sequence[Any], dims: dict[str, tuple[int, ...]], known: dict[str, Any], starred: tuple[int, ...]
 ) -> tuple[int, ...] | None:
+    """A shape for a pattern: fresh sizes for names, computed ones for equations."""
     shape: list[int] = []
-    for entry in operand.shape or ():
-        if isinstance(entry, StaticEntry):
-            return None
+    for entry in entries:
         if isinstance(entry, int):
             shape.append(entry)
-        elif entry.startswith("*"):
+        elif isinstance(entry, str) and entry.startswith("*"):
             shape += dims.setdefault(entry, starred)
-        else:
+            known[entry[1:]] = dims[entry]
+        elif isinstance(entry, str):
             shape += dims.setdefault(entry, (_SIZES[len(dims) % len(_SIZES)],))
+            known[entry] = dims[entry][0]
+        else:
+            value = _value(entry, known)
+            if value is None:
+                return None
+            shape += value
     return tuple(shape)
+
+
+def _value(entry: types.Static | types.Spread, known: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The dims of a computed entry, None if it needs what is not known or gives no dims."""
+    code = entry.function.__code__
+    needs = code.co_varnames[: code.co_argcount]
+    if not all(name in known for name in needs):
+        return None
+    try:
+        value = entry.function(*(known[name] for name in needs))
+    except (OpgenError, *PYTHON_ERRORS):
+        return None
+    dims = value if isinstance(value, tuple) else (value,)
+    return dims if all(isinstance(dim, int) and dim >= 0 for dim in dims) else None
 
 
 def _attr_values(attr: CheckedAttr) -> tuple[Any, ...]:

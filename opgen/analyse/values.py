@@ -28,7 +28,9 @@ class ValueProblem(Exception):
 
 
 def parse_value(kind: str, texts: Sequence[TextNode], optional: bool) -> AttrValue:
-    """The value of an attr of `kind`.  Raises ValueProblem."""
+    """The value of an attr of `kind`; None for a kind that was wrong (and reported).  Raises ValueProblem."""
+    if not kind:
+        return None
     if len(texts) == 1 and texts[0].value.strip() in _NONE and not texts[0].scalar.style:
         if optional:
             return None

@@ -37,6 +37,7 @@ class Diagnostics:
 
     sources: dict[str, Sequence[str]] = field(default_factory=dict)
     found: list[Diagnostic] = field(default_factory=list)
+    count: int = 0  # how often an error was reported, repetitions included
 
     def add_source(self, path: str, lines: Sequence[str]) -> None:
         """The lines of a file, for the source line of each finding."""
@@ -52,6 +53,7 @@ class Diagnostics:
     ) -> None:
         """Record an error.  The same code at the same place is kept once."""
         assert code in CODES, code
+        self.count += 1
         lines = self.sources.get(place.path, ())
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
         made = Diagnostic(code, message, place, line, suggestion, "error", tuple(notes))

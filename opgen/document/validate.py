@@ -23,7 +23,7 @@ class Declaration:
 
     document: Document
     part: DeclarationPart
-    complete: bool  # False: some key was wrong and has been left out
+    dropped: frozenset[Path]  # entries that were wrong and have been left out
 
     def key_place(self, *path: str | int) -> Place:
         """The place of the key at `path`, or of the nearest one above it."""
@@ -44,7 +44,7 @@ def validate(document: Document, diagnostics: Diagnostics) -> Declaration | None
             if len(dropped) == before or ("op",) in dropped or () in dropped:
                 return None
         else:
-            return Declaration(document, part, not dropped)
+            return Declaration(document, part, frozenset(dropped))
     return None
 
 

@@ -46,7 +46,9 @@ def _reachable(start: str, calls: dict[str, set[str]]) -> set[str]:
 def check_let(block: s.Block, checker: NameChecker) -> None:
     """`let:`: each name is bound once, before use, on every path; the names enter the namespace."""
     declare_defs(block, checker)
+    checker.hidden |= bound_names(block)
     _LetChecker(checker).block(block)
+    checker.hidden.clear()
     for item in block:
         if isinstance(item, s.Def):
             check_def(item, LET, checker)
@@ -61,6 +63,7 @@ class _LetChecker:
             if isinstance(item, s.Assign):
                 self.checker.check(item.value, LET, {})
                 _declare(item.targets, Kind.LET, self.checker)
+                self.checker.hidden -= {target.name for target in item.targets}
             elif isinstance(item, s.If):
                 self.checker.check(item.condition, LET, {})
                 self._branches(item)
@@ -69,7 +72,9 @@ class _LetChecker:
         """Both branches bind the same names; each is checked as if the other were not there."""
         symbols = self.checker.namespace.symbols
         before = dict(symbols)
+        hidden = set(self.checker.hidden)
         self.block(item.then)
+        self.checker.hidden |= hidden
         then = {name: symbol for name, symbol in symbols.items() if name not in before}
         for name in then:
             del symbols[name]
@@ -104,27 +109,45 @@ def check_def(item: s.Def, section: Section, checker: NameChecker) -> None:
     checker.check(item.result, section, local)
 
 
-def check_compute(block: s.Block, checker: NameChecker) -> None:
-    """`compute:`: names, stages, left sides, and that every path defines the same tensors, outputs included."""
-    ComputeChecker(checker).run(block)
+def bound_names(block: s.Block) -> set[str]:
+    """The static names that statements bind, on any path."""
+    found: set[str] = set()
+    for item in block:
+        if isinstance(item, s.Assign):
+            found |= {target.name for target in item.targets}
+        elif isinstance(item, s.If):
+            found |= bound_names(item.then) | bound_names(item.otherwise)
+    return found
+
+
+def check_compute(block: s.Block, checker: NameChecker, partial: bool = False) -> None:
+    """`compute:`: names, stages, left sides, and that every path defines the same tensors, outputs included.
+
+    With `partial` some statements are missing, so that nothing is said of what is not defined.
+    """
+    ComputeChecker(checker, partial).run(block)
 
 
 class ComputeChecker:
     """Checks the statements of one compute text in order."""
 
-    def __init__(self, checker: NameChecker) -> None:
+    def __init__(self, checker: NameChecker, partial: bool) -> None:
         self.checker = checker
+        self.partial = partial
         self.symbols = checker.namespace.symbols
         self.shaped: set[str] = set()  # intermediates whose shape has been stated on this path
         self.stated: set[str] = set()  # on any path
+        self.anywhere: set[str] = set()  # tensors that some path defines
 
     def run(self, block: s.Block) -> None:
         declare_defs(block, self.checker)
         self._declare_tensors(block)
         wanted = [n for n, symbol in self.symbols.items() if symbol.kind in (Kind.OUTPUT, Kind.OUTPUTS)]
-        defined = self.block(block)
+        self.checker.hidden |= bound_names(block)
+        self.block(block)
+        self.checker.hidden.clear()
         for name in wanted:
-            if name not in defined:
+            if name not in self.anywhere and not self.partial:
                 self.checker.error(
                     "undefined", f"the output `{name}` is never defined", self.symbols[name].place
                 )
@@ -150,6 +173,7 @@ class ComputeChecker:
             if isinstance(item, s.Define):
                 self._define(item)
                 defined.add(item.tensor.name)
+                self.anywhere.add(item.tensor.name)
             elif isinstance(item, s.Assign):
                 self._assign(item)
             elif isinstance(item, s.If):
@@ -165,17 +189,20 @@ class ComputeChecker:
             hint = f"write `{item.targets[0].name}[()]: () = ...` and read `{item.targets[0].name}[()]`"
             self.checker.error("stage", text, item.value.place, hint)
         _declare(item.targets, Kind.STATIC, self.checker)
+        self.checker.hidden -= {target.name for target in item.targets}
 
     def _if(self, item: s.If) -> set[str]:
         self.checker.check(item.condition, COMPUTE, {})
         self.checker.need_static(item.condition, "the condition of an `if` statement", {})
         before = dict(self.symbols)
         shaped = set(self.shaped)
+        hidden = set(self.checker.hidden)
         then = self.block(item.then)
         bound = {name: symbol for name, symbol in self.symbols.items() if name not in before}
         for name in bound:
             del self.symbols[name]
         shaped, self.shaped = self.shaped, shaped
+        self.checker.hidden |= hidden
         other = self.block(item.otherwise)
         self.symbols.update(bound)
         self.shaped |= shaped
@@ -220,7 +247,7 @@ class ComputeChecker:
             return
         if item.shape is not None and name in self.shaped:
             self.checker.error("duplicate-name", f"the shape of `{name}` is already stated", item.shape.place)
-        elif item.shape is None and name not in self.stated:
+        elif item.shape is None and name not in self.stated and not self.partial:
             hint = f"write `{name}[...]: (shape) = ...`"
             text = f"the first definition of the intermediate `{name}` states its shape"
             self.checker.error("undefined", text, item.place, hint)
@@ -275,7 +302,7 @@ class ComputeChecker:
         elif symbol.kind not in _TARGETS:
             text = f"`{name}` is {symbol.kind.value}; only outputs and intermediates are updated"
             self.checker.error("update", text, item.tensor.place)
-        elif name not in defined:
+        elif name not in defined and not self.partial:
             self.checker.error("update", f"`{name}` is updated before it is defined", item.tensor.place)
         for index in item.indices:
             self.checker.check(index, COMPUTE, local)

@@ -38,7 +38,7 @@ COMPUTE = Section("compute", frozenset(Kind), static=False)
 class NameChecker:
     """Checks expressions against a namespace.
 
-    `hidden` holds names of the namespace that are not bound yet at the place being checked.
+    `hidden` holds names that are bound further down.
     """
 
     namespace: Namespace
@@ -127,16 +127,19 @@ class NameChecker:
         symbol = self.namespace.symbols.get(name)
         if symbol is not None and symbol.kind is Kind.DEF:
             self.error("call", f"`{name}` is a function; call it: `{name}(...)`", node.place)
-        elif symbol is not None and (symbol.kind not in section.sees or name in self.hidden):
+        elif symbol is not None and symbol.kind not in section.sees:
             text = f"`{name}` is {symbol.kind.value}, which {section.title} does not see"
-            if name in self.hidden:
-                text = f"`{name}` is used before it is bound"
             self.error("unknown-name", text, node.place)
         elif symbol is None:
             self._unknown(node, section, local)
 
     def _unknown(self, node: s.Name, section: Section, local: Local) -> None:
         name = node.name
+        if name in self.hidden:
+            self.error("unknown-name", f"`{name}` is used before it is bound", node.place)
+            return
+        if self.namespace.partial or name in self.namespace.lost:
+            return
         if name in LIBRARY:
             self.error("call", f"`{name}` is a function; call it: `{name}(...)`", node.place)
             return
@@ -180,7 +183,7 @@ class NameChecker:
         elif kind in TENSORS and any(isinstance(index, s.Slice) for index in node.indices):
             text = f"an element of `{node.value.name}` is read with one index a dim; slices are for tuples"
             self.error("index", text, node.place)
-        elif kind in (Kind.VARIADIC, Kind.OUTPUTS, Kind.INDICES) and len(node.indices) == 1:
+        elif kind in (Kind.VARIADIC, Kind.OUTPUTS, Kind.INDICES) and _is_single(node):
             self.need_static(node.indices[0], f"a subscript of {kind.value}", local)
 
     def _operand(self, node: s.Expression, section: Section, local: Local) -> None:
@@ -209,13 +212,11 @@ class NameChecker:
         elif symbol is not None:
             count = symbol.parameters
             self._arity(node, count - symbol.star, None if symbol.star else count)
-            if name in self.hidden:
-                self.error("unknown-name", f"`{name}` is used before it is bound", node.function.place)
         elif name in LIBRARY:
             self._arity(node, *LIBRARY[name])
         elif name in DTYPE_NAMES:
             self.error("call", f"`{name}` is a dtype, not a function", node.place, f"write `cast(x, {name})`")
-        else:
+        elif not self.namespace.partial and name not in self.namespace.lost:
             hint = self.namespace.hint(name)
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
         for argument in node.arguments:
@@ -252,6 +253,11 @@ class NameChecker:
         """What unrolls has static bounds; it may hold element values."""
         if is_loop(node):
             self.need_static(node, "what a tuple's comprehension runs over", local)
+
+
+def _is_single(node: s.Subscript) -> bool:
+    """True for `t[k]`."""
+    return len(node.indices) == 1 and not isinstance(node.indices[0], s.Slice | s.Star)
 
 
 def is_loop(node: s.Expression) -> bool:

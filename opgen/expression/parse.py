@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from ..diagnostics import Diagnostics
 from ..document import TextNode
@@ -10,6 +11,15 @@ from . import syntax as s
 from .convert import ExpressionConverter, Rejected
 from .statements import StatementConverter
 from .text import Text, make_text, parse_python
+
+
+@dataclass(frozen=True, slots=True)
+class BlockText:
+    """What a block gave.  `lost`: names that refused statements would have bound; None: it is not known."""
+
+    block: s.Block
+    complete: bool
+    lost: frozenset[str] | None
 
 
 def parse_expression(node: TextNode, diagnostics: Diagnostics) -> s.Expression | None:
@@ -56,18 +66,18 @@ def parse_member_range(node: TextNode, diagnostics: Diagnostics) -> tuple[s.Name
     return None
 
 
-def parse_block(node: TextNode, diagnostics: Diagnostics, static: bool) -> s.Block | None:
-    """The statements of `compute:` (or with `static` of `let:`), or None if any was reported."""
+def parse_block(node: TextNode, diagnostics: Diagnostics, static: bool) -> BlockText:
+    """The statements of `compute:` (or with `static` of `let:`) that can be read; the others are reported."""
     text = make_text(node, one_line=False)
     tree = parse_python(text, diagnostics)
     if tree is None:
-        return None
+        return BlockText((), False, None)
     if not tree.body:
         diagnostics.error("syntax", "a definition is expected here, found nothing", node.place)
-        return None
+        return BlockText((), False, None)
     converter = StatementConverter(text, diagnostics, static)
     block = converter.block(tree.body)
-    return None if converter.failed else block
+    return BlockText(block, not converter.failed, frozenset(converter.lost))
 
 
 def _one(node: TextNode, diagnostics: Diagnostics) -> tuple[Text, ast.expr] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,6 +10,8 @@ from enum import Enum
 from ..diagnostics import Diagnostics, Place, did_you_mean
 from . import syntax as s
 from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, why_reserved
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
 
 
 class Kind(Enum):
@@ -54,14 +57,20 @@ class Namespace:
 
     diagnostics: Diagnostics
     symbols: dict[str, Symbol] = field(default_factory=dict)
+    partial: bool = False  # some part could not be read, so an unknown name says nothing
+    lost: set[str] = field(default_factory=set)  # names that parts which could not be read would have bound
 
     def declare(self, symbol: Symbol) -> None:
         """Add a name; a reserved or repeated one is reported (the first stays)."""
-        if self.is_fresh(symbol.name, symbol.place, ()):
-            self.symbols[symbol.name] = symbol
+        self.is_fresh(symbol.name, symbol.place, ())
+        self.symbols.setdefault(symbol.name, symbol)
 
     def is_fresh(self, name: str, place: Place, local: Iterable[str]) -> bool:
         """True if `name` may be bound here; else why not is reported."""
+        if _IDENTIFIER.match(name) is None:
+            text = f"a name is made of ASCII letters, digits and `_`, not `{name[:60]}`"
+            self.diagnostics.error("bad-name", text, place)
+            return False
         reason = why_reserved(name)
         if reason is not None:
             self.diagnostics.error("reserved-name", f"{reason}, it cannot be bound", place)

@@ -22,6 +22,7 @@ class StatementConverter(ExpressionConverter):
     def __init__(self, text: Text, diagnostics: Diagnostics, static: bool) -> None:
         super().__init__(text, diagnostics)
         self.static = static
+        self.lost: set[str] = set()  # names that refused statements would have bound
         self.failed = False
 
     def block(self, body: Sequence[ast.stmt], depth: int = 0, in_loop: bool = False) -> s.Block:
@@ -32,6 +33,7 @@ class StatementConverter(ExpressionConverter):
                 found.append(self._statement(node, depth, in_loop))
             except Rejected:
                 self.failed = True
+                self.lost |= _bound(node)
         return tuple(found)
 
     def _statement(self, node: ast.stmt, depth: int, in_loop: bool) -> s.Statement:
@@ -150,6 +152,16 @@ class StatementConverter(ExpressionConverter):
             local.append(made)
         place = self.text.place(node)
         return s.Def(place, node.name, tuple(parameters), tuple(local), self.expression(last.value))
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a statement binds or defines."""
+    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    defined = {
+        n.value for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+    }
+    functions = {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef)}
+    return stored | functions | {value.id for value in defined if isinstance(value, ast.Name)}
 
 
 def _same(a: ast.AST, b: ast.Subscript) -> bool:

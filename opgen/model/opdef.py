@@ -145,6 +145,8 @@ class OpDef:
     gradients: tuple[GradientDef, ...]
     reference: TextNode | None
     tests: tuple[CaseDef, ...]
+    lost: frozenset[str]  # names that statements which could not be read would have bound
+    partial: frozenset[str]  # keys of which something could not be read ("inputs", "let", "compute", ...)
     path: str
     document: int
     extends: tuple[str, ...]
