@@ -33,10 +33,6 @@ def test_every_code_has_an_example() -> None:
 def test_all_files_at_once() -> None:
     chosen = ("yaml", "rank", "undefined", "stage")
     files = {path.name: path.read_bytes().decode() for path in BAD if path.stem in chosen}
-        path.name: path.read_bytes().decode()
-        for path in BAD
-        if path.stem in ("yaml", "rank", "undefined", "stage")
-    }
     ops, found = check_project(files)
     assert ops == []
     assert {finding.place.path for finding in found} == set(files)
