@@ -110,25 +110,28 @@ class EagerOp:
         elif positional or named:
             raise CallError(f"{self.op.name}: has no attrs, found {len(positional) + len(named)}")
         values = list(_leaves(operands))
-        params = [None if is_literal(v) else Var(f"p{k}", array_type(v)) for k, v in enumerate(values)]  # type: ignore[arg-type]
+        params = [None if is_literal(v) else Var(f"p{k}", array_type(v)) for k, v in enumerate(values)]
         stand_ins = iter([v if p is None else p for v, p in zip(values, params, strict=True)])
         call = make_call(self.op, [_filled(operand, stand_ins) for operand in operands], attrs)
-        # Numbers became constants of the dtype that the op gives them there; they turn into parameters of that dtype.
+        # Numbers became constants of the dtype that the op gives them; they turn into parameters of that dtype.
         exprs = [leaf for arg in call.args for leaf in (arg.fields if isinstance(arg, Tuple) else (arg,))]
-        variables = [
-            Var(f"p{k}", e.checked_type) if p is None else p
-            for k, (p, e) in enumerate(zip(params, exprs, strict=True))
-        ]
+        variables: list[Var] = []
+        literals: list[tuple[int, DType]] = []
+        for position, (param, expr) in enumerate(zip(params, exprs, strict=True)):
+            if param is None:
+                param = Var(f"p{position}", expr.checked_type)
+                literals.append((position, _dtype(param)))
+            variables.append(param)
         rest = iter(variables)
-        args = [
-            Tuple(tuple([next(rest) for _ in arg.fields])) if isinstance(arg, Tuple) else next(rest)
-            for arg in call.args
-        ]
+        args: list[Expr] = []
+        for arg in call.args:
+            args.append(
+                Tuple(tuple([next(rest) for _ in arg.fields])) if isinstance(arg, Tuple) else next(rest)
+            )
         executable = build(Function(tuple(variables), Call(self.op, tuple(args), attrs)))
-        literals = tuple([(k, _dtype(variables[k])) for k, param in enumerate(params) if param is None])
         if len(self._compiled) >= _KEPT:
             self._compiled.clear()
-        made = self._compiled[key] = _Compiled(executable, literals)
+        made = self._compiled[key] = _Compiled(executable, tuple(literals))
         return made
 
     def __repr__(self) -> str:

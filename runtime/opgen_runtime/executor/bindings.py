@@ -11,7 +11,7 @@ from ..arith.expr import AnyDim, Const, Dim
 from ..arith.expr import Expr as DimExpr
 from ..arith.expr import Var as DimVar
 from ..errors import DTypeError, ExecutorError
-from ..ir import Constant, Expr, Var, is_literal, literal_array
+from ..ir import Constant, Var, is_literal, literal_array
 from ..types import TensorType, TupleType, Type
 from ..vocabulary import DTYPES, DType
 from .value import Value
@@ -137,10 +137,4 @@ def _mismatch(var: Var, array: np.ndarray) -> ExecutorError:
 
 
 def _name(var: object) -> str:
-    return (
-        f"variable {var.name_hint!r}"
-        if isinstance(var, Var)
-        else repr(var)
-        if not isinstance(var, Expr)
-        else "a value"
-    )
+    return f"variable {var.name_hint!r}" if isinstance(var, Var) else f"a {type(var).__name__}"

@@ -81,24 +81,29 @@ class _Interpreter(ExprFunctor[Bound]):
         return constant.data
 
     def visit_tuple(self, tup: Tuple) -> Steps[Bound]:
-        fields: list[Bound] = []
+        fields: list[Arrays] = []
         for field in tup.fields:
-            fields.append((yield field))
-        return tuple(fields)  # type: ignore[return-value]  # a tuple of closures is possible and of no use
+            value: Bound = yield field
+            if isinstance(value, Closure):
+                raise ExecutorError("a tuple holds a function; executors keep tensors in tuples only")
+            fields.append(value)
+        return tuple(fields)
 
     def visit_tuple_get_item(self, item: TupleGetItem) -> Steps[Bound]:
-        source = yield item.tuple_value
+        source: Bound = yield item.tuple_value
         assert isinstance(source, tuple)
         return source[item.index]
 
     def visit_let(self, let: Let) -> Steps[Bound]:
         self.values[let.var] = yield let.value
-        return (yield let.body)
+        result: Bound = yield let.body
+        return result
 
     def visit_if(self, node: If) -> Steps[Bound]:
-        condition = yield node.condition
+        condition: Bound = yield node.condition
         assert isinstance(condition, np.ndarray)
-        return (yield node.then if bool(condition) else node.otherwise)
+        result: Bound = yield node.then if bool(condition) else node.otherwise
+        return result
 
     def visit_function(self, function: Function) -> Bound:
         return Closure(function, self.values)
@@ -111,7 +116,7 @@ class _Interpreter(ExprFunctor[Bound]):
             return self.runner.run_op(call, args)  # type: ignore[arg-type]  # the types of ops admit no closures
         if isinstance(call.op, Function) and "Primitive" in call.op.attrs:
             return self.runner.run_segment(call.op, args)  # type: ignore[arg-type]  # nor do those of segments
-        callee = yield call.op
+        callee: Bound = yield call.op
         assert isinstance(callee, Closure)
         values = {**callee.environment, **dict(zip(callee.function.params, args, strict=True))}
         return run(callee.function.body, values, self.runner, self.module)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..ir import Call, Constant, Function, Let, Tuple, TupleGetItem, Var, post_order
+from ..ir import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, post_order
 from ..types import TensorType, TupleType, Type
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
@@ -53,52 +53,70 @@ class Plan:
 
 def make_plan(function: Function) -> Plan | None:
     """The plan of a partitioned, typed function with static shapes; None if it branches or calls by value."""
-    slots: dict[int, Slots] = {id(param): k for k, param in enumerate(function.params)}
-    types: dict[int, TensorType] = {}
-    constants: dict[int, np.ndarray] = {}
-    steps: list[Step] = []
-    count = len(function.params)
+    planner = _Planner(function)
     order = post_order(function.body)
     bound: dict[int, list[Var]] = {}  # id(value of a let) -> its variables
     for node in order:
         if isinstance(node, Let):
             bound.setdefault(id(node.value), []).append(node.var)
     for node in order:
-        if isinstance(node, Constant):
-            constants[count] = node.data
-            slots[id(node)], count = count, count + 1
-        elif isinstance(node, Tuple):
-            slots[id(node)] = tuple([slots[id(field)] for field in node.fields])
-        elif isinstance(node, TupleGetItem):
-            source = slots[id(node.tuple_value)]
-            if not isinstance(source, tuple):
-                return None
-            slots[id(node)] = source[node.index]
-        elif isinstance(node, Let):
-            slots[id(node)] = slots[id(node.body)]
-        elif isinstance(node, Call) and isinstance(node.op, Function) and "Primitive" in node.op.attrs:
-            made = _outputs(node.checked_type)
-            if made is None:
-                return None
-            own = tuple(range(count, count + len(made)))
-            count += len(made)
-            types.update(zip(own, made, strict=True))
-            inputs = tuple([slot for arg in node.args for slot in flatten(slots[id(arg)])])
-            steps.append(Step(node.op, inputs, own))
-            slots[id(node)] = own if isinstance(node.checked_type, TupleType) else own[0]
-        elif not isinstance(node, Var | Function):
-            return None
+        planner.enter(node)
         for var in bound.get(id(node), ()):
-            if id(node) not in slots:
-                return None
-            slots[id(var)] = slots[id(node)]
-    if id(function.body) not in slots:
-        return None
-    result = slots[id(function.body)]
-    kept = set(flatten(result))
-    buffered, buffers = _share_buffers(steps, types, kept)
-    results = {slot: (t.concrete_shape, t.dtype.numpy) for slot, t in types.items() if slot in kept}
-    return Plan(len(function.params), constants, tuple(steps), result, buffered, buffers, results)
+            planner.alias(var, node)
+    return planner.plan(function)
+
+
+class _Planner:
+    """Numbers the values of a function. A node that has no slots cannot be planned, nor what needs it."""
+
+    def __init__(self, function: Function) -> None:
+        self.slots: dict[int, Slots] = {id(param): k for k, param in enumerate(function.params)}
+        self.types: dict[int, TensorType] = {}
+        self.constants: dict[int, np.ndarray] = {}
+        self.steps: list[Step] = []
+        self.count = len(function.params)
+
+    def enter(self, node: Expr) -> None:
+        if isinstance(node, Constant):
+            self.constants[self.count] = node.data
+            self.slots[id(node)] = self.count
+            self.count += 1
+        elif isinstance(node, Let):
+            self.alias(node, node.body)
+        elif isinstance(node, Tuple) and all([id(field) in self.slots for field in node.fields]):
+            self.slots[id(node)] = tuple([self.slots[id(field)] for field in node.fields])
+        elif isinstance(node, TupleGetItem):
+            source = self.slots.get(id(node.tuple_value))
+            if isinstance(source, tuple):
+                self.slots[id(node)] = source[node.index]
+        elif isinstance(node, Call) and isinstance(node.op, Function) and "Primitive" in node.op.attrs:
+            self.step(node, node.op)
+
+    def alias(self, node: Expr, value: Expr) -> None:
+        """Give `node` the slots of `value`."""
+        if id(value) in self.slots:
+            self.slots[id(node)] = self.slots[id(value)]
+
+    def step(self, node: Call, segment: Function) -> None:
+        made = _outputs(node.checked_type)
+        if made is None or not all([id(arg) in self.slots for arg in node.args]):
+            return
+        own = tuple(range(self.count, self.count + len(made)))
+        self.count += len(made)
+        self.types.update(zip(own, made, strict=True))
+        inputs = tuple([slot for arg in node.args for slot in flatten(self.slots[id(arg)])])
+        self.steps.append(Step(segment, inputs, own))
+        self.slots[id(node)] = own if isinstance(node.checked_type, TupleType) else own[0]
+
+    def plan(self, function: Function) -> Plan | None:
+        result = self.slots.get(id(function.body))
+        if result is None:
+            return None
+        kept = set(flatten(result))
+        buffered, buffers = _share_buffers(self.steps, self.types, kept)
+        results = {slot: (t.concrete_shape, t.dtype.numpy) for slot, t in self.types.items() if slot in kept}
+        steps = tuple(self.steps)
+        return Plan(len(function.params), self.constants, steps, result, buffered, buffers, results)
 
 
 def flatten(slots: Slots) -> Iterator[int]:

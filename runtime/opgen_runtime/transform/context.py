@@ -157,4 +157,5 @@ def _checked_config(config: Mapping[str, object]) -> dict[str, object]:
     return dict(config)
 
 
-_current: Final[ContextVar[PassContext]] = ContextVar("opgen_pass_context", default=PassContext())
+_DEFAULT: Final = PassContext()
+_current: Final[ContextVar[PassContext]] = ContextVar("opgen_pass_context", default=_DEFAULT)

@@ -37,13 +37,17 @@ def InferType(module: IRModule, context: PassContext) -> IRModule:
     if all(_is_typed(function) for function in module.functions.values()):
         return module
     inference = _Inference()
-    for var, function in module.functions.items():
+    for var in module.functions:
         inference.global_types[var.name] = inference.solver.fresh(var.name)
     for var, function in module.functions.items():
         inference.solver.unify(inference.global_types[var.name], inference.collect(function))
     inference.solve()
-    functions = {var: inference.rebuild(function) for var, function in module.functions.items()}
-    return IRModule({inference.global_var(var): function for var, function in functions.items()})
+    functions: dict[GlobalVar, Function] = {}
+    for var, function in module.functions.items():
+        typed = inference.rebuild(function)
+        assert isinstance(typed, Function)
+        functions[inference.global_var(var)] = typed
+    return IRModule(functions)
 
 
 def infer_type(expr: Expr, types: Mapping[Var, Type] | None = None) -> Expr:
@@ -143,10 +147,8 @@ class _Inference:
         args = [self.terms[id(arg)] for arg in node.args]
         if not isinstance(node.op, Op):
             return self._function_call(node, self.terms[id(node.op)], args)
-        changed = [arg for arg, own in zip(args, node.args, strict=True) if arg is not own.checked_type]
-        if node.checked_type.is_complete and all(
-            c == a.checked_type for c, a in zip(args, node.args, strict=True) if changed
-        ):
+        same = all([arg == own.checked_type for arg, own in zip(args, node.args, strict=True)])
+        if same and node.checked_type.is_complete:
             return node.checked_type
         result = node.checked_type if isinstance(node.checked_type, IncompleteType) else self.solver.fresh()
         (relation,) = node.op.op_type.constraints
@@ -193,6 +195,13 @@ class _Rebuild(MixedModeMutator):
     def rewrite_var(self, pre: Var, post: Var) -> Expr:
         found = self.inference.found(pre)
         return pre if found is pre.type or found == pre.type else Var(pre.name_hint, found, span=pre.span)
+
+    def rewrite_function(self, pre: Function, post: Function) -> Expr:
+        if pre.ret_type is None or pre is post:
+            return post
+        found = self.inference.found(pre)
+        assert isinstance(found, FuncType)
+        return Function(post.params, post.body, found.ret, post.type_params, post.attrs, span=post.span)
 
     def rewrite_global_var(self, pre: GlobalVar, post: GlobalVar) -> Expr:
         return self.inference.global_var(pre)

@@ -1,0 +1,102 @@
+"""How close a computed result must be to the reference.
+
+Bools and ints are equal.  For floats |found - expected| <= atol + rtol * |expected|, where
+
+    rtol = 16 eps for float32 and float64, 4 eps for float16 (whose references round after every step), times growth
+    atol = 4 eps * (the greatest input up to 10,000, at least 1) * growth
+
+`eps` is the spacing of the dtype at 1.  The growth is 1 for ops without reductions, else the square root of the number
+of elements that each result element reads, plus 1: the order of float sums is unspecified.  NaN and infinities stand in
+the same places.  Zeros have the same sign where an op of one operand maps element by element, unless it takes a
+minimum or maximum, of which zeros of both signs may give either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..types import TensorType, TupleType, Type
+from ..vocabulary import OpPattern
+
+_SCALE_LIMIT = 1e4
+_SHOWN = 5  # differences listed in a message
+
+
+def assert_close(
+    found: Any,
+    expected: Any,
+    type_: Type,
+    inputs: Sequence[np.ndarray],
+    pattern: OpPattern,
+    what: str,
+    signs: bool = False,
+) -> None:
+    """Raises AssertionError, listing places, unless `found` (values or a tuple of them) is right.
+
+    `signs`: whether the signs of zeros count.
+    """
+    if isinstance(type_, TupleType):
+        assert isinstance(expected, tuple | list), (
+            f"{what}: the reference gives one array, the op {len(type_.fields)}"
+        )
+        assert len(expected) == len(found) == len(type_.fields), f"{what}: {len(expected)} results expected"
+        for k, (one, wanted, field) in enumerate(zip(found, expected, type_.fields, strict=True)):
+            assert_close(one, wanted, field, inputs, pattern, f"{what}, result {k}", signs)
+        return
+    assert isinstance(type_, TensorType)
+    array, wanted = found.numpy(), np.asarray(expected)
+    assert array.dtype.name == type_.dtype, f"{what}: the result has dtype {array.dtype}, its type is {type_}"
+    static = tuple([d for d in type_.shape if isinstance(d, int)])
+    assert len(static) < type_.ndim or array.shape == static, (
+        f"{what}: shape {array.shape}, its type is {type_}"
+    )
+    assert array.shape == wanted.shape, f"{what}: shape {array.shape}, the reference gives {wanted.shape}"
+    wrong = _wrong(array, wanted, *_tolerances(array, inputs, pattern))
+    if signs and array.dtype.kind == "f":
+        wrong |= (array == 0) & (wanted == 0) & (np.signbit(array) != np.signbit(wanted))
+    if wrong.any():
+        raise AssertionError(_report(array, wanted, wrong, inputs, what))
+
+
+def _tolerances(array: np.ndarray, inputs: Sequence[np.ndarray], pattern: OpPattern) -> tuple[float, float]:
+    """(atol, rtol)."""
+    if array.dtype.kind != "f":
+        return 0.0, 0.0
+    eps = float(np.finfo(array.dtype).eps)
+    growth = 1.0
+    if pattern > OpPattern.INJECTIVE:
+        reads = max([given.size for given in inputs], default=1) / max(array.size, 1)
+        growth = 1.0 + math.sqrt(max(reads, 1.0))
+    scale = 1.0
+    for given in inputs:
+        if given.dtype.kind == "f":
+            sizes = np.abs(given.astype(np.float64))
+            scale = max([scale, *sizes[sizes <= _SCALE_LIMIT].reshape(-1)])
+    return 4 * eps * scale * growth, (4 if array.dtype == np.float16 else 16) * eps * growth
+
+
+def _wrong(array: np.ndarray, wanted: np.ndarray, atol: float, rtol: float) -> np.ndarray:
+    """Where the result is wrong."""
+    if array.dtype.kind != "f":
+        return np.asarray(array != wanted)
+    a, b = array.astype(np.float64), wanted.astype(np.float64)
+    with np.errstate(all="ignore"):
+        near = np.abs(a - b) <= atol + rtol * np.abs(b)
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) | (near & np.isfinite(a) & np.isfinite(b))
+    return np.asarray(~same)
+
+
+def _report(
+    array: np.ndarray, wanted: np.ndarray, wrong: np.ndarray, inputs: Sequence[np.ndarray], what: str
+) -> str:
+    lines = [f"{what}: {int(wrong.sum())} of {array.size} elements are wrong"]
+    for place in np.argwhere(wrong)[:_SHOWN]:
+        at = tuple(map(int, place))
+        read = ", ".join([repr(given[at]) for given in inputs if given.shape == array.shape])
+        operands = f"  (operands there: {read})" if read else ""
+        lines.append(f"  at {at}: found {array[at]!r}, expected {wanted[at]!r}{operands}")
+    return "\n".join(lines)

@@ -1,0 +1,126 @@
+"""Data for tests from specs such as `"float32[2, 1, 3]"`: seeded, with the values that break kernels.
+
+    spec  = dtype "[" extents "]" ["in" low ".." high]        low <= value < high
+
+Each spec gives two arrays: `ordinary` values (small numbers of both signs, zeros among them) and `special` ones, in
+which floats also hold NaN, infinities and -0.0, for ops without reductions also denormals and extremes, ints their
+extremes; special arrays are not contiguous.  The same case gives the same data in every process.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import TensorType
+from ..vocabulary import DTYPES, DType
+
+_SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
+_SPECIAL_SHARE: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A tensor: dtype, shape, and the range low <= value < high of its values, or None."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    limits: tuple[float, float] | None = None
+
+    @staticmethod
+    def parse(text: str) -> Spec:
+        """Raises ValueError for text that is no spec."""
+        match = _SPEC.fullmatch(text)
+        if match is None or match[1] not in DTYPES:
+            raise ValueError(
+                f"{text!r} is no spec; expected for example 'float32[2, 3]' or 'int64[3] in 0..4'"
+            )
+        shape = tuple([int(extent) for extent in match[2].split(",") if extent.strip()])
+        limits = None if match[3] is None else (float(match[3]), float(match[4]))
+        return Spec(DType(match[1]), shape, limits)
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.shape, self.dtype)
+
+    def __str__(self) -> str:
+        limits = "" if self.limits is None else f" in {self.limits[0]:g}..{self.limits[1]:g}"
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]{limits}"
+
+
+def ordinary(spec: Spec, seed: str) -> np.ndarray:
+    """Small values of both signs with some zeros, or values in the spec's range; C-contiguous."""
+    random = np.random.default_rng(zlib.crc32(f"{seed} {spec}".encode()))
+    dtype = spec.dtype.numpy
+    if spec.limits is not None:
+        low, high = spec.limits
+        if spec.dtype.is_float:
+            return np.asarray(random.uniform(low, high, spec.shape)).astype(dtype)
+        return np.asarray(random.integers(math.ceil(low), math.ceil(high), spec.shape)).astype(dtype)
+    if spec.dtype.is_bool:
+        return np.asarray(random.integers(0, 2, spec.shape)).astype(dtype)
+    if spec.dtype.is_float:
+        values = random.normal(0.0, 1.5, spec.shape)
+        return np.asarray(np.where(random.random(spec.shape) < 0.1, 0.0, values)).astype(dtype)
+    low, high = (-9, 10) if spec.dtype.is_signed else (0, 19)
+    return np.asarray(random.integers(low, high, spec.shape)).astype(dtype)
+
+
+def special(spec: Spec, seed: str, extremes: bool) -> np.ndarray:
+    """`ordinary` values with special ones among them, as far as the spec's range admits them; not contiguous.
+
+    `extremes`: with the greatest and least finite numbers and denormals too, whose sums and products depend on
+    the order.
+    """
+    values = ordinary(spec, f"special {seed}")
+    random = np.random.default_rng(zlib.crc32(f"places {seed} {spec}".encode()))
+    choices = _special_values(spec, extremes)
+    if choices.size:
+        chosen = random.choice(choices, spec.shape)
+        values = np.where(random.random(spec.shape) < _SPECIAL_SHARE, chosen, values).astype(spec.dtype.numpy)
+        if values.size:  # at least one
+            values.reshape(-1)[random.integers(values.size)] = random.choice(choices)
+    return _scattered(values)
+
+
+def _special_values(spec: Spec, extremes: bool) -> np.ndarray:
+    dtype: Any = spec.dtype.numpy
+    if spec.dtype.is_bool:
+        return np.zeros(0, dtype)
+    if spec.dtype.is_float:
+        found = np.finfo(dtype)
+        listed = [np.nan, np.inf, -np.inf, -0.0]
+        if extremes:
+            listed += [
+                found.smallest_subnormal,
+                -found.smallest_subnormal,
+                found.max,
+                found.min,
+                found.tiny,
+                88.0,
+                -104.0,
+                1e4,
+            ]
+        values = np.array(listed, dtype)
+    else:
+        limits = np.iinfo(dtype)
+        values = np.array([limits.max, limits.min, 0, 1] if extremes else [0, 1], dtype)
+    if spec.limits is None:
+        return values
+    return values[(values >= spec.limits[0]) & (values < spec.limits[1])]
+
+
+def _scattered(values: np.ndarray) -> np.ndarray:
+    """The same values in memory that is neither contiguous nor, for wider elements, aligned."""
+    if values.ndim == 0:
+        return values
+    raw = np.zeros(values.size * 2 * values.itemsize + 1, np.uint8)
+    wide = raw[1:].view(values.dtype).reshape((*values.shape[:-1], values.shape[-1] * 2))
+    view = wide[..., ::2]
+    view[...] = values
+    return view

@@ -1,0 +1,189 @@
+"""What the generated suites call: cases of an op, and the checks of its types, values and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..arith import Binary, post_order
+from ..attrs import Attrs, value_text
+from ..declaration import OpDeclaration
+from ..errors import AttrError, OpgenError
+from ..executor import create_executor
+from ..ir import Call, Operand, Var, make_call
+from ..registry import Op
+from ..te import Compute, placeholder, tensor_order
+from ..types import TensorType
+from ..vocabulary import OpPattern
+from .compare import assert_close
+from .data import Spec, ordinary, special
+
+InputSpec = str | None | tuple[str, ...]
+"""A spec, None for an absent optional input, a tuple of specs for a variadic one."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of an op: the spec of each input, and the attrs that are given."""
+
+    inputs: Mapping[str, InputSpec]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        inputs = [
+            f"{name}={text.replace(' ', '') if isinstance(text, str) else text}"
+            for name, text in self.inputs.items()
+        ]
+        return ",".join([*inputs, *[f"{name}={value_text(value)}" for name, value in self.attrs.items()]])
+
+    def with_attr(self, name: str, value: object) -> Case:
+        """The same call with another value for one attr."""
+        return Case(self.inputs, {**self.attrs, name: value})
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Values of an attr just inside and just outside its bounds, beside a case; None where there is none."""
+
+    case: Case
+    attr: str
+    inside: Any
+    outside: Any
+
+    def __str__(self) -> str:
+        return f"{self.attr}:{value_text(self.inside)}|{value_text(self.outside)}"
+
+
+def declaration_of(op: Op) -> OpDeclaration:
+    found: OpDeclaration | None = op.get_attr("declaration")
+    assert found is not None, f"op {op.name} is not a declared op"
+    return found
+
+
+def attrs_of(op: Op, case: Case) -> Attrs | None:
+    """The attrs of the call. Raises AttrError."""
+    kind = declaration_of(op).attrs
+    return None if kind is None else kind(**case.attrs)
+
+
+def specs_of(op: Op, case: Case) -> list[Spec | tuple[Spec, ...] | None]:
+    """The specs of the inputs in order. An optional input that the case does not name is absent."""
+    found: list[Spec | tuple[Spec, ...] | None] = []
+    for declared in declaration_of(op).signature.inputs:
+        text = case.inputs.get(declared.name)
+        if isinstance(text, tuple):
+            found.append(tuple([Spec.parse(item) for item in text]))
+        else:
+            found.append(None if text is None else Spec.parse(text))
+    return found
+
+
+def case_call(op: Op, case: Case) -> tuple[Call, list[Var]]:
+    """The call of a case over variables of the inputs' types, and these variables, absent inputs left out."""
+    variables: list[Var] = []
+
+    def var(name: str, spec: Spec) -> Var:
+        variables.append(Var(name, spec.type))
+        return variables[-1]
+
+    operands: list[Operand] = []
+    for declared, spec in zip(declaration_of(op).signature.inputs, specs_of(op, case), strict=True):
+        if isinstance(spec, tuple):
+            operands.append([var(f"{declared.name}{k}", item) for k, item in enumerate(spec)])
+        else:
+            operands.append(None if spec is None else var(declared.name, spec))
+    return make_call(op, operands, attrs_of(op, case)), variables
+
+
+def check_values(op: Op, case: Case, reference: Callable[..., Any], executor: str) -> None:
+    """The op in an executor against `reference`, on ordinary data and on data with special values.
+
+    `reference` takes all inputs and all attrs by name.  Results have the inferred types; how close values must be
+    is stated in `compare.py`.
+    """
+    call, variables = case_call(op, case)
+    pattern = declaration_of(op).pattern
+    runner = create_executor(executor)
+    attrs = call.attrs.as_dict() if call.attrs is not None else {}
+    for special_values in (False, True):
+        operands = [
+            _arrays(spec, f"{case} {k}", special_values, pattern) for k, spec in enumerate(specs_of(op, case))
+        ]
+        flat = list(_flat(operands))
+        given = dict(zip(variables, flat, strict=True))
+        found = runner.evaluate(call, given)
+        names = [declared.name for declared in declaration_of(op).signature.inputs]
+        copies = [_copied(operand) for operand in operands]
+        with np.errstate(all="ignore"):
+            expected = reference(**dict(zip(names, copies, strict=True)), **attrs)
+        what = f"{op.name}({case}) in the {executor} executor, {'special' if special_values else 'ordinary'} values"
+        assert_close(found, expected, call.checked_type, flat, pattern, what, _signs_count(call, pattern))
+
+
+def check_bound(op: Op, probe: Probe) -> None:
+    """The value inside is accepted; the one outside is refused with an error that names op, attr and value."""
+    if probe.inside is not None:
+        case_call(op, probe.case.with_attr(probe.attr, probe.inside))
+    if probe.outside is None:
+        return
+    try:
+        case_call(op, probe.case.with_attr(probe.attr, probe.outside))
+    except AttrError as error:
+        text = str(error)
+        for part in (op.name, probe.attr):
+            assert part in text, f"the error does not name {part!r}: {text}"
+        return
+    except OpgenError as error:
+        raise AssertionError(
+            f"{op.name}: {probe.attr}={probe.outside!r} is refused with {type(error).__name__}, not AttrError: {error}"
+        ) from error
+    raise AssertionError(f"{op.name}: {probe.attr}={probe.outside!r} is outside its bounds and is accepted")
+
+
+def _signs_count(call: Call, pattern: OpPattern) -> bool:
+    """Whether the sign of a zero follows from the op: see `compare.py`."""
+    if (
+        pattern != OpPattern.ELEMWISE
+        or len(call.args) != 1
+        or not isinstance(call.args[0].checked_type, TensorType)
+    ):
+        return False
+    declaration, own = declaration_of(call.op), call.args[0].checked_type  # type: ignore[arg-type]  # cases call ops
+    binding = declaration.signature.bind(declaration.name, call.attrs, [own])
+    outputs = call.op.get_attr("compute")(binding, [placeholder("data", own.shape, own.dtype)])  # type: ignore[union-attr]
+    bodies = [t.op.body for t in tensor_order(outputs) if isinstance(t.op, Compute)]
+    nodes = [node for body in bodies for node in post_order(body)]
+    return not any(isinstance(node, Binary) and node.op in ("min", "max") for node in nodes)
+
+
+def _arrays(
+    spec: Spec | tuple[Spec, ...] | None, seed: str, special_values: bool, pattern: OpPattern
+) -> np.ndarray | tuple[np.ndarray, ...] | None:
+    if spec is None:
+        return None
+    if isinstance(spec, tuple):
+        made = [_arrays(item, f"{seed} {k}", special_values, pattern) for k, item in enumerate(spec)]
+        return tuple([array for array in made if isinstance(array, np.ndarray)])
+    if special_values:
+        return special(spec, seed, extremes=pattern <= OpPattern.INJECTIVE)
+    return ordinary(spec, seed)
+
+
+def _copied(
+    operand: np.ndarray | tuple[np.ndarray, ...] | None,
+) -> np.ndarray | tuple[np.ndarray, ...] | None:
+    """For the reference, which may write to its arguments."""
+    if isinstance(operand, tuple):
+        return tuple([array.copy() for array in operand])
+    return None if operand is None else operand.copy()
+
+
+def _flat(operands: Sequence[np.ndarray | tuple[np.ndarray, ...] | None]) -> Iterator[np.ndarray]:
+    for operand in operands:
+        if isinstance(operand, tuple):
+            yield from operand
+        elif operand is not None:
+            yield operand
