@@ -248,3 +248,49 @@ def test_long_sums_do_not_recurse() -> None:
     for _ in range(5000):
         total = total + j
     assert to_text(analyzer((i, 4), (j, 4)).simplify(total)) == "i + j * 5000"
+
+
+NEAR = dim("near")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        (i, 0, N - 1),
+        (N - 1 - i, 0, N - 1),
+        (i * M + j, 0, N * M - 1),
+        (k % NEAR, 0, NEAR - 1),
+        (k % 5, 0, 4),
+        (i // 2, 0, (N - 1) // 2),
+        ((i * 4 + 3) // 4, 0, N - 1),
+        (f // NEAR, 0, M - 1),
+        (minimum(i, M - 1), 0, M - 1),
+        (maximum(minimum(k, NEAR - 1), 0), 0, NEAR - 1),
+        (select(lt(k, 3), 3, minimum(k, 9)), 3, 9),
+        (select(lt(i, j), 0, i - j), 0, N - 1),
+        (select(ge(k, NEAR), NEAR, maximum(k, 0)), 0, NEAR),
+        (cast(lt(k, 3), INDEX), 0, 1),
+        (Table(INDEX, (4, 1, 7), i % 3), 1, 7),
+    ],
+    ids=str,
+)
+def test_bounds_are_tight(value: Expr, low: int, high: int | Expr) -> None:
+    """The least and the greatest value are proved, and one less room is not."""
+    a = analyzer((i, N), (j, M), (f, M * NEAR))
+    assert a.prove(logical_and(le(low, value), le(value, high)))
+    assert not a.prove(le(low + 1, value))
+    assert not a.prove(lt(value, high))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ((i * M - 1) // M, "i - 1"),
+        ((i * M - 1) % M, "m - 1"),
+        ((i * M + j) // M * 2 + (i * M + j) % M, "i * 2 + j"),
+        ((f % M) * 1 + f // M * M, "f"),
+    ],
+    ids=str,
+)
+def test_symbolic_division(expression: Expr, expected: str) -> None:
+    assert to_text(analyzer((i, N), (j, M), (f, N * M)).simplify(expression)) == expected

@@ -106,7 +106,28 @@ def test_casts_fold_totally(value: float, source: DType, dtype: DType, expected:
 
 
 INTS = st.sampled_from([INT8, INT32, INT64, DType("uint8"), UINT64])
-OPS = ["add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod", "minimum", "maximum", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "lt", "le", "gt", "ge", "eq", "ne"]
+OPS = [
+    "add",
+    "sub",
+    "mul",
+    "floordiv",
+    "floormod",
+    "truncdiv",
+    "truncmod",
+    "minimum",
+    "maximum",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "shift_left",
+    "shift_right",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+]
 
 
 @given(st.data(), INTS, st.sampled_from(OPS))

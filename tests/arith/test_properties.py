@@ -29,17 +29,21 @@ from opgen_runtime.arith import (
 from opgen_runtime.vocabulary import INDEX, INT8, INT64
 
 N, M = arith.dim("n"), arith.dim("m")
-I, J, K = (Var(INDEX, name) for name in "ijk")
+ROW, COL, TAP = (Var(INDEX, name) for name in "ijk")
 V = Var(INT8, "v")  # an element value: any int8, whose arithmetic wraps
 W = Var(INT64, "w")
-VARS = (N, M, I, J, K)
+VARS = (N, M, ROW, COL, TAP)
 
-LEAVES = st.sampled_from((*VARS, N, I, J)) | st.integers(-4, 9).map(lambda c: const(c, INDEX))
+LEAVES = st.sampled_from((*VARS, N, ROW, COL)) | st.integers(-4, 9).map(lambda c: const(c, INDEX))
 BINARY = st.sampled_from(
     [arith.add, arith.sub, arith.mul, arith.floordiv, arith.floormod, arith.minimum, arith.maximum]
 )
 BY_CONSTANT = st.sampled_from([arith.floordiv, arith.floormod, arith.truncdiv, arith.truncmod, arith.mul])
 COMPARE = st.sampled_from([arith.lt, arith.le, arith.gt, arith.ge, arith.eq, arith.ne])
+
+
+def table(index: Expr, values: list[int]) -> Expr:
+    return Table(INDEX, tuple(values), index % len(values))
 
 
 def grow(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
@@ -49,7 +53,7 @@ def grow(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         st.builds(lambda f, a, b: f(a, b), BINARY, inner, inner)
         | st.builds(lambda f, a, c: f(a, c), BY_CONSTANT, inner, small)
         | st.builds(select, condition, inner, inner)
-        | st.builds(lambda a, values: Table(INDEX, tuple(values), a % len(values)), inner, st.lists(small, min_size=1, max_size=4))
+        | st.builds(table, inner, st.lists(small, min_size=1, max_size=4))
         | st.builds(lambda a: arith.call("abs", a), inner)
         | st.builds(lambda a, c: arith.bit_and(a, c), inner, small)
     )  # fmt: skip
@@ -100,9 +104,9 @@ def points(samples: list[tuple[int, ...]], nested: bool) -> list[Values]:
 
 def analyzer(nested: bool) -> Analyzer:
     a = Analyzer()
-    a.bind(I, 0, N)
-    a.bind(J, 0, I + 1 if nested else M)
-    a.bind(K, 0, 4)
+    a.bind(ROW, 0, N)
+    a.bind(COL, 0, ROW + 1 if nested else M)
+    a.bind(TAP, 0, 4)
     return a
 
 

@@ -75,13 +75,13 @@ def test_axis_abs() -> None:
 def test_softmax_and_its_stages() -> None:
     n = dim("n")
     x = te.placeholder("x", (n, 7), "float32")
-    k, l = te.reduce_axis(7, "k"), te.reduce_axis(7, "l")
+    k, other = te.reduce_axis(7, "k"), te.reduce_axis(7, "l")
 
     def top(i: Expr) -> Expr:
         return te.reduce("max", k, te.read(x, i, k.var))
 
     def body(i: Expr, j: Expr) -> Expr:
-        total = te.reduce("sum", l, call("exp", te.read(x, i, l.var) - top(i)))
+        total = te.reduce("sum", other, call("exp", te.read(x, i, other.var) - top(i)))
         return call("exp", te.read(x, i, j) - top(i)) / total
 
     out = te.compute("out", (n, 7), "float32", body)

@@ -69,6 +69,10 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
         left, right = child(node.a, _COMPARE + 1), child(node.b, _COMPARE + 1)
         return f"{left} {_COMPARISON[node.op]} {right}", _COMPARE
     if isinstance(node, Select):
+        if _is_bool(node.otherwise, False):
+            return f"{child(node.condition, _AND)} and {child(node.then, _AND + 1)}", _AND
+        if _is_bool(node.then, True):
+            return f"{child(node.condition, _OR)} or {child(node.otherwise, _OR + 1)}", _OR
         condition, then = child(node.condition, _OR), child(node.then, _OR)
         return f"{then} if {condition} else {child(node.otherwise, _SELECT)}", _SELECT
     if isinstance(node, Not):
@@ -88,6 +92,10 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
         return printer(node, lambda e: texts[id(e)][0] if id(e) in texts else to_text(e)), _ATOM
     inner = ", ".join(texts[id(c)][0] for c in node.children())
     return f"{type(node).__name__}({inner})", _ATOM
+
+
+def _is_bool(e: Expr, value: bool) -> bool:
+    return isinstance(e, Const) and e.value is value
 
 
 def _const(node: Const) -> Text:

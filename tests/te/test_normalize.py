@@ -1,0 +1,92 @@
+"""Reductions into stages of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from opgen_runtime import te
+from opgen_runtime.arith import Expr, add, eq, ge, logical_and, lt, select
+from opgen_runtime.te import read, reduce
+
+X = te.placeholder("x", (4, 3), "float32")
+K = te.reduce_axis(3, "k")
+VALUE = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def test_a_root_reduction_stays() -> None:
+    out = te.compute("out", (4,), "float32", lambda i: reduce("sum", K, read(X, i, K.var)))
+    assert te.normalize([out]) == (out,)
+
+
+def test_the_condition_of_a_choice_joins_the_stage() -> None:
+    def body(i: Expr) -> Expr:
+        shifted = reduce("sum", K, read(X, i - 2, K.var), ge(K.var, 1))
+        return select(logical_and(ge(i, 2), lt(i, 6)), shifted, 0.0)
+
+    made = te.normalize([te.compute("out", (8,), "float32", body)])
+    assert te.to_text(made) == (
+        "x: float32[4, 3]\n"
+        "out_sum[i0]: float32[8] = "
+        "sum(x[i0 - 2, k] for k in range(3) if (i0 >= 2) & (i0 < 6) and k >= 1)\n"
+        "out[i0]: float32[8] = out_sum[i0] if (i0 >= 2) & (i0 < 6) else 0.0\n"
+    )
+    np.testing.assert_array_equal(te.evaluate(made, {X: VALUE})[0], [0, 0, 3, 9, 15, 21, 0, 0])
+
+
+def test_only_the_axes_that_matter() -> None:
+    out = te.compute(
+        "out", (4, 3), "float32", lambda i, j: read(X, i, j) - reduce("max", K, read(X, i, K.var))
+    )
+    assert te.to_text(te.normalize([out])) == (
+        "x: float32[4, 3]\n"
+        "out_max[i0]: float32[4] = max(x[i0, k] for k in range(3))\n"
+        "out[i0, i1]: float32[4, 3] = x[i0, i1] - out_max[i0]\n"
+    )
+
+
+def test_equal_reductions_become_one_stage() -> None:
+    def total(i: Expr) -> Expr:
+        k = te.reduce_axis(3, "k")
+        return reduce("sum", k, read(X, i, k.var))
+
+    made = te.normalize([te.compute("out", (4,), "float32", lambda i: total(i) * total(i) + total(i))])
+    assert te.to_text(made) == (
+        "x: float32[4, 3]\n"
+        "out_sum[i0]: float32[4] = sum(x[i0, k] for k in range(3))\n"
+        "out[i0]: float32[4] = out_sum[i0] * out_sum[i0] + out_sum[i0]\n"
+    )
+
+
+def test_a_reduction_in_another_stays_inside_it() -> None:
+    inner = te.reduce_axis(3, "l")
+
+    def body(i: Expr) -> Expr:
+        part = reduce("sum", inner, read(X, i, inner.var), lt(inner.var, K.var))
+        return reduce("max", K, part)
+
+    out = te.compute("out", (4,), "float32", body)
+    assert te.normalize([out]) == (out,)
+
+
+def test_a_guarded_reduction_that_another_also_uses() -> None:
+    """Inside the other one it is needed where its own guard does not hold."""
+
+    def body(i: Expr) -> Expr:
+        shared = reduce("max", K, read(X, i, K.var))
+        other = te.reduce_axis(3, "l")
+        return add(select(eq(i, 0), shared, 0.0), reduce("sum", other, read(X, i, other.var) - shared))
+
+    out = te.compute("out", (4,), "float32", body)
+    expected = np.where(np.arange(4) == 0, VALUE.max(1), 0) + (VALUE - VALUE.max(1, keepdims=True)).sum(1)
+    np.testing.assert_array_equal(te.evaluate(te.normalize([out]), {X: VALUE})[0], expected)
+
+
+def test_extents_under_a_guard_are_guarded() -> None:
+    lens = te.placeholder("lens", (2,), "int64")
+
+    def body(i: Expr) -> Expr:
+        k = te.reduce_axis(read(lens, i), "k")
+        return select(lt(i, 2), reduce("sum", k, read(X, i, k.var)), -1.0)
+
+    out = te.compute("out", (4,), "float32", body)
+    feeds = {X: VALUE, lens: np.array([2, 3])}
+    assert te.evaluate(te.normalize([out]), feeds)[0].tolist() == [1, 12, -1, -1]
