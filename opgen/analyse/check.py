@@ -22,6 +22,7 @@ from .gradients import check_gradients
 from .namespace import resolve_names
 from .probes import find_probes
 from .run import Runner
+from .sampled import sample_cases
 from .seams import SeamRoots, check_seam
 from .signature import check_signature
 
@@ -60,6 +61,7 @@ def check_op(
         return None
     if not _check_pattern(op, findings.pattern, findings.reason, diagnostics):
         return None
+    probes = find_probes(runner, findings.bound, attrs, cases)
     return CheckedOp(
         name=op.name,
         doc=op.doc,
@@ -75,7 +77,7 @@ def check_op(
         let_text=op.let_text,
         reference=reference,
         tests=cases,
-        probes=find_probes(runner, findings.bound, attrs, cases),
+        probes=probes,
         traits=op.traits,
         strategy=strategy,
         gradients=gradients,
@@ -87,6 +89,7 @@ def check_op(
         line=op.place.line,
         extends=op.extends,
         digest=op.digest,
+        sampled=sample_cases(runner, signature, attrs, cases, probes),
     )
 
 

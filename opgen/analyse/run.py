@@ -184,6 +184,17 @@ class Runner:
         self._join_pattern(outputs, operands)
         return True
 
+    def can_build(self, bound: Bound) -> bool:
+        """Whether the compute expression can be built for a sample; nothing is reported.  True of a seam."""
+        if self.assembled.compute is None:
+            return True
+        self.meter.reset()
+        try:
+            lang.build(self.assembled, bound.binding, _placeholders(self.names, bound.binding))
+        except _ERRORS:
+            return False
+        return True
+
     def _join_pattern(self, outputs: Sequence[te.Tensor], operands: Sequence[Any]) -> None:
         flat = [
             t for operand in operands for t in (operand if isinstance(operand, tuple) else (operand,)) if t

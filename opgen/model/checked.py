@@ -240,6 +240,9 @@ class CheckedOp:
     line: int  # of `op:`
     extends: tuple[str, ...]  # names of all ancestors, nearest first
     digest: str  # hex sha256 of the declaration with all that it extends
+    sampled: tuple[
+        CheckedCase, ...
+    ] = ()  # further cases for the suite: other shapes, dtypes and attrs that fit
 
     @property
     def inputs(self) -> tuple[CheckedInput, ...]:

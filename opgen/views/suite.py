@@ -17,7 +17,8 @@ class SuiteView:
     name: str
     docstring: str
     module: str  # the import name of the op's module
-    cases: tuple[str, ...]
+    cases: tuple[str, ...]  # declared
+    sampled: tuple[str, ...]  # found by the generator
     reference: str | None
     probes: tuple[str, ...]
 
@@ -29,6 +30,7 @@ def suite_view(op: CheckedOp, package: str) -> SuiteView:
         docstring=f'"""Suite of {op.name}: types, values in both executors, attrs at their bounds."""',
         module=f"{package}.{module_name(op.name)}",
         cases=tuple(_case(case) for case in op.tests),
+        sampled=tuple(_case(case) for case in op.sampled),
         reference=None if op.reference is None else function_text(op.reference),
         probes=tuple(
             call("Probe", Code(f"CASES[{probe.case}]"), probe.attr, probe.inside, probe.outside)

@@ -1,0 +1,206 @@
+"""Further cases for the generated suite: the declared tests with other shapes, dtypes and attrs that fit.
+
+Each is a small change of a declared test (an extent becomes 0 or 1, a leading axis comes or goes, another dtype
+that the declaration admits, the end of a bound, the other value of a flag), kept if the signature accepts it and the
+compute expression can be built for it.  Operands whose values are limited keep their shapes, and so do their
+attrs: the limits follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Final
+
+from opgen_runtime.vocabulary import DTYPE_CLASSES
+
+from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
+from .run import Runner
+from .samples import case_samples
+from .values import parse_operand
+
+MAX_SAMPLED: Final = 12  # with the declared tests well below 40 compiled signatures an op
+_BASES: Final = 4  # declared tests that are varied
+# Each stands for its kind; the order is that in which they are tried.
+_DTYPES: Final = (
+    "float32", "int32", "float16", "float64", "uint8", "int64", "bool", "int8", "uint64", "int16", "uint32", "uint16",
+)  # fmt: skip
+
+Operand = str | tuple[str, ...] | None
+Shape = tuple[int, ...]
+
+
+def sample_cases(
+    runner: Runner,
+    signature: CheckedSignature,
+    attrs: Sequence[CheckedAttr],
+    cases: Sequence[CheckedCase],
+    probes: Sequence[BoundProbe],
+) -> tuple[CheckedCase, ...]:
+    """At most `MAX_SAMPLED` cases, none of them declared, the kinds of change mixed."""
+    found: list[CheckedCase] = []
+    seen = {_key(case) for case in cases}
+    for case in _mixed(signature, attrs, cases, probes):
+        key = _key(case)
+        if key in seen:
+            continue
+        seen.add(key)
+        if _fits(runner, case):
+            found.append(case)
+            if len(found) == MAX_SAMPLED:
+                break
+    return tuple(found)
+
+
+def _key(case: CheckedCase) -> str:
+    return f"{dict(case.inputs)} {sorted(case.attrs.items(), key=lambda item: item[0])}"
+
+
+def _fits(runner: Runner, case: CheckedCase) -> bool:
+    (sample,) = case_samples((case,))
+    bound = runner.bind(replace(sample, place=None), [])
+    return bound is not None and runner.can_build(bound)
+
+
+def _mixed(
+    signature: CheckedSignature,
+    attrs: Sequence[CheckedAttr],
+    cases: Sequence[CheckedCase],
+    probes: Sequence[BoundProbe],
+) -> Iterator[CheckedCase]:
+    """One change of each kind in turn, over the first declared tests."""
+    bases = cases[:_BASES]
+    kinds = (
+        [case for base in bases for case in _other_extents(base)],
+        [case for base in bases[:1] for case in _other_dtypes(base, signature)],
+        [case for number, base in enumerate(bases) for case in _other_attrs(base, number, attrs, probes)],
+        [case for base in bases for case in _other_ranks(base)],
+    )
+    for row in zip_longest(*kinds):
+        yield from (case for case in row if case is not None)
+
+
+# ------------------------------------------------------------------ shapes
+
+
+def _other_extents(case: CheckedCase) -> Iterator[CheckedCase]:
+    """One extent (everywhere it occurs) is 0, 1 or another; equal ones stay equal."""
+    extents = sorted({extent for shape in _shapes(case) for extent in shape if extent > 1}, reverse=True)
+    for new in (0, 1, 5):
+        for extent in extents[:2]:
+            changed = _with_shapes(case, _replacing(extent, new))
+            if changed is not None:
+                yield changed
+
+
+def _replacing(old: int, new: int) -> Callable[[Shape], Shape]:
+    return lambda shape: tuple(new if extent == old else extent for extent in shape)
+
+
+def _other_ranks(case: CheckedCase) -> Iterator[CheckedCase]:
+    """All operands are scalars, or have a leading axis more or less."""
+    changes: tuple[Callable[[Shape], Shape], ...] = (
+        lambda shape: (),
+        lambda shape: (2, *shape),
+        lambda shape: shape[1:],
+        lambda shape: (2, 1, 3, *shape),
+    )
+    for change in changes:
+        changed = _with_shapes(case, change)
+        if changed is not None:
+            yield changed
+
+
+def _shapes(case: CheckedCase) -> Iterator[Shape]:
+    for operand in case.inputs.values():
+        for text in operand if isinstance(operand, tuple) else (operand,) if operand is not None else ():
+            yield parse_operand(text)[1]
+
+
+def _with_shapes(case: CheckedCase, change: Callable[[Shape], Shape]) -> CheckedCase | None:
+    """None where an operand's values are limited."""
+    texts = [
+        text
+        for operand in case.inputs.values()
+        for text in (operand if isinstance(operand, tuple) else (operand,))
+    ]
+    if any(text is not None and " in " in text for text in texts):
+        return None
+
+    def turn(text: str) -> str:
+        dtype, shape = parse_operand(text)
+        return f"{dtype}[{', '.join(map(str, change(shape)))}]"
+
+    return replace(case, inputs={name: _mapped(operand, turn) for name, operand in case.inputs.items()})
+
+
+def _mapped(operand: Operand, turn: Callable[[str], str]) -> Operand:
+    if isinstance(operand, tuple):
+        return tuple(turn(text) for text in operand)
+    return None if operand is None else turn(operand)
+
+
+# ------------------------------------------------------------------ dtypes
+
+
+def _other_dtypes(case: CheckedCase, signature: CheckedSignature) -> Iterator[CheckedCase]:
+    """Each dtype variable, and each input without one, in the other dtypes that it admits."""
+    groups: dict[str, list[str]] = {}
+    for operand in signature.inputs:
+        variable = isinstance(operand.dtype, str) and operand.dtype in signature.dtypes
+        groups.setdefault(str(operand.dtype) if variable else f"input {operand.name}", []).append(
+            operand.name
+        )
+    declared = {operand.name: operand.dtype for operand in signature.inputs}
+    for members in groups.values():
+        for dtype in _admitted(declared[members[0]], signature.dtypes):
+
+            def turn(text: str, dtype: str = dtype) -> str:
+                return dtype + text[text.index("[") :]
+
+            inputs = {n: _mapped(o, turn) if n in members else o for n, o in case.inputs.items()}
+            yield replace(case, inputs=inputs)
+
+
+def _admitted(dtype: str | tuple[str, ...], variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
+    if isinstance(dtype, str):
+        dtype = variables.get(dtype, dtype)
+    if isinstance(dtype, str):
+        dtype = tuple(map(str, DTYPE_CLASSES.get(dtype, (dtype,))))
+    return [name for name in _DTYPES if name in dtype]
+
+
+# ------------------------------------------------------------------ attrs
+
+
+def _other_attrs(
+    case: CheckedCase, number: int, attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
+) -> Iterator[CheckedCase]:
+    """One attr at an end of its bound, another choice, another flag, or absent."""
+    if any(text is not None and " in " in str(text) for text in case.inputs.values()):
+        return
+    for attr in attrs:
+        given = case.attrs.get(attr.name, attr.default)
+        for value in (*_values(attr, given), *_ends(attr, number, probes)):
+            if value != given or type(value) is not type(given):
+                yield replace(case, attrs={**case.attrs, attr.name: value})
+
+
+def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
+    if attr.kind == "bool":
+        return (not given,)
+    if attr.choices:
+        return attr.choices
+    absent: tuple[AttrValue, ...] = (None,) if attr.optional else ()
+    if attr.kind == "int" and isinstance(given, int) and attr.bound is not None:
+        return (*absent, -1, given + 1)
+    if attr.kind == "ints" and attr.bound is not None:
+        return (*absent, (0,), (-1,), (0, -1), ())
+    return absent
+
+
+def _ends(attr: CheckedAttr, number: int, probes: Sequence[BoundProbe]) -> tuple[AttrValue, ...]:
+    return tuple(
+        p.inside for p in probes if p.attr == attr.name and p.case == number and p.inside is not None
+    )
