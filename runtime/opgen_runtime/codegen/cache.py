@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import stat
+import sys
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -173,6 +174,9 @@ def default_cache() -> ObjectCache:
 
 @lru_cache(maxsize=1)
 def _user_directory() -> Path:
+    if sys.platform == "linux":  # what platformdirs says there, without the 3 ms of its import
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "opgen" / "kernels"
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("opgen", appauthor=False)) / "kernels"

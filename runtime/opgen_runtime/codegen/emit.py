@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..arith.expr import Var
+from ..arith.expr import Const, Var
 from ..target import Target
-from ..tir.stmt import PrimFunc
+from ..tir.stmt import Buffer, PrimFunc
 from ..vocabulary import INDEX
 from .aliasing import Aliasing
 from .statement import StatementEmitter
@@ -34,8 +34,9 @@ def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) 
     f = emitter.f
     for position, buffer in enumerate((*func.inputs, *func.outputs)):
         slot = f.emit_entry(f"getelementptr i8, ptr %data, i64 {8 * position}")
-        pointer = f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}")
-        emitter.define_buffer(buffer, pointer, is_input=position < len(func.inputs))
+        facts = _extent_metadata(module, buffer)
+        pointer = f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}{facts}")
+        emitter.define_buffer(buffer, pointer, is_input=position < len(func.inputs), facts=facts)
     for var, position in (dims if dims is not None else _positions(func)).items():
         slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
         size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
@@ -47,6 +48,17 @@ def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) 
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
     )
     return f'target triple = "{target.triple}"\n{module.render()}{attributes}\n'
+
+
+def _extent_metadata(module: ModuleText, buffer: Buffer) -> str:
+    """How many bytes of an operand may be read at any time, so that loads of it may be hoisted out of loops."""
+    size = buffer.dtype.itemsize
+    for extent in buffer.shape:
+        value = extent.value if isinstance(extent, Const) else extent
+        if not isinstance(value, int):
+            return ""
+        size *= value
+    return f", !dereferenceable {module.shared_metadata(f'i64 {size}')}" if size else ""
 
 
 def _positions(func: PrimFunc) -> dict[Var, int]:

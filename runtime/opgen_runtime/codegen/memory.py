@@ -19,13 +19,17 @@ from .values import Value, register, splat
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A buffer as the function sees it: its address, element type and the alias metadata of its accesses."""
+    """A buffer as the function sees it: its address, element type and the alias metadata of its accesses.
+
+    `facts` is metadata of loads of the address itself.
+    """
 
     name: str
     pointer: str
     dtype: DType
     load_metadata: str
     store_metadata: str
+    facts: str = ""
 
 
 def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> Value:

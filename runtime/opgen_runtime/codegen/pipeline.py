@@ -11,15 +11,16 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..tir.stmt import Allocate, Block, For, If, LetStmt, PrimFunc, Stmt
+from ..arith import Var, post_order
+from ..tir.stmt import Block, Buffer, For, If, Load, PrimFunc, Stmt, Store
 from .cost import has_vectors
 
 
 class Pipeline(Enum):
     """How a module is optimised."""
 
-    DIRECT = "direct"  # explicit vectors in simple loops: inline, tidy up
-    LOOPS = "loops"  # explicit vectors in nested loops: hoist what is invariant, keep sums in registers
+    DIRECT = "direct"  # explicit vectors that stream through memory: inline, tidy up
+    LOOPS = "loops"  # explicit vectors with reuse: hoist what is invariant, keep sums in registers
     AUTOMATIC = "automatic"  # scalar code: LLVM looks for vectors itself
 
 
@@ -27,7 +28,7 @@ def choose(func: PrimFunc) -> Pipeline:
     """The cheapest pipeline that does a kernel justice."""
     if not has_vectors(func.body):
         return Pipeline.AUTOMATIC
-    return Pipeline.LOOPS if _depth(func.body) > 1 else Pipeline.DIRECT
+    return Pipeline.DIRECT if _streams(func.body, None, set(func.inputs)) else Pipeline.LOOPS
 
 
 def run(pipeline: Pipeline, module: Any, machine: Any) -> None:
@@ -57,15 +58,27 @@ def _direct_passes() -> Any:
     return passes
 
 
-def _depth(stmt: Stmt) -> int:
-    """How deep loops are nested."""
+def _streams(stmt: Stmt, innermost: Var | None, inputs: set[Buffer]) -> bool:
+    """Whether every read is of an input, at a place that moves with the innermost loop around it."""
     match stmt:
         case Block(body):
-            return max(map(_depth, body), default=0)
+            return all(_streams(part, innermost, inputs) for part in body)
         case For():
-            return 1 + _depth(stmt.body)
-        case Allocate() | LetStmt():
-            return _depth(stmt.body)
+            return _streams(stmt.body, stmt.var, inputs)
         case If():
-            return max(_depth(stmt.then), 0 if stmt.otherwise is None else _depth(stmt.otherwise))
-    return 0
+            parts = (stmt.then,) if stmt.otherwise is None else (stmt.then, stmt.otherwise)
+            return all(_streams(part, innermost, inputs) for part in parts)
+        case Store():
+            return all(
+                load.buffer in inputs and (innermost is None or _depends_on(load, innermost))
+                for load in _loads(stmt)
+            )
+    return False
+
+
+def _loads(stmt: Store) -> list[Load]:
+    return [node for node in post_order(stmt.value) if isinstance(node, Load)]
+
+
+def _depends_on(load: Load, var: Var) -> bool:
+    return any(node is var for index in load.indices for node in post_order(index))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..arith.expr import Const, Expr, Var
@@ -68,9 +68,9 @@ class StatementEmitter:
     def define_variable(self, var: Var, value: Value) -> None:
         self._variables[var] = value
 
-    def define_buffer(self, buffer: Buffer, pointer: str, *, is_input: bool = False) -> None:
+    def define_buffer(self, buffer: Buffer, pointer: str, *, is_input: bool = False, facts: str = "") -> None:
         load, store = self._aliasing.metadata(buffer, is_input)
-        self._buffers[buffer] = Memory(buffer.name, pointer, buffer.dtype, load, store)
+        self._buffers[buffer] = Memory(buffer.name, pointer, buffer.dtype, load, store, facts)
 
     def variable(self, var: Var) -> Value:
         """The value of a variable, captured from the function around if it is not of this one."""
@@ -96,17 +96,17 @@ class StatementEmitter:
             if self._closure is None:
                 raise CodegenError(f"buffer {buffer.name} is used but never allocated")
             outer = self._closure.outer.buffer(buffer)
-            pointer = self._capture("ptr", outer.pointer)
-            found = Memory(outer.name, pointer, outer.dtype, outer.load_metadata, outer.store_metadata)
+            pointer = self._capture("ptr", outer.pointer, outer.facts)
+            found = replace(outer, pointer=pointer)
             self._buffers[buffer] = found
         return found
 
-    def _capture(self, kind: str, operand: str) -> str:
+    def _capture(self, kind: str, operand: str, facts: str = "") -> str:
         assert self._closure is not None
         self._closure.values.append((kind, operand))
         slot = len(self._closure.values)
         address = self.f.emit_entry(f"getelementptr i8, ptr {self._closure.pointer}, i64 {8 * slot}")
-        return self.f.emit_entry(f"load {kind}, ptr {address}, align 8, !invariant.load !{{}}")
+        return self.f.emit_entry(f"load {kind}, ptr {address}, align 8, !invariant.load !{{}}{facts}")
 
     # statements
 
@@ -343,6 +343,6 @@ def _loop_metadata(module: ModuleText, body: Stmt) -> str:
     """Loops over explicit vectors are unrolled and vectorised already; LLVM must not do it again."""
     if not has_vectors(body):
         return ""
-    stop = module.option("llvm.loop.unroll.disable")
-    no_vectors = module.option("llvm.loop.vectorize.enable", "i1 false")
+    stop = module.shared_metadata('!"llvm.loop.unroll.disable"')
+    no_vectors = module.shared_metadata('!"llvm.loop.vectorize.enable", i1 false')
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {stop}, {no_vectors}}}')}"

@@ -22,7 +22,7 @@ class ModuleText:
         self._entities: dict[str, str] = {}
         self._tables: dict[tuple[DType, tuple[object, ...]], str] = {}
         self._metadata: list[str] = []
-        self._options: dict[tuple[str, str], str] = {}
+        self._shared: dict[str, str] = {}
 
     def declare(self, name: str, result: str, parameters: str) -> str:
         """Declare an external function or intrinsic; gives `@name`."""
@@ -59,12 +59,11 @@ class ModuleText:
         self._metadata.append(f"{name} = {text.replace('{self}', name)}")
         return name
 
-    def option(self, name: str, value: str = "") -> str:
-        """A metadata node that names an option of LLVM, shared by all that use it."""
-        node = self._options.get((name, value))
+    def shared_metadata(self, content: str) -> str:
+        """The metadata node `!{content}`, one for all that ask for it."""
+        node = self._shared.get(content)
         if node is None:
-            node = self.metadata(f'!{{!"{name}"{", " + value if value else ""}}}')
-            self._options[name, value] = node
+            node = self._shared[content] = self.metadata(f"!{{{content}}}")
         return node
 
     def render(self) -> str:
