@@ -185,10 +185,11 @@ def _finish(builder: Builder) -> dict[Defined, Tensor]:
     if stand_ins:
         made = resolve_scans(list(bases.values()), stand_ins)
         finals = {h: made.get(t, t) for h, t in bases.items()}
-    updated = {h: builder.recorder.apply(h, t) for h, t in finals.items() if h.updated}
-    if not updated:
-        return finals
-    return _after_updates(finals, updated)
+    for handle in builder.recorder.targets():
+        built = {t: finals[h] for h, t in bases.items()}  # what the recorded reads mean by now
+        updated = builder.recorder.apply(handle, finals[handle], built)
+        finals = _after_updates(finals, {handle: updated})
+    return finals
 
 
 def _after_updates(finals: dict[Defined, Tensor], updated: dict[Defined, Tensor]) -> dict[Defined, Tensor]:

@@ -6,7 +6,7 @@ frame of statements that is open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,7 +15,9 @@ from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import Guard, IterVar, Loop, Put, Tensor, Update, tensors_read
 from ..te.widen import widen_half
+from ..vocabulary import INDEX, INT64
 from .ranges import NdIndex, Range, each
+from .scans import redirect
 from .scope import bound, guarded
 from .tensors import Defined, checked_indices
 from .weak import Value, as_condition, as_expr
@@ -86,9 +88,13 @@ class Recorder:
         target.updated = True
         self.frames[-1].append(_Put(target, indices, PUT_OPERATIONS[op], value))
 
-    def apply(self, target: Defined, base: Tensor) -> Tensor:
-        """The tensor after the updates of `target`, in order."""
-        body = _for_target(self.frames[0], target, base)
+    def targets(self) -> tuple[Defined, ...]:
+        """The updated tensors, in the order of their first update."""
+        return tuple(dict.fromkeys(_targets(self.frames[0])))
+
+    def apply(self, target: Defined, base: Tensor, built: Mapping[Tensor, Tensor]) -> Tensor:
+        """`base` after the updates of `target`, in order; `built` turns recorded reads to finished tensors."""
+        body = _for_target(self.frames[0], target, base, built)
         reads = tuple(dict.fromkeys(t for e in _expressions(body) for t in tensors_read(e)))
         if base in reads:
             raise LanguageError(
@@ -97,30 +103,47 @@ class Recorder:
         return Tensor(target.name, base.shape, base.dtype, Update(base, body, reads))
 
 
+def _targets(statements: list[_Statement]) -> Iterator[Defined]:
+    for statement in statements:
+        if isinstance(statement, _Put):
+            yield statement.target
+        else:
+            yield from _targets(statement.body)
+
+
 def _for_target(
-    statements: list[_Statement], target: Defined, base: Tensor
+    statements: list[_Statement], target: Defined, base: Tensor, built: Mapping[Tensor, Tensor]
 ) -> tuple[Loop | Guard | Put, ...]:
     made: list[Loop | Guard | Put] = []
     for statement in statements:
         if isinstance(statement, _Put):
             if statement.target is target:
-                value = as_expr(statement.value, base.dtype)
-                if value.dtype != base.dtype:
-                    from_index = value.dtype in ("index", "int64") and base.dtype.kind == "i"
-                    if not from_index:
-                        raise LanguageError(
-                            f"{target.name} holds {base.dtype}, but the update stores {value.dtype}; use cast",
-                            "dtype",
-                        )
-                    value = arith.cast(value, base.dtype)
-                made.append(Put(statement.indices, statement.op, widen_half(value, base.dtype)))
-        else:
-            body = _for_target(statement.body, target, base)
-            if body and isinstance(statement, _Loop):
-                made.append(Loop(statement.axis, body))
-            elif body and isinstance(statement, _Guard):
-                made.append(Guard(statement.condition, body))
+                value = redirect(_stored_value(statement, base), built)
+                indices = tuple(redirect(index, built) for index in statement.indices)
+                made.append(Put(indices, statement.op, widen_half(value, base.dtype)))
+            continue
+        body = _for_target(statement.body, target, base, built)
+        if body and isinstance(statement, _Loop):
+            extent = statement.axis.extent
+            axis = statement.axis
+            if isinstance(extent, Expr):
+                axis = IterVar(axis.var, redirect(extent, built), axis.kind)
+            made.append(Loop(axis, body))
+        elif body and isinstance(statement, _Guard):
+            made.append(Guard(redirect(statement.condition, built), body))
     return tuple(made)
+
+
+def _stored_value(put: _Put, base: Tensor) -> Expr:
+    """The value in the dtype of the updated tensor; indices may be stored to any signed int."""
+    value = as_expr(put.value, base.dtype)
+    if value.dtype == base.dtype:
+        return value
+    if value.dtype in (INDEX, INT64) and base.dtype.kind == "i":
+        return arith.cast(value, base.dtype)
+    raise LanguageError(
+        f"{put.target.name} holds {base.dtype}, the update stores {value.dtype}; use cast", "dtype"
+    )
 
 
 def _expressions(statements: tuple[Loop | Guard | Put, ...]) -> Iterator[Expr]:
