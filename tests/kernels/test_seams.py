@@ -1,0 +1,139 @@
+"""Hand-written functions (seams), results of data-dependent size, and special implementations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgen_runtime import ir, kernels
+from opgen_runtime import lang as _l
+from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
+from opgen_runtime.errors import ExecutorError
+from opgen_runtime.registry import remove_op
+from opgen_runtime.schedule import create_schedule
+from opgen_runtime.types import Input, Output, Signature
+from opgen_runtime.vocabulary import OpPattern
+
+
+def sort_with_positions(data):
+    """A stable sort of a vector."""
+    order = np.argsort(data, kind="stable")
+    return data[order], order
+
+
+def wrong_sort(data):
+    return data.astype(np.float64), np.zeros(3, np.int32)
+
+
+def positives(data, out, n):
+    """out holds the elements above zero, in order; n says how many."""
+    size = data.shape[0]
+    count = _l.tensor("count", (size,))
+    count.define(
+        lambda i: (
+            _l.select(_l.greater(i, 0), lambda: count[i - 1], lambda: _l.cast(0, _l.dtype("int64")))
+            + _l.select(_l.greater(data[i], 0.0), lambda: 1, lambda: 0)
+        )
+    )
+    n.define(lambda: count[size - 1])
+    out.define(
+        lambda r: _l.next(
+            _l.over(_l.range(size), lambda i: _l.when(_l.equal(count[i], r + 1), lambda: data[i])),
+            lambda: 0.0,
+        )
+    )
+
+
+def op(name, signature, **given):
+    fields = {"compute": None, "extern": None, "pattern": OpPattern.OPAQUE, **given}
+    declaration = OpDeclaration(
+        name=name, doc=name, support_level=10, arity=1, attrs=None, signature=signature, digest=name, **fields
+    )
+    return declare(declaration, __file__)
+
+
+@pytest.fixture
+def vector(make):
+    return make.variable("data", (5,))
+
+
+@pytest.fixture
+def sort(vector, request):
+    name = f"test_{request.param}"
+    outputs = (
+        Output("values", shape="data.shape", dtype="data.dtype"),
+        Output("order", shape="data.shape", dtype="int64"),
+    )
+    made = op(name, Signature(inputs=(Input("data"),), outputs=outputs), extern=f"{__name__}:{request.param}")
+    yield ir.Function((vector,), call(made, (vector,)))
+    remove_op(name)
+
+
+DATA = np.array([3, -1, 0, 7, -5], np.float32)
+
+
+@pytest.mark.parametrize("sort", ["sort_with_positions"], indirect=True)
+def test_a_hand_written_function(sort):
+    kernel = kernels.compile_segment(sort)
+    values, order = kernel.run([DATA])
+    np.testing.assert_array_equal(values, np.sort(DATA))
+    np.testing.assert_array_equal(order, np.argsort(DATA))
+    out = [np.zeros(5, np.float32), np.zeros(5, np.int64)]
+    assert kernel.run([DATA], out)[0] is out[0]
+    np.testing.assert_array_equal(out[0], np.sort(DATA))
+    assert [name for name, _ in kernels.stages(sort)] == ["graph", "tensor expressions", "strategy"]
+
+
+@pytest.mark.parametrize("sort", ["wrong_sort"], indirect=True)
+def test_what_a_hand_written_function_gives_is_checked(sort):
+    with pytest.raises(ExecutorError) as caught:
+        kernels.compile_segment(sort).run([DATA])
+    assert "gave float64[5] for output 0, expected float32[5]" in str(caught.value)
+
+
+def test_a_result_of_data_dependent_size(make, cache_directory):
+    outputs = (Output("out", shape=("n",), dtype="data.dtype"),)
+    signature = Signature(
+        inputs=(Input("data", dtype="float"),), outputs=outputs, dynamic={"n": lambda data: data.shape[0]}
+    )
+    made = op("test_positives", signature, compute=positives)
+    data = make.variable("data", (9,))
+    function = ir.Function((data,), call(made, (data,)))
+    try:
+        for _ in range(2):  # compiled, then from the disk
+            kernel = kernels.compile_segment(function)
+            for values in ([1, -2, 3, 0, 5, -6, -7, 8, 9], [-1] * 9, [1] * 9):
+                array = np.array(values, np.float32)
+                (out,) = kernel.run([array])
+                np.testing.assert_array_equal(out, array[array > 0])
+            kernels.forget_kernels()
+    finally:
+        remove_op("test_positives")
+
+
+def special(outputs, target):
+    """A schedule of a user's own package."""
+    special.used += 1
+    return create_schedule(outputs)
+
+
+special.used = 0
+
+
+def double(data, out):
+    out.define(lambda i: data[i] + data[i])
+
+
+def test_a_schedule_of_the_strategy_is_used(vector):
+    entry = StrategyEntry(name="special", target="cpu", schedule=f"{__name__}:special", plevel=15)
+    outputs = (Output("out", shape="data.shape", dtype="data.dtype"),)
+    signature = Signature(inputs=(Input("data", shape=("N",)),), outputs=outputs)
+    made = op("test_double", signature, compute=double, strategy=(entry,), pattern=OpPattern.ELEMWISE)
+    function = ir.Function((vector,), call(made, (vector,)))
+    try:
+        (out,) = kernels.compile_segment(function).run([DATA])
+        np.testing.assert_array_equal(out, DATA * 2)
+        assert special.used == 1
+        assert "special, plevel 15" in dict(kernels.stages(function))["strategy"]
+    finally:
+        remove_op("test_double")
