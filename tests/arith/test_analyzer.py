@@ -185,6 +185,26 @@ def test_remainders() -> None:
         assert a.prove(inside(v % N, N))
 
 
+@pytest.mark.parametrize(
+    ("condition", "holds", "open_"),
+    [
+        (lt(k, 3), ge(k, 3), gt(k, 3)),
+        (le(k, 3), gt(k, 3), gt(k, 4)),
+        (gt(k, 3), le(k, 3), lt(k, 3)),
+        (ge(k, 3), lt(k, 3), lt(k, 2)),
+        (ne(k, 3), eq(k, 3), eq(k, 4)),
+        (logical_or(lt(k, 0), ge(k, N)), inside(k, N), inside(k, N - 1)),
+    ],
+)
+def test_negation_learns_the_complement(condition: Expr, holds: Expr, open_: Expr) -> None:
+    a = Analyzer()
+    with a.negate(condition):
+        assert a.prove(holds)
+        assert not a.prove(open_)
+    with a.assume(condition):
+        assert a.prove(logical_not(holds))
+
+
 def test_scopes_forget() -> None:
     a = analyzer((i, N))
     with a.scope():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from opgen_runtime import te
 from opgen_runtime.arith import Expr, add, eq, ge, logical_and, lt, select
 from opgen_runtime.te import read, reduce

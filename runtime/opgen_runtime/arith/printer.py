@@ -69,12 +69,7 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
         left, right = child(node.a, _COMPARE + 1), child(node.b, _COMPARE + 1)
         return f"{left} {_COMPARISON[node.op]} {right}", _COMPARE
     if isinstance(node, Select):
-        if _is_bool(node.otherwise, False):
-            return f"{child(node.condition, _AND)} and {child(node.then, _AND + 1)}", _AND
-        if _is_bool(node.then, True):
-            return f"{child(node.condition, _OR)} or {child(node.otherwise, _OR + 1)}", _OR
-        condition, then = child(node.condition, _OR), child(node.then, _OR)
-        return f"{then} if {condition} else {child(node.otherwise, _SELECT)}", _SELECT
+        return _select(node, child)
     if isinstance(node, Not):
         return f"~{child(node.a, _UNARY)}", _UNARY
     if isinstance(node, (Cast, Bitcast)):
@@ -92,6 +87,16 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
         return printer(node, lambda e: texts[id(e)][0] if id(e) in texts else to_text(e)), _ATOM
     inner = ", ".join(texts[id(c)][0] for c in node.children())
     return f"{type(node).__name__}({inner})", _ATOM
+
+
+def _select(node: Select, child: Callable[[Expr, int], str]) -> Text:
+    """A choice; `c and x`, `c or x` where it is one of those."""
+    if _is_bool(node.otherwise, False):
+        return f"{child(node.condition, _AND)} and {child(node.then, _AND + 1)}", _AND
+    if _is_bool(node.then, True):
+        return f"{child(node.condition, _OR)} or {child(node.otherwise, _OR + 1)}", _OR
+    condition, then = child(node.condition, _OR), child(node.then, _OR)
+    return f"{then} if {condition} else {child(node.otherwise, _SELECT)}", _SELECT
 
 
 def _is_bool(e: Expr, value: bool) -> bool:
