@@ -40,7 +40,7 @@ class Schedule:
         return found
 
     def normalize(self) -> None:
-        """Fold the inlined stages into those that read them.  Lowering does this first; calling it twice is harmless."""
+        """Fold the inlined stages into those that read them.  Lowering does this first; twice is harmless."""
         inlined = {s.tensor: (s.axes, s.body) for s in self.stages if s.inlined and s.body is not None}
         if not inlined:
             return

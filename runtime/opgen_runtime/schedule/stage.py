@@ -138,7 +138,8 @@ class Stage:
         if factor is None:
             if not isinstance(axis.extent, int):
                 raise ScheduleError(
-                    f"split of {axis.var.name} on stage {self.name}: nparts needs a constant extent, found {axis.extent}"
+                    f"split of {axis.var.name} on stage {self.name}: nparts needs a constant extent, "
+                    f"found {axis.extent}"
                 )
             factor = max(1, -(-axis.extent // given))
         outer = self._axis(f"{axis.var.name}_o", ceil_div(axis.extent, factor), axis.kind)
@@ -236,7 +237,8 @@ class Stage:
         self.leaf(axis, use)
         if kind in (ForKind.VECTORIZED, ForKind.UNROLLED) and not isinstance(axis.extent, int):
             raise ScheduleError(
-                f"{use} of {axis.var.name} on stage {self.name}: needs a constant extent, found {axis.extent}; split it first"
+                f"{use} of {axis.var.name} on stage {self.name}: needs a constant extent, found {axis.extent}; "
+                "split it first"
             )
         self.kinds[axis] = kind
 
@@ -307,7 +309,8 @@ class Stage:
             raise ScheduleError(f"storage_align on stage {self.name}: {why}")
         if factor < 1 or not 0 <= offset < factor:
             raise ScheduleError(
-                f"storage_align of {axis.var.name} on stage {self.name}: needs 0 <= offset < factor, found {offset}, {factor}"
+                f"storage_align of {axis.var.name} on stage {self.name}: needs 0 <= offset < factor, "
+                f"found offset {offset}, factor {factor}"
             )
         self.alignment[position] = (factor, offset)
 

@@ -60,8 +60,8 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
         if trips is None:
             return False
         reads += trips
-    return (cost >= _COSTLY and reads >= 2 * elements) or reads >= _DEAR_READS * elements and any(
-        sink.reduce_axes for sink in sinks
+    return (cost >= _COSTLY and reads >= 2 * elements) or (
+        reads >= _DEAR_READS * elements and any(sink.reduce_axes for sink in sinks)
     )
 
 
@@ -87,7 +87,13 @@ def place(schedule: Schedule, leader: Stage) -> Placement | None:
     chosen: list[Stage] = []
     wanted: tuple[Var, ...] | None = None
     for stage in reversed(schedule.stages):
-        if stage.inlined or stage.body is None or stage.is_output or stage is leader or not readers.get(stage):
+        if (
+            stage.inlined
+            or stage.body is None
+            or stage.is_output
+            or stage is leader
+            or not readers.get(stage)
+        ):
             continue
         own = _alignment(stage, [r for r in readers[stage] if not r.inlined], aligned)
         if own is None:
@@ -106,7 +112,10 @@ def place(schedule: Schedule, leader: Stage) -> Placement | None:
 def _alignment(
     stage: Stage, readers: list[Stage], aligned: dict[Stage, dict[Var, Var | None]]
 ) -> dict[Var, Var | None] | None:
-    """For each axis the leader's axis at which it is read, None where all of it is needed; None if it cannot be placed."""
+    """For each axis the leader's axis at which it is read, None where all of it is needed.
+
+    None where the stage is read by others too.
+    """
     if not readers or any(reader not in aligned for reader in readers):
         return None
     found: dict[Var, Var | None] = {}
@@ -123,4 +132,3 @@ def _alignment(
                     at = None
                 found[axis.var] = at
     return found
-

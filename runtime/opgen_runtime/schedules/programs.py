@@ -61,7 +61,10 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     accesses = analyse(leader.body, leader.tensor.dtype)
     reductions = [s for s in placement.stages if s.reduce_axes]
     if leader.axes[-1] in outer:
-        rest = [*rest, *_column_tile(leader, outer, reductions, len(reductions) < len(placement.stages), target)]
+        rest = [
+            *rest,
+            *_column_tile(leader, outer, reductions, len(reductions) < len(placement.stages), target),
+        ]
         leader.reorder(*outer, *rest)
         inner = rest[-1] if rest else None
     else:
@@ -70,7 +73,11 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         inner = fused[-1]
     work = sum(work_of(s, 2) or 0 for s in (leader, *placement.stages))
     at = leader.fuse(*outer)
-    if target.num_threads > 1 and work > target.parallel_threshold and (total_extent(placement.axes) or 2) > 1:
+    if (
+        target.num_threads > 1
+        and work > target.parallel_threshold
+        and (total_extent(placement.axes) or 2) > 1
+    ):
         leader.parallel(at)
     if inner is not None:
         lanes, vectors = vector_shape(inner, accesses, target)

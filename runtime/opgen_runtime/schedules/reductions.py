@@ -44,7 +44,9 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     lanes = target.lanes(accesses.widest)
     across = (
         last_data is not None
-        and any(0 < s.get(last_data.var, 0) <= 2 and any(s.get(a.var) for a in stage.reduce_axes) for s in steps)
+        and any(
+            0 < s.get(last_data.var, 0) <= 2 and any(s.get(a.var) for a in stage.reduce_axes) for s in steps
+        )
         and (not isinstance(last_data.extent, int) or last_data.extent >= min(4, lanes))
     )
     along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
@@ -52,7 +54,10 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
         axis
         for axis in stage.axes
         if axis.extent != 1
-        and any(not s.get(axis.var) and axis.var not in r.entangled for s, r in zip(steps, accesses.reads, strict=True))
+        and any(
+            not s.get(axis.var) and axis.var not in r.entangled
+            for s, r in zip(steps, accesses.reads, strict=True)
+        )
         and any(s.get(axis.var) for s in steps)
     )
     return ReduceShape(accesses, across, along, reuse, lanes)
@@ -138,7 +143,9 @@ def _along(stage: Stage, shape: ReduceShape) -> list[IterVar]:
 
 
 def _fitting(lanes: int, axis: IterVar) -> int:
-    return lanes if not isinstance(axis.extent, int) else min(lanes, 1 << max(0, axis.extent.bit_length() - 1))
+    return (
+        lanes if not isinstance(axis.extent, int) else min(lanes, 1 << max(0, axis.extent.bit_length() - 1))
+    )
 
 
 def _vectors(rest: IterVar | None, cost: int, stage: Stage) -> int:

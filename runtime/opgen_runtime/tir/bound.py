@@ -218,5 +218,5 @@ def _edges(stage: Stage, domain: Domain, path: dict[Var, int | None]) -> None:
         value = domain.values[axis.var]
         if not known or (found is not None and found[1] < 0):
             domain.data_guards.append(ge(value, 0))
-        if not known or (found is not None and found[1] + found[2] - 1 + extent > axis.extent):  # type: ignore[operator]  # known: ints
+        if not known or (found is not None and found[1] + found[2] - 1 + extent > axis.extent):
             domain.data_guards.append(lt(value, axis.extent))

@@ -148,10 +148,10 @@ class _Run:
 
     def load(self, node: Load, lane: int) -> Number:
         if node.mask is not None and not self.lane(node.mask, lane):
-            return False if node.dtype.is_bool else 0.0 if node.dtype.is_float else 0
+            return _zero(node)
         found = self.memory[node.buffer][self.place(node.buffer, node.indices, lane)]
         if found is None and self.eager:
-            return node.dtype.numpy.type(0).item()  # what nobody asked for
+            return _zero(node)  # what nobody asked for
         if found is None:
             raise LoweringError(
                 f"{node.buffer.name}[{', '.join(map(str, node.indices))}] is read before it is written"
@@ -168,3 +168,7 @@ class _Run:
                 raise LoweringError(f"{buffer.name}[{where}]: index {value} is outside 0 <= index < {extent}")
             total = total * extent + value
         return total
+
+
+def _zero(node: Expr) -> Number:
+    return False if node.dtype.is_bool else 0.0 if node.dtype.is_float else 0

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ..arith import Expr, Var, cast, const, eq, ge, logical_and, logical_or, lt, select, substitute
 from ..errors import LoweringError
-from ..schedule import ForKind, Stage
+from ..schedule import ForKind, Split, Stage
 from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX
 from .bound import Domain, Extent
@@ -61,7 +61,8 @@ class ReductionStage:
         extent = self._extent(leaf)
         if not isinstance(extent, int):
             raise LoweringError(
-                f"stage {self.stage.name}: loop {leaf.var.name} stands inside a reduce loop, so it needs a constant extent"
+                f"stage {self.stage.name}: loop {leaf.var.name} stands inside a reduce loop, "
+                "so it needs a constant extent"
             )
         return extent
 
@@ -136,14 +137,32 @@ class ReductionStage:
             return Store(self.buffers[0], at, join(self.combiner, now[0], cast(value, now[0].dtype)))
         best, position = self.buffers
         fresh, better = Var(value.dtype, "candidate"), Var(BOOL, "better")
+        here = cast(self._position(), position.dtype)
         wins_now = wins(self.combiner, fresh, now[0])
+        if not self._in_order():  # of equal values the earliest wins, whichever comes first
+            wins_now = logical_or(wins_now, logical_and(same(fresh, now[0]), lt(here, now[1])))
         if not self.never_empty:
             wins_now = logical_or(lt(now[1], 0), wins_now)
-        here = cast(self._position(), position.dtype)
         take = block(
             Store(best, at, select(better, fresh, now[0])), Store(position, at, select(better, here, now[1]))
         )
         return LetStmt(fresh, value, LetStmt(better, wins_now, take))
+
+    def _in_order(self) -> bool:
+        """Whether every accumulator meets its elements in row-major order."""
+        order = list(self.stage.reduce_axes)
+        for relation in self.stage.relations:
+            if isinstance(relation, Split):
+                if relation.parent in order:
+                    place = order.index(relation.parent)
+                    order[place : place + 1] = [relation.outer, relation.inner]
+            elif relation.outer in order:
+                place = order.index(relation.outer)
+                if order[place + 1 : place + 2] != [relation.inner]:
+                    return False
+                order[place : place + 2] = [relation.fused]
+        loops = [leaf for leaf in self.inner if leaf.kind == "reduce" and leaf not in self.copies]
+        return loops == [leaf for leaf in order if leaf not in self.copies]
 
     def _position(self) -> Expr:
         """The row-major position of the element over the reduce axes."""

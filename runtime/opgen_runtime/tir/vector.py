@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..arith import Binary, Compare, Const, Expr, Var, const, lt, post_order
+from ..arith import Binary, Compare, Const, Expr, Var, add, const, lt, post_order, sub
 from ..vocabulary import INDEX
 from .stmt import HorizontalReduce, Load, Ramp, Splat
 
@@ -101,7 +101,7 @@ def _vector(node: Expr, fresh: list[Expr], wide: list[bool], lanes: int) -> Expr
 def _ramp(op: str, a: Expr, b: Expr, wide: list[bool], lanes: int) -> Expr | None:
     """Index arithmetic that stays a ramp (or becomes one value)."""
     if op in ("add", "sub"):
-        combine = (lambda x, y: x + y) if op == "add" else (lambda x, y: x - y)
+        combine = add if op == "add" else sub
         if isinstance(a, Ramp) and isinstance(b, Ramp):
             stride = combine(a.stride, b.stride)
             if isinstance(stride, Const) and stride.value == 0:
@@ -110,7 +110,7 @@ def _ramp(op: str, a: Expr, b: Expr, wide: list[bool], lanes: int) -> Expr | Non
         if isinstance(a, Ramp) and not wide[1]:
             return Ramp(INDEX, combine(a.base, b), a.stride, lanes)
         if isinstance(b, Ramp) and not wide[0]:
-            return Ramp(INDEX, combine(a, b.base), combine(const(0, INDEX), b.stride), lanes)
+            return Ramp(INDEX, combine(a, b.base), combine(0, b.stride), lanes)
         return None
     if op == "mul":
         for x, y, scalar in ((a, b, not wide[1]), (b, a, not wide[0])):
@@ -139,7 +139,11 @@ def _divided(op: str, a: Ramp, divisor: int) -> Expr | None:
 
 def _uniform(op: str, a: Expr, b: Expr) -> Expr | None:
     """`ramp < bound` where bound and base are multiples of the lanes: all lanes agree."""
-    if op == "lt" and isinstance(a, Ramp) and isinstance(a.stride, Const) and a.stride.value == 1:
-        if is_multiple(a.base, a.lanes) and isinstance(b, Const) and int(b.value) % a.lanes == 0:
-            return lt(a.base, b)
-    return None
+    known = isinstance(a, Ramp) and isinstance(a.stride, Const) and isinstance(b, Const)
+    if op != "lt" or not known:
+        return None
+    assert isinstance(a, Ramp)
+    assert isinstance(a.stride, Const)
+    assert isinstance(b, Const)
+    agree = a.stride.value == 1 and is_multiple(a.base, a.lanes) and int(b.value) % a.lanes == 0
+    return lt(a.base, b) if agree else None

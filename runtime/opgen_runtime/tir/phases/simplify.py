@@ -1,4 +1,4 @@
-"""canonical_simplify and simplify: index arithmetic and conditions in canonical form, with what loops and guards imply."""
+"""canonical_simplify and simplify: canonical index arithmetic and conditions, with what loops and guards imply."""
 
 from __future__ import annotations
 
@@ -96,7 +96,4 @@ class _Simplify(StmtMutator):
 
 def _is_scalar_index(e: Expr) -> bool:
     """Whether `e` is scalar index arithmetic, without loads, vectors and floats."""
-    for node in post_order(e):
-        if isinstance(node, Load | Ramp | Splat) or node.dtype.is_float:
-            return False
-    return True
+    return not any(isinstance(node, Load | Ramp | Splat) or node.dtype.is_float for node in post_order(e))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ...arith import Const, const
+from ...arith import Const, Expr, Var, const
 from ...vocabulary import INDEX
 from ..folding import fold_substitute
 from ..stmt import For, ForKind, PrimFunc, Stmt
@@ -27,6 +27,11 @@ class _Unroll(StmtMutator):
         if s.kind is ForKind.UNROLLED and isinstance(s.extent, Const) and isinstance(s.minimum, Const):
             start, count = int(s.minimum.value), int(s.extent.value)
             if count * sum(1 for _ in statements(body)) <= _MOST_STATEMENTS:
-                steps = [const(start + k, INDEX) for k in range(count)]
-                return block(*[map_exprs(body, lambda e, k=k: fold_substitute(e, {s.var: k})) for k in steps])
+                return block(*[_step(body, s.var, start + step) for step in range(count)])
         return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
+
+
+def _step(body: Stmt, var: Var, value: int) -> Stmt:
+    """The body of one iteration."""
+    values: dict[Var, Expr] = {var: const(value, INDEX)}
+    return map_exprs(body, lambda e: fold_substitute(e, values))

@@ -113,7 +113,9 @@ class _Lanes:
         if mask is None:
             return Store(buffer, (index,), value)
         accumulates = any(isinstance(node, Load) and node.buffer is buffer for node in post_order(value))
-        if accumulates and buffer.scope == "local" and self._inside(buffer, index):  # a masked store would keep the buffer out of registers
+        if (
+            accumulates and buffer.scope == "local" and self._inside(buffer, index)
+        ):  # a masked store would keep the buffer out of registers
             return Store(
                 buffer, (index,), Select(value.dtype, mask, value, Load(value.dtype, buffer, (index,)))
             )
