@@ -125,6 +125,16 @@ def test_groups() -> None:
         assert a.prove(inside(i // A * C + k, C))
 
 
+def test_groups_of_symbolic_channels() -> None:
+    """As in a grouped convolution: f // (F // 4) * (C // 4) + c, where 4 divides F."""
+    a = analyzer((f, A), (k, C // 4))
+    index = f // (A // 4) * (C // 4) + k
+    assert not a.prove(inside(index, C))
+    with a.assume(eq(A % 4, 0)):
+        assert a.prove(inside(f // (A // 4), 4))
+        assert a.prove(inside(index, C))
+
+
 def test_element_values_under_guards() -> None:
     ids = placeholder("ids", (N,), "int64")
     small = placeholder("small", (N,), "int32")

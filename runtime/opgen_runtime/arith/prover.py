@@ -9,7 +9,7 @@ and tables are tried case by case.  It is bounded by fuel, so a False means "not
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import gcd
 from typing import Final
@@ -105,12 +105,16 @@ class Prover(Ranges):
         self._fuel -= 1
         bad = [m for m, c in p.items() if self._is_bad(m, c)]
         target = max(bad, key=lambda m: (len(m), m))
-        for multiplied in self._multiplied_out(p, target):
-            if self._search(multiplied, depth + 1, seen):
-                return True
-        for candidate in self._candidates(p, target):
-            if self._search(candidate, depth + 1, seen):
-                return True
+        steps: list[Callable[[], Iterable[Poly]]] = [
+            lambda: self._candidates(p, target),
+            lambda: self._multiplied_out(p, target),
+        ]
+        if len(target) == 1:
+            steps.reverse()  # a quotient alone is best multiplied out at once
+        for step in steps:
+            for other in step():
+                if self._search(other, depth + 1, seen):
+                    return True
         return self._by_cases(p)
 
     def _candidates(self, p: Poly, m: Monomial) -> list[Poly]:
@@ -121,18 +125,18 @@ class Prover(Ranges):
             rest = poly.quotient(m, part)
             if rest is None or (rest and not self.is_natural(rest)):
                 continue
-            for fact in self._facts_with(part, c > 0):
+            for fact in self._facts_with(part, c > 0, p):
                 self._subtract(p, c, fact, part, rest, found)
         if m and c < 0 and self.is_natural(m):
             for fact in self.context.facts.get(((), False), ()):
                 if len(fact) == 2 and self._leads_on(p, fact, m):
                     self._subtract(p, c, fact, (), m, found)
-        scored = [
-            (sum(self._is_bad(n, d) for n, d in q.items()), len(q), index, q)
-            for index, q in enumerate(found.values())
-        ]
-        scored.sort(key=lambda s: s[:3])
-        return [s[3] for s in scored[:10]]
+        scored = []
+        for index, q in enumerate(found.values()):
+            degree = max((len(n) for n in q), default=0)
+            scored.append((degree, sum(self._is_bad(n, d) for n, d in q.items()), len(q), index, q))
+        scored.sort(key=lambda s: s[:4])
+        return [s[4] for s in scored[:10]]
 
     def _leads_on(self, p: Poly, fact: Poly, m: Monomial) -> bool:
         """The product of the fact's other term and `m` is in p, or some fact can cancel it."""
@@ -149,18 +153,21 @@ class Prover(Ranges):
         q = poly.add(scaled, poly.times_monomial(fact, rest, abs(c) // common), -1)
         found.setdefault(poly.key(q), q)
 
-    def _facts_with(self, m: Monomial, sign: bool) -> Iterator[Poly]:
+    def _facts_with(self, m: Monomial, sign: bool, p: Poly) -> Iterator[Poly]:
         yield from self.context.facts.get((m, sign), ())
-        for number in dict.fromkeys(m):
+        for number in dict.fromkeys(
+            (*m, *(n for other in p for n in other if self.table.atoms[n].kind == "div"))
+        ):
             for fact in self.atom_facts(number):
                 c = fact.get(m)
                 if c is not None and (c > 0) == sign:
                     yield fact
 
     def _multiplied_out(self, p: Poly, m: Monomial) -> Iterator[Poly]:
-        """For q = x // n in the term m, with n >= 1: p >= 0 if n * p + n - 1 >= 0, where x - n + 1 <= n * q <= x."""
-        c = p[m]
-        for number in m:
+        """For q = x // n in the term m, with n >= 1: p >= 0 if n * p + n - 1 >= 0, where n * q is x - x % n."""
+        terms = [m] if m else [n for n in p if n]
+        for m, number in [(n, a) for n in terms for a in n]:
+            c = p[m]
             atom = self.table.atoms[number]
             if atom.kind != "div" or sum(n.count(number) for n in p) != 1:
                 continue
@@ -170,7 +177,10 @@ class Prover(Ranges):
             others = {n: d for n, d in p.items() if n != m}
             result = poly.add(poly.multiply(others, atom.y), poly.shift(atom.y, -1))
             bound = atom.x
-            if c > 0:
+            remainder = self.remainder_of(atom)
+            if remainder is not None:
+                bound = poly.add(bound, remainder, -1)
+            elif c > 0:
                 bound = poly.shift(poly.add(bound, atom.y, -1), 1)
             yield poly.add(result, poly.times_monomial(bound, rest, c))
 

@@ -190,6 +190,16 @@ class Ranges(ABC):
         product = poly.multiply(a, y)
         yield poly.add(x, product, -1)
         yield poly.shift(poly.add(poly.add(product, y), x, -1), -1)
+        remainder = self.remainder_of(atom)
+        if remainder is not None:
+            difference = poly.add(poly.add(x, product, -1), remainder, -1)
+            yield difference
+            yield poly.scale(difference, -1)
+        parts = self._parts_of(y)
+        if parts is not None:
+            below = poly.shift(poly.scale(a, -1), parts - 1)
+            if self.nonneg(below):
+                yield below
         for choice in (0, -1):
             last = self._bound(x, True, choice)
             if last is not None:
@@ -197,6 +207,21 @@ class Ranges(ABC):
             first = self._bound(x, False, choice)
             if first is not None:
                 yield poly.add(a, self.divide(first, y)[0], -1)
+
+    def remainder_of(self, atom: Atom) -> Poly | None:
+        """x % y for the atom x // y, where something is known of it here."""
+        number = self.table.find(("mod", poly.key(atom.x), poly.key(atom.y)))
+        if number is None or number not in self.context.ranges:
+            return None
+        return poly.atom(number)
+
+    def _parts_of(self, y: Poly) -> int | None:
+        """n, where y is t // n: then x // y is expected to count the n parts of t."""
+        if len(y) != 1:
+            return None
+        (m, c) = next(iter(y.items()))
+        atom = self.table.atoms[m[0]] if len(m) == 1 and c == 1 else None
+        return poly.as_constant(atom.y) if atom is not None and atom.kind == "div" else None
 
     def _bound(self, p: Poly, upper: bool, choice: int) -> Poly | None:
         """A bound of p, with the atoms that have a known bound replaced by it; None where there is none."""
