@@ -21,6 +21,7 @@ from .cases import check_cases
 from .gradients import check_gradients
 from .namespace import resolve_names
 from .probes import find_probes
+from .refused import refused_cases
 from .run import Runner
 from .sampled import sample_cases
 from .seams import SeamRoots, check_seam
@@ -55,7 +56,13 @@ def check_op(
     if diagnostics.count > before or op.partial:
         return None
     compute = None if op.compute is None else _compute(op, namespace)
-    runner = _runner(op, signature, attrs, compute, diagnostics)
+    try:
+        runner = _runner(op, signature, attrs, compute, diagnostics)
+    except RecursionError:
+        diagnostics.error(
+            "limit", "the expressions are nested too deeply; give parts of them names", op.place
+        )
+        return None
     findings = runner.run(attrs, cases)
     if findings is None:
         return None
@@ -90,6 +97,7 @@ def check_op(
         extends=op.extends,
         digest=op.digest,
         sampled=sample_cases(runner, signature, attrs, cases, probes),
+        refused=refused_cases(runner, signature, cases),
     )
 
 

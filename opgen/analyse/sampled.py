@@ -23,7 +23,7 @@ from .values import parse_operand
 MAX_SAMPLED: Final = 12  # with the declared tests well below 40 compiled signatures an op
 _BASES: Final = 4  # declared tests that are varied
 # Each stands for its kind; the order is that in which they are tried.
-_DTYPES: Final = (
+DTYPES_TRIED: Final = (
     "float32", "int32", "float16", "float64", "uint8", "int64", "bool", "int8", "uint64", "int16", "uint32", "uint16",
 )  # fmt: skip
 
@@ -132,10 +132,10 @@ def _with_shapes(case: CheckedCase, change: Callable[[Shape], Shape]) -> Checked
         dtype, shape = parse_operand(text)
         return f"{dtype}[{', '.join(map(str, change(shape)))}]"
 
-    return replace(case, inputs={name: _mapped(operand, turn) for name, operand in case.inputs.items()})
+    return replace(case, inputs={name: mapped(operand, turn) for name, operand in case.inputs.items()})
 
 
-def _mapped(operand: Operand, turn: Callable[[str], str]) -> Operand:
+def mapped(operand: Operand, turn: Callable[[str], str]) -> Operand:
     if isinstance(operand, tuple):
         return tuple(turn(text) for text in operand)
     return None if operand is None else turn(operand)
@@ -154,21 +154,21 @@ def _other_dtypes(case: CheckedCase, signature: CheckedSignature) -> Iterator[Ch
         )
     declared = {operand.name: operand.dtype for operand in signature.inputs}
     for members in groups.values():
-        for dtype in _admitted(declared[members[0]], signature.dtypes):
+        for dtype in admitted(declared[members[0]], signature.dtypes):
 
             def turn(text: str, dtype: str = dtype) -> str:
                 return dtype + text[text.index("[") :]
 
-            inputs = {n: _mapped(o, turn) if n in members else o for n, o in case.inputs.items()}
+            inputs = {n: mapped(o, turn) if n in members else o for n, o in case.inputs.items()}
             yield replace(case, inputs=inputs)
 
 
-def _admitted(dtype: str | tuple[str, ...], variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
+def admitted(dtype: str | tuple[str, ...], variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
     if isinstance(dtype, str):
         dtype = variables.get(dtype, dtype)
     if isinstance(dtype, str):
         dtype = tuple(map(str, DTYPE_CLASSES.get(dtype, (dtype,))))
-    return [name for name in _DTYPES if name in dtype]
+    return [name for name in DTYPES_TRIED if name in dtype]
 
 
 # ------------------------------------------------------------------ attrs

@@ -200,6 +200,14 @@ class BoundProbe:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A case that the type relation refuses, and the class of the error."""
+
+    case: CheckedCase
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedGradient:
     """The declared gradient for one input, in terms of ops."""
 
@@ -243,6 +251,7 @@ class CheckedOp:
     sampled: tuple[
         CheckedCase, ...
     ] = ()  # further cases for the suite: other shapes, dtypes and attrs that fit
+    refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
 
     @property
     def inputs(self) -> tuple[CheckedInput, ...]:

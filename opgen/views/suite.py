@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model import CheckedCase, CheckedOp
+from opgen_runtime.attrs import value_text
+
+from ..model import CheckedAttr, CheckedCase, CheckedOp
 from .index import module_name
 from .op import function_text
 from .text import Code, call, literal
@@ -21,6 +23,8 @@ class SuiteView:
     sampled: tuple[str, ...]  # found by the generator
     reference: str | None
     probes: tuple[str, ...]
+    refused: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]  # attr and its type text, as literals
 
 
 def suite_view(op: CheckedOp, package: str) -> SuiteView:
@@ -36,7 +40,19 @@ def suite_view(op: CheckedOp, package: str) -> SuiteView:
             call("Probe", Code(f"CASES[{probe.case}]"), probe.attr, probe.inside, probe.outside)
             for probe in op.probes
         ),
+        refused=tuple(f"({_case(refusal.case)}, {literal(refusal.error)})" for refusal in op.refused),
+        fields=tuple((literal(attr.name), literal(_type_text(attr))) for attr in op.attrs),
     )
+
+
+def _type_text(attr: CheckedAttr) -> str:
+    """What `list_field_info()` must say of the attr."""
+    optional = attr.optional or (not attr.required and attr.default is None)
+    parts = [f"optional {attr.kind}" if optional else attr.kind]
+    parts.append("required" if attr.required else f"default={value_text(attr.default)}")
+    if attr.bound is not None:
+        parts.append(attr.bound.text)
+    return ", ".join(parts)
 
 
 def _case(case: CheckedCase) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opgen.layout import comment_text, docstring_lines, drop_unused_imports, fill, lay_out, quote
@@ -98,6 +98,7 @@ def test_unused_imports_are_dropped() -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_quoted_text_means_itself(text: str) -> None:
     literal = quote(text)
@@ -105,6 +106,7 @@ def test_quoted_text_means_itself(text: str) -> None:
     assert literal.isprintable()
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.one_of(st.sampled_from("\"\\\n{}#'"), st.characters())), st.sampled_from([0, 4]))
 def test_docstring_cannot_be_broken_out_of(text: str, indent: int) -> None:
     lines = docstring_lines(fill(text, 40), indent)
@@ -115,6 +117,7 @@ def test_docstring_cannot_be_broken_out_of(text: str, indent: int) -> None:
     assert isinstance(inner, ast.Expr) or len(inner) == 1
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_comment_stays_on_its_line(text: str) -> None:
     assert ast.parse(f"x = 1  # {comment_text(text)}\ny = 2").body[1].lineno == 2

@@ -1,0 +1,96 @@
+"""Cases that the type relation refuses, for the generated suite: a relation that has become too lax fails there.
+
+Each changes one operand of a declared test so that it no longer fits: another dtype than the declaration admits, an
+extent that disagrees, an axis too many or too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from opgen_runtime.errors import DTypeError, ShapeError
+
+from ..model import CheckedCase, CheckedSignature, Refusal
+from .run import Runner
+from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped
+from .samples import Sample, case_samples
+from .values import parse_operand
+
+MAX_REFUSED: Final = 8
+_BASES: Final = 3  # declared tests that are changed
+
+
+def refused_cases(
+    runner: Runner, signature: CheckedSignature, cases: Sequence[CheckedCase]
+) -> tuple[Refusal, ...]:
+    """At most `MAX_REFUSED` refusals: one of each kind for each operand, for the first test where it is one."""
+    found: dict[str, Refusal] = {}
+    for case in cases[:_BASES]:
+        for kind, changed in _changes(case, signature):
+            if kind in found or len(found) == MAX_REFUSED:
+                continue
+            error = _refusal(runner, changed)
+            if error is not None:
+                found[kind] = Refusal(changed, error)
+    return tuple(found.values())
+
+
+def _refusal(runner: Runner, case: CheckedCase) -> str | None:
+    """The class of error with which the signature refuses a case, if it is one of dtypes or shapes."""
+    (sample,) = case_samples((case,))
+    refused: list[tuple[Sample, BaseException]] = []
+    if runner.bind(replace(sample, place=None), refused) is not None:
+        return None
+    return next(
+        (
+            kind.__name__
+            for _, error in refused
+            for kind in (DTypeError, ShapeError)
+            if isinstance(error, kind)
+        ),
+        None,
+    )
+
+
+def _changes(case: CheckedCase, signature: CheckedSignature) -> Iterator[tuple[str, CheckedCase]]:
+    for operand in signature.inputs:
+        value = case.inputs[operand.name]
+        if value is None:
+            continue
+        fits = admitted(operand.dtype, signature.dtypes)
+        for dtype in [name for name in DTYPES_TRIED if name not in fits][:1]:
+            yield f"{operand.name} dtype", _with(case, operand.name, value, dtype=dtype)
+        if isinstance(operand.dtype, str) and operand.dtype in signature.dtypes:
+            for dtype in fits[:2]:
+                yield f"{operand.name} mixed", _with(case, operand.name, value, dtype=dtype)
+        for axis in range(max(map(len, _shapes(value)), default=0)):
+            yield f"{operand.name} extent {axis}", _with(case, operand.name, value, axis=axis)
+        yield f"{operand.name} rank +", _with(case, operand.name, value, rank=1)
+        yield f"{operand.name} rank -", _with(case, operand.name, value, rank=-1)
+
+
+def _shapes(value: str | tuple[str, ...]) -> list[Shape]:
+    return [parse_operand(text)[1] for text in (value if isinstance(value, tuple) else (value,))]
+
+
+def _with(
+    case: CheckedCase,
+    name: str,
+    value: Operand,
+    dtype: str | None = None,
+    axis: int | None = None,
+    rank: int = 0,
+) -> CheckedCase:
+    """The case with one operand changed; limits of its values are dropped."""
+
+    def turn(text: str) -> str:
+        own, shape = parse_operand(text)
+        if axis is not None:
+            shape = tuple(extent + 1 if k == axis else extent for k, extent in enumerate(shape))
+        if rank:
+            shape = (2, *shape) if rank > 0 else shape[1:]
+        return f"{dtype or own}[{', '.join(map(str, shape))}]"
+
+    return replace(case, inputs={**case.inputs, name: mapped(value, turn)})
