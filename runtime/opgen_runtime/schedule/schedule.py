@@ -40,10 +40,17 @@ class Schedule:
         return found
 
     def normalize(self) -> None:
-        """Fold the inlined stages into those that read them.  Lowering does this first; twice is harmless."""
+        """Fold the inlined stages into those that read them.  Lowering does this first; twice is harmless.
+
+        Raises ScheduleError where a scan, update or extern reads an inlined stage.
+        """
         inlined = {s.tensor: (s.axes, s.body) for s in self.stages if s.inlined and s.body is not None}
         if not inlined:
             return
+        for stage in self.stages:
+            if stage.body is None and (missing := [t.name for t in stage.op.inputs() if t in inlined]):
+                kind = type(stage.op).__name__.lower()
+                raise ScheduleError(f"stage {missing[0]} is inlined, but the {kind} {stage.name} reads it from a buffer")
         folder = Folder(inlined)
         for stage in self.stages:
             if stage.body is not None and not stage.inlined:

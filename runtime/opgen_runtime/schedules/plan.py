@@ -45,7 +45,7 @@ def _readers(schedule: Schedule) -> dict[Stage, list[Stage]]:
 
 def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
     if any(sink.body is None for sink in sinks):
-        return False
+        return True  # scans, updates and externs read buffers
     assert stage.body is not None
     elements = total_extent(stage.axes)
     order = order_of(stage.body)

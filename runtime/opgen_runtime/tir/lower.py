@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..arith import Expr, Var, cast
 from ..errors import LoweringError
-from ..schedule import ForKind, Schedule, Stage
+from ..schedule import ForKind, Schedule, Stage, reads_of
 from ..te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
 from ..vocabulary import INDEX
 from .bound import Domain, infer_bound
@@ -58,9 +58,7 @@ class _Lowering:
         made: list[tuple[list[Buffer], Stmt]] = []
         for stage in roots:
             if not stage.is_placeholder:
-                own = [
-                    self._allocate(stage, tensor) for tensor in stage.tensors if tensor not in self.buffers
-                ]
+                own = self._buffers_of(stage)
                 made.append((own, self._stage(stage)))
         body = block(*(_copy(self.buffers[tensor], buffer) for tensor, buffer in self.copies))
         for own, stmt in reversed(made):
@@ -68,6 +66,31 @@ class _Lowering:
             for buffer in own:
                 body = Allocate(buffer, body)
         return PrimFunc(name, tuple(self.inputs), tuple(self.outputs), body)
+
+    def _buffers_of(self, stage: Stage) -> list[Buffer]:
+        """The new buffers that a root stage writes.
+
+        The base of an update that nothing else reads is computed right in the update's buffer.
+        """
+        made: list[Buffer] = []
+        for tensor in stage.tensors:
+            if tensor in self.buffers:
+                continue
+            update = self._only_update_of(stage)
+            if update is None:
+                made.append(self._allocate(stage, tensor))
+                continue
+            if update.tensor not in self.buffers:
+                made.append(self._allocate(update, update.tensor))
+            self.buffers[tensor] = self.buffers[update.tensor]
+        return made
+
+    def _only_update_of(self, stage: Stage) -> Stage | None:
+        readers = [s for s in self.schedule.stages if not s.inlined and stage.tensor in reads_of(s)]
+        if stage.body is None or len(readers) != 1 or not isinstance(readers[0].op, Update):
+            return None
+        op = readers[0].op
+        return readers[0] if op.base is stage.tensor and stage.tensor not in op.reads else None
 
     def _allocate(self, stage: Stage, tensor: Tensor) -> Buffer:
         """The buffer of an intermediate tensor."""

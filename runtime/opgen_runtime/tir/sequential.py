@@ -86,11 +86,14 @@ def lower_update(tensor: Tensor, update: Update, values: ValueLowering) -> Stmt:
     """A copy of the base, then the statements in order."""
     target = values.buffers[tensor]
     source = values.buffers[update.base]
+    statements = [_update(part, tensor, values) for part in update.body]
+    if source is target:  # the base was computed in place
+        return block(*statements)
     axes = [Var(INDEX, f"c{d}") for d in range(tensor.ndim)]
     copy: Stmt = Store(target, tuple(axes), Load(source.dtype, source, tuple(axes)))
     for var, extent in reversed(list(zip(axes, tensor.shape, strict=True))):
         copy = For(var, ZERO, as_index(extent), ForKind.SERIAL, copy)
-    return block(copy, *(_update(part, tensor, values) for part in update.body))
+    return block(copy, *statements)
 
 
 def _update(part: Loop | Guard | Put, tensor: Tensor, values: ValueLowering) -> Stmt:
