@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,13 +53,13 @@ class Assembler:
 
     def function(self, tree: ast.Lambda) -> Callable[..., Any]:
         """The function of a lambda; its code's file name is the declaration's path."""
-        body = _Checked().visit(copy.deepcopy(tree))
+        body = _Checked().copy(tree)
         code = compile(ast.Expression(body), place_of(tree).path, "eval", dont_inherit=True)
         made: Callable[..., Any] = eval(code, self._globals)
         return made
 
     def compute(self, tree: ast.FunctionDef) -> Callable[..., None]:
-        body = _Checked().visit(copy.deepcopy(tree))
+        body = _Checked().copy(tree)
         code = compile(ast.Module([body], []), place_of(tree).path, "exec", dont_inherit=True)
         names: dict[str, Any] = {}
         _run(code, self._globals, names)
@@ -141,24 +140,40 @@ def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:
     exec(code, names, local)
 
 
-class _Checked(ast.NodeTransformer):
-    """`a + b` as `_l.checked_add(a, b)`, and a tick in each function."""
+class _Checked:
+    """Copies a tree with `a + b` as `_l.checked_add(a, b)` and a tick in each function and lambda."""
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        function = ast.Attribute(ast.Name("_l", ast.Load()), _CHECKED[type(node.op)], ast.Load())
-        made = ast.copy_location(ast.Call(function, [node.left, node.right], []), node)
-        for part in (function, function.value):
-            ast.copy_location(part, node)
+    def copy(self, node: Any) -> Any:
+        """The copied node; annotations are left out."""
+        if isinstance(node, list):
+            return [self.copy(item) for item in node]
+        if not isinstance(node, ast.AST):
+            return node
+        fields = {name: self.copy(value) for name, value in ast.iter_fields(node) if name not in _ANNOTATIONS}
+        made = ast.copy_location(type(node)(**fields), node)
+        if isinstance(made, ast.BinOp):
+            return _at(node, _call("_l", _CHECKED[type(made.op)], made.left, made.right))
+        if isinstance(made, ast.Lambda) and (made.args.args or made.args.vararg):
+            made.body = _at(node, ast.BoolOp(ast.Or(), [_at(node, _call("_tick")), made.body]))
+        elif isinstance(made, ast.FunctionDef):
+            made.body.insert(0, _at(node, ast.Expr(_at(node, _call("_tick")))))
         return made
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        node.returns = None
-        for argument in (*node.args.args, *([node.args.vararg] if node.args.vararg else [])):
-            argument.annotation = None
-        tick = ast.Expr(ast.Call(ast.Name("_tick", ast.Load()), [], []))
-        for part in ast.walk(tick):
-            ast.copy_location(part, node)
-        node.body.insert(0, tick)
-        return node
+
+_ANNOTATIONS: Final = frozenset({"annotation", "returns"})
+
+
+def _call(name: str, attribute: str | None = None, *arguments: ast.expr) -> ast.Call:
+    """`name(arguments)` or `name.attribute(arguments)`."""
+    function: ast.expr = ast.Name(name, ast.Load())
+    if attribute is not None:
+        function = ast.Attribute(function, attribute, ast.Load())
+    return ast.Call(function, list(arguments), [])
+
+
+def _at(place: ast.AST, node: Any) -> Any:
+    """The node with the place of another on it and on the parts that have none."""
+    for part in (node, getattr(node, "func", None), getattr(getattr(node, "func", None), "value", None)):
+        if part is not None and not hasattr(part, "lineno"):
+            ast.copy_location(part, place)
+    return node

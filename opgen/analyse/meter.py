@@ -9,7 +9,7 @@ from typing import Any, Final
 from opgen_runtime import lang
 from opgen_runtime.errors import LanguageError
 
-MAX_STEPS: Final = 300_000
+MAX_STEPS: Final = 150_000
 _SIZED: Final = frozenset(
     {"each", "over", "tuple", "sorted", "sum", "prod", "min", "max", "any", "all", "zip"}
 )

@@ -71,11 +71,15 @@ class Runner:
     def run(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> Findings | None:
         """Bind and build every sample; None if an error was reported."""
         bound = [found for sample in case_samples(cases) if (found := self.bind(sample)) is not None]
+        if self.failed:
+            return None
         refused: list[tuple[Sample, BaseException]] = []
         for sample in made_up(self.signature, self.assembled.signature, attrs):
             found = self.bind(sample, refused)
             if found is not None:
                 bound.append(found)
+            elif refused and code_of(refused[-1][1]) == "limit":
+                break
         if not bound and not self.failed:
             self._nothing_fits(refused)
         if self.failed:

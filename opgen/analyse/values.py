@@ -17,8 +17,9 @@ _INT = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _FLOAT = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?\Z")
 _NONE: Final = frozenset({"None", "none", "null", "~"})
 _LAYOUT = re.compile(r"([A-Z]|[0-9]{1,4}[a-z])+\Z")
+_LIMIT = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _OPERAND = re.compile(
-    r"(?P<dtype>[a-z]+[0-9]*)\[(?P<dims>[0-9, ]*)\](\s+in\s+(?P<low>-?[0-9]{1,9})\.\.(?P<high>-?[0-9]{1,9}))?\Z"
+    rf"(?P<dtype>[a-z]+[0-9]*)\[(?P<dims>[0-9, ]*)\](\s+in\s+(?P<low>{_LIMIT})\.\.(?P<high>{_LIMIT}))?\Z"
 )
 MAX_TEST_ELEMENTS: Final = 1 << 22
 
@@ -82,7 +83,7 @@ def parse_operand(text: str) -> tuple[str, tuple[int, ...]]:
     shape = tuple(int(part) for part in parts)
     if math.prod(shape) > MAX_TEST_ELEMENTS:
         raise ValueProblem(f"a test has at most {MAX_TEST_ELEMENTS} elements an operand")
-    if match["low"] is not None and int(match["low"]) >= int(match["high"]):
+    if match["low"] is not None and float(match["low"]) >= float(match["high"]):
         raise ValueProblem(f"the range {match['low']}..{match['high']} is empty")
     return match["dtype"], shape
 

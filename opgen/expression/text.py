@@ -13,7 +13,8 @@ from ..document import TextNode
 
 MAX_CHARACTERS: Final = 20_000
 MAX_BRACKETS: Final = 40
-MAX_DEPTH: Final = 120
+MAX_DEPTH: Final = 64  # translated code nests about twice as deep; Python reads 200 levels of brackets
+MAX_BLOCKS: Final = 12  # Python nests at most 20 loops
 MAX_NODES: Final = 20_000
 MAX_DIGITS: Final = 400
 
@@ -108,11 +109,16 @@ def _is_small(text: Text, diagnostics: Diagnostics) -> bool:
 
 
 def _is_shallow(tree: ast.Module, text: Text, diagnostics: Diagnostics) -> bool:
-    stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+    stack: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]
     count = 0
     while stack:
-        node, depth = stack.pop()
+        node, depth, blocks = stack.pop()
         count += 1
+        blocks += isinstance(node, ast.For | ast.If | ast.With)
+        if blocks > MAX_BLOCKS:
+            text_ = f"statements are nested more than {MAX_BLOCKS} deep"
+            diagnostics.error("limit", text_, text.place(node))
+            return False
         if depth > MAX_DEPTH or count > MAX_NODES:
             what = (
                 f"nested more than {MAX_DEPTH} deep"
@@ -122,8 +128,22 @@ def _is_shallow(tree: ast.Module, text: Text, diagnostics: Diagnostics) -> bool:
             place = text.place(node) if hasattr(node, "lineno") else text.node.place
             diagnostics.error("limit", f"an expression {what}; give parts of it names", place)
             return False
-        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        below = depth + _levels(node)
+        stack.extend((child, below, blocks) for child in ast.iter_child_nodes(node))
     return True
+
+
+def _levels(node: ast.AST) -> int:
+    """How many levels deep the translation of a node nests: `a and b and c` nests with each operand."""
+    if isinstance(node, ast.BoolOp):
+        return len(node.values)
+    if isinstance(node, ast.Compare):
+        return len(node.ops)
+    if isinstance(node, ast.GeneratorExp):
+        return sum(1 + len(clause.ifs) for clause in node.generators)
+    if isinstance(node, ast.FunctionDef):
+        return len(node.body)
+    return 1
 
 
 def _syntax_error(text: Text, error: SyntaxError, diagnostics: Diagnostics) -> None:

@@ -1,0 +1,151 @@
+"""Declarations to checked ops: what views read, what `extends` merges, what seams may name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from opgen.analyse import check_project
+from opgen.diagnostics import to_text
+from opgen.model import BoundProbe
+from opgen_runtime.vocabulary import OpPattern
+
+AXIS_ABS = (Path(__file__).parents[2] / "opdefs/elementwise/axis_abs.yaml").read_text(encoding="utf-8")
+
+
+def test_axis_abs() -> None:
+    (op,), found = check_project({"axis_abs.yaml": AXIS_ABS})
+    assert found == []
+    assert (op.name, op.support_level, op.arity, op.pattern) == ("axis_abs", 3, 1, OpPattern.ELEMWISE)
+    assert op.formula == "out[*i] = abs(data[*i]) if i[axis] == indice else data[*i]"
+    assert op.compute is not None
+    assert op.reference is not None
+    assert ast.unparse(op.compute) == (
+        "def compute(data: _t.Any, axis: _t.Any, indice: _t.Any, out: _t.Any) -> None:\n"
+        "    out.define(lambda *i: _l.select(_l.equal(i[axis], indice), lambda: _l.abs(data[*i,]), lambda: data[*i,]))"
+    )
+    assert ast.unparse(op.reference) == (
+        "def reference(data, axis, indice):\n    out = data.copy()\n"
+        "    s = (slice(None),) * axis + (indice,)\n    out[s] = np.abs(out[s])\n    return out"
+    )
+    axis, indice = op.attrs
+    assert axis.bound is not None
+    assert indice.bound is not None
+    assert (axis.default, axis.bound.text, axis.bound.check_text) == (0, "0 <= axis < data.ndim", "0 <= axis")
+    assert axis.bound.function_text == "axis < data.ndim"
+    assert axis.bound.check is not None
+    assert indice.bound.function is not None
+    assert ast.unparse(axis.bound.check) == "lambda axis, attrs: _l.truth(_l.less_equal(0, axis))"
+    assert ast.unparse(indice.bound.function) == (
+        "lambda indice, data, axis: _l.less(indice, _l.item(data.shape, axis))"
+    )
+    assert (op.outputs[0].shape, op.outputs[0].dtype) == ("data.shape", "data.dtype")
+    assert op.tests[1].inputs == {"data": "int32[4, 4, 1]"}
+    assert op.tests[1].attrs == {"axis": 0, "indice": 1}
+    assert op.probes == (
+        BoundProbe(0, "axis", 0, -1),
+        BoundProbe(2, "axis", 2, 3),
+        BoundProbe(0, "indice", 0, -1),
+        BoundProbe(0, "indice", 3, 4),
+    )
+
+
+FAMILY = """\
+op: float_function
+abstract: true
+doc: Not taken over.
+inputs: {data: {dtype: float, doc: The input.}}
+outputs: {out: {shape: data.shape, dtype: data.dtype}}
+tests:
+  - {data: "float32[3]"}
+---
+op: exp
+extends: float_function
+compute: out[*i] = exp(data[*i])
+reference: out = np.exp(data)
+---
+op: tanh
+extends: exp
+inputs: {data: {doc: Another text.}}
+compute: out[*i] = tanh(data[*i])
+"""
+
+
+def test_extends() -> None:
+    ops, found = check_project({"family.yaml": FAMILY})
+    assert found == []
+    exp, tanh = ops
+    assert [(op.name, op.extends, op.line, op.document) for op in ops] == [
+        ("exp", ("float_function",), 9, 1),
+        ("tanh", ("exp", "float_function"), 14, 2),
+    ]
+    assert (exp.doc, exp.inputs[0].doc, tanh.inputs[0].doc) == ("", "The input.", "Another text.")
+    assert (tanh.inputs[0].dtype, tanh.formula) == ("float", "out[*i] = tanh(data[*i])")
+    changed, _ = check_project({"family.yaml": FAMILY.replace("float32[3]", "float32[4]")})
+    assert changed[0].digest != exp.digest
+    moved, _ = check_project({"other.yaml": "# a comment\n" + FAMILY})
+    assert moved[0].digest == exp.digest
+
+
+def test_an_error_of_a_parent_is_reported_once_at_the_parent() -> None:
+    files = {
+        "a.yaml": "op: base\nabstract: true\ninputs: {data: {dtype: flaot}}\n",
+        "b.yaml": "op: child\nextends: base\noutputs: {out: {shape: data.shape, dtype: data.dtype}}\n"
+        "compute: out[*i] = data[*i]\n",
+    }
+    ops, found = check_project(files)
+    assert ops == []
+    assert [(f.code, str(f.place)) for f in found] == [("dtype", "a.yaml:3:24")]
+
+
+def test_runtime_errors_of_an_inherited_compute_stand_in_the_parents_file() -> None:
+    files = {
+        "a.yaml": 'op: base\nabstract: true\ninputs: {data: {shape: "M"}}\ncompute: |\n  out[i] = data[i + 1]\n',
+        "b.yaml": 'op: child\nextends: base\noutputs: {out: {shape: "M", dtype: data.dtype}}\n',
+    }
+    _, found = check_project(files)
+    assert [(f.code, str(f.place)) for f in found] == [("out-of-bounds", "a.yaml:5:12")]
+
+
+SEAM = """\
+op: ordered
+inputs: {data: {shape: "M"}}
+attrs: {axis: {type: int, default: 0}}
+outputs: {out: {shape: data.shape, dtype: data.dtype}}
+compute: {python: "mine.kernels:FUNCTION"}
+"""
+
+
+def test_seams_are_resolved_without_importing(tmp_path: Path) -> None:
+    package = tmp_path / "mine"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "kernels.py").write_text(
+        "raise SystemExit('imported')\n\n\n"
+        "def ordered(data, axis):\n    return data\n\n\ndef narrow(data):\n    return data\n"
+    )
+
+    def check(function: str) -> str:
+        ops, found = check_project({"s.yaml": SEAM.replace("FUNCTION", function)}, packages={"mine": package})
+        return ops[0].extern or "" if ops else to_text(found).split("\n")[0]
+
+    assert check("ordered") == "mine.kernels:ordered"
+    assert (
+        check("orderd")
+        == "s.yaml:5:19: error[seam]: `mine.kernels` has no function `orderd` at its top level"
+    )
+    assert check("narrow") == (
+        "s.yaml:5:19: error[seam]: `mine.kernels:narrow` takes 1 arguments, but is called with 2: data, axis"
+    )
+
+
+def test_a_declaration_without_tests_is_run_on_made_up_signatures() -> None:
+    text = "op: plus\ninputs: {a: {dtype: number}, b: {dtype: number, shape: a.shape}}\n"
+    text += (
+        "outputs: {out: {shape: a.shape, dtype: a.dtype}}\ncompute: out[*i] = a[*i] + cast(b[*i], a.dtype)\n"
+    )
+    (op,), found = check_project({"p.yaml": text})
+    assert found == []
+    assert op.pattern is OpPattern.ELEMWISE
+    _, found = check_project({"p.yaml": text.replace("a[*i] +", "a[*i] / 2.0 +")})
+    assert [f.code for f in found] == ["dtype"]
