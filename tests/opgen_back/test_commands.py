@@ -240,3 +240,44 @@ def test_every_command_has_help(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert len(result.output.splitlines()) > 4
+
+
+def test_explain_prints_every_stage(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    names = run("explain", "axis_abs", "--stages").stdout.splitlines()
+    assert names[0] == "declaration (opdefs/elementwise/axis_abs.yaml:1)"
+    for name in ("checked op", "type inference", "tensor expressions", "schedule", "vectorize_loop", "llvm"):
+        assert name in names
+    assert names[-1] == "assembly"
+    one = run(
+        "explain", "axis_abs", "--shape", "4,4,1", "--dtype", "int32", "--attr", "axis=1", "--stage", "tensor"
+    )
+    assert one.exit_code == 0
+    assert "out[i0, i1, i2]: int32[4, 4, 1] = abs(data[i0, i1, i2]) if i1 == 0" in one.stdout
+    counts = run("explain", "axis_abs", "--shape", "64,64", "--counts")
+    assert "0  calls of scalar math functions" in counts.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--shape", "x"), "write the extents with commas"),
+        (("--shape", "2,2", "--shape", "2,2"), "takes 1 operands"),
+        (("--shape", "2,2", "--dtype", "float33"), "the dtypes are"),
+        (("--shape", "2,2", "--attr", "axes=1"), "the attrs of axis_abs are: axis, indice"),
+        (("--shape", "2,2", "--attr", "axis=x"), "not a value of kind int"),
+        (("--shape", "2,2", "--stage", "nothing"), "no such stage"),
+    ],
+)
+def test_explain_refuses(fresh: Path, arguments: tuple[str, ...], message: str) -> None:
+    run("add-op", "axis_abs")
+    result = run("explain", "axis_abs", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_explain_shows_errors_of_the_call(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    result = run("explain", "axis_abs", "--shape", "2,2", "--attr", "axis=7")
+    assert result.exit_code == 1
+    assert "axis" in result.output
