@@ -106,28 +106,38 @@ def lines(*items: str) -> str:
     return "\n  ".join(items)
 
 
+def chain(first: str, each: str, *last: str) -> str:
+    """`first`, then `each` with k = 1..59 and j = k - 1, then `last`."""
+    return lines(first, *(each.format(k=k, j=k - 1) for k in range(1, 60)), *last)
+
+
+NESTED_LOOPS = ["  " * k + f"for i{k} in range(2):" for k in range(30)] + ["  " * 30 + "out[0] += 1"]
+
 ENDLESS = {
-    "nested sums": ("n = sum(sum(sum(1 for i in range(60000)) for j in range(60000)) for k in range(60000))", ""),
+    "nested sums": (
+        "n = sum(sum(sum(1 for i in range(60000)) for j in range(60000)) for k in range(60000))",
+        "",
+    ),
     "nested tuples": ("n = tuple(tuple(i for i in range(60000)) for j in range(60000))", ""),
     "ndindex": ("n = tuple(i for i in ndindex((200, 200, 200)))", ""),
     "power": ("n = 10 ** 10 ** 10", ""),
     "shift": ("n = 1 << 10 ** 9", ""),
     "text": ("n = 'a' * 10 ** 9", ""),
-    "doubled tuples": (lines("a0 = (1, 2)", *(f"a{k} = a{k - 1} + a{k - 1}" for k in range(1, 80))), ""),
-    "squares": (lines("a0 = 3", *(f"a{k} = a{k - 1} * a{k - 1}" for k in range(1, 80))), ""),
+    "doubled tuples": (chain("a0 = (1, 2)", "a{k} = a{j} + a{j}"), ""),
+    "squares": (chain("a0 = 3", "a{k} = a{j} * a{j}"), ""),
     "defs of let": (
-        lines("def f0(x): return (x, x)", *(f"def f{k}(x): return (f{k - 1}(x), f{k - 1}(x))" for k in range(1, 60)), "n = f59(1)"),
+        chain("def f0(x): return (x, x)", "def f{k}(x): return (f{j}(x), f{j}(x))", "n = f59(1)"),
         "",
     ),
     "defs": (
         "n = 1",
-        lines("def f0(x): return x", *(f"def f{k}(x): return f{k - 1}(x) + f{k - 1}(x)" for k in range(1, 60)), "out[*i] = f59(data[*i])"),
+        chain("def f0(x): return x", "def f{k}(x): return f{j}(x) + f{j}(x)", "out[*i] = f59(data[*i])"),
     ),
     "unrolled sums": ("q = tuple(range(60000))", "out[*i] = sum(sum(data[*i] for j in q) for k in q)"),
     "deep conditions": ("n = 1", "out[*i] = " + "1 if data[*i] > 0 else " * 200 + "0"),
     "long chain": ("n = 1", "out[*i] = " + " and ".join(["data[*i] > 0"] * 300)),
-    "deep loops": ("n = 1", lines("out[*i] = data[*i]", *("  " * k + f"for i{k} in range(2):" for k in range(30)), "  " * 30 + "out[0] += 1")),
-}  # fmt: skip
+    "deep loops": ("n = 1", lines("out[*i] = data[*i]", *NESTED_LOOPS)),
+}
 
 
 @pytest.mark.parametrize("name", ENDLESS)
@@ -142,12 +152,34 @@ def test_endless_work_is_refused(name: str) -> None:
 
 
 REFUSED = [
-    "import os", "out = data.__class__", "out = np.load('f')", "out = open('f')", "out = eval('1')", "out = np.lib.format.x",
-    "out = data.tofile('f')", "out = (lambda: 1)()", "out = getattr(data, 'x')", "while True: pass", "out = f'{data}'",
-    "def f(): pass", "with open('f') as f: pass", "out = data.dump('f')", "out = np.memmap('f')", "_x = 1", "np = 1",
-    "out = np.frompyfunc(open, 1, 1)", "out = np.vectorize(open)('f')", "global out", "del data", "out = [].__len__()",
-    "out = np.core.x", "out = math.__dict__", "out = '{0.__class__}'.format(data)", "out = yield", "out = data @ (x := 1)",
-]  # fmt: skip
+    "import os",
+    "out = data.__class__",
+    "out = np.load('f')",
+    "out = open('f')",
+    "out = eval('1')",
+    "out = np.lib.format.x",
+    "out = data.tofile('f')",
+    "out = (lambda: 1)()",
+    "out = getattr(data, 'x')",
+    "while True: pass",
+    "out = f'{data}'",
+    "def f(): pass",
+    "with open('f') as f: pass",
+    "out = data.dump('f')",
+    "out = np.memmap('f')",
+    "_x = 1",
+    "np = 1",
+    "out = np.frompyfunc(open, 1, 1)",
+    "out = np.vectorize(open)('f')",
+    "global out",
+    "del data",
+    "out = [].__len__()",
+    "out = np.core.x",
+    "out = math.__dict__",
+    "out = '{0.__class__}'.format(data)",
+    "out = yield",
+    "out = data @ (x := 1)",
+]
 
 
 @pytest.mark.parametrize("statement", REFUSED)
