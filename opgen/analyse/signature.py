@@ -29,6 +29,7 @@ from ..model import (
 )
 from ..model.opdef import InputDef, LayoutDef, OpDef, OutputDef, RequireDef
 from .namespace import binding_of
+from .relations import relation_requires
 
 DType = str | tuple[str, ...]
 
@@ -64,7 +65,8 @@ class _SignatureBuilder:
             if not isinstance(item.value, s.Def):
                 text += f" = {to_text(item.value)}"
             rules.append(LetRule(item.names, translate_let(item, self.namespace), text))
-        rules += [self._require(require) for require in op.relation.requires]
+        named = relation_requires(op, self.diagnostics)
+        rules += [self._require(require) for require in (*named, *op.relation.requires)]
         outputs = tuple(self._output(output) for output in op.outputs)
         dynamic = {entry.name: self.function(entry.bound) for entry in op.dynamic}
         relation = None if op.relation.name is None else op.relation.name.value

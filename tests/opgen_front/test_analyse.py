@@ -149,3 +149,23 @@ def test_a_declaration_without_tests_is_run_on_made_up_signatures() -> None:
     assert op.pattern is OpPattern.ELEMWISE
     _, found = check_project({"p.yaml": text.replace("a[*i] +", "a[*i] / 2.0 +")})
     assert [f.code for f in found] == ["dtype"]
+
+
+def test_named_relations() -> None:
+    text = "op: plus\ntype_relation: NAME\ninputs: {a: {dtype: number}, b: {dtype: number}}\n"
+    text += "outputs: {out: {shape: a.shape, dtype: a.dtype}}\ncompute: out[*i] = a[*i]\n"
+    text += 'tests:\n  - {a: "int8[2, 3]", b: "int8[3]"}\n'
+
+    def check(name: str) -> str:
+        ops, found = check_project({"p.yaml": text.replace("NAME", name)})
+        return (
+            ", ".join(rule.text for rule in ops[0].signature.rules) if ops else to_text(found).split("\n")[0]
+        )
+
+    assert check("broadcast") == "the operands broadcast together"
+    assert check("identity").startswith(
+        "p.yaml:6:5: error[test]: the test does not fit: requires the operands have one"
+    )
+    assert check("identty") == (
+        "p.yaml:2:16: error[bad-value]: there is no relation `identty`; the built-in ones are identity, broadcast"
+    )
