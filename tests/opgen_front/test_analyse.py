@@ -164,7 +164,7 @@ def test_named_relations() -> None:
 
     assert check("broadcast") == "the operands broadcast together"
     assert check("identity").startswith(
-        "p.yaml:6:5: error[test]: the test does not fit: requires the operands have one"
+        "p.yaml:7:5: error[test]: the test does not fit: requires the operands have one"
     )
     assert check("identty") == (
         "p.yaml:2:16: error[bad-value]: there is no relation `identty`; the built-in ones are identity, broadcast"
