@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..arith import substitute
-from ..arith.expr import AnyDim, Const, Dim
+from ..arith import evaluate_scalar
+from ..arith.expr import AnyDim, Dim
 from ..arith.expr import Expr as DimExpr
 from ..arith.expr import Var as DimVar
-from ..errors import DTypeError, ExecutorError
+from ..errors import DTypeError, ExecutorError, LoweringError
 from ..ir import Constant, Var, is_literal, literal_array
 from ..types import TensorType, TupleType, Type
 from ..vocabulary import DTYPES, DType
@@ -111,8 +111,10 @@ def dim_value(dim: Dim, values: Mapping[DimVar, int]) -> int | None:
     """The value of a dim, None if it holds a symbol without one."""
     if isinstance(dim, int):
         return dim
-    found = substitute(dim, {var: Const(var.dtype, value) for var, value in values.items()})
-    return int(found.value) if isinstance(found, Const) else None
+    try:
+        return int(evaluate_scalar(dim, dict(values)))
+    except LoweringError:
+        return None
 
 
 def array_type(array: np.ndarray) -> TensorType:

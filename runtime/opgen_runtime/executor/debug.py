@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..errors import ExecutorError
 from ..ir import Call, Expr, Function, IRModule, Var
 from ..transform import infer_type
 from .base import Executor
-from .interpreter import run
+from .bindings import concrete_types
+from .interpreter import Closure, run
 from .op_by_op import call_op
 from .value import Arrays
 
@@ -20,8 +22,20 @@ class DebugExecutor(Executor):
     kind = "debug"
 
     def run(self, expr: Expr, arrays: Mapping[Var, np.ndarray], module: IRModule | None) -> Arrays:
-        result = run(infer_type(expr) if module is None else expr, arrays, _OpByOp(module), module)
-        return result  # type: ignore[return-value]  # `evaluate` gives functions as callables
+        if module is None:
+            infer_type(expr, concrete_types(arrays))  # type errors come before anything runs
+        result = run(expr, arrays, _OpByOp(module), module)
+        if isinstance(result, Closure):
+            raise ExecutorError("the program gives a function; executors give tensors")
+        return _own(result, list(arrays.values()))
+
+
+def _own(result: Arrays, inputs: Sequence[np.ndarray]) -> Arrays:
+    """The result in memory of its own: what is an argument, a constant or a view is copied."""
+    if isinstance(result, tuple):
+        return tuple([_own(part, inputs) for part in result])
+    own = result.flags.writeable and not any([np.may_share_memory(result, given) for given in inputs])
+    return result if own else result.copy()
 
 
 class _OpByOp:

@@ -38,13 +38,13 @@ class Span(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False, kw_only=True)
 class Expr:
     """An expression of the graph IR."""
 
     type_key: ClassVar[str] = "ir.Expr"
-    span: Span | None = field(default=None, repr=False)
-    checked_type: Type = field(init=False, repr=False)
+    span: Span | None = None
+    checked_type: Type = field(init=False)
 
     def children(self) -> tuple[Expr, ...]:
         """The sub-expressions, in the order of evaluation."""
@@ -112,12 +112,18 @@ class Expr:
 
         return to_text(self)
 
+    def __repr__(self) -> str:
+        """One node and its type; `str` gives the whole program."""
+        label = getattr(self, "name_hint", None) or getattr(self, "name", None) or getattr(self, "op", None)
+        name = label if isinstance(label, str) else label.name if isinstance(label, Op) else ""
+        return f"<{' '.join([type(self).__name__, *([name] if name else [])])}: {self.checked_type!r}>"
+
 
 def _set_type(node: Expr, type_: Type) -> None:
     object.__setattr__(node, "checked_type", type_)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Var(Expr):
     """A variable; two are the same only if they are one object.  `type` may be left open (None)."""
 
@@ -129,7 +135,7 @@ class Var(Expr):
         _set_type(self, IncompleteType() if self.type is None else self.type)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class GlobalVar(Expr):
     """The name of a function of a module.  `type` is the function's, where it is known."""
 
@@ -141,7 +147,7 @@ class GlobalVar(Expr):
         _set_type(self, IncompleteType() if self.type is None else self.type)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Constant(Expr):
     """A tensor whose value is known.  `data` is kept read-only; a writeable array is copied.
 
@@ -170,7 +176,7 @@ class Constant(Expr):
         return self.data.ndim == 0
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Tuple(Expr):
     """Several values as one.  The empty tuple stands for an optional input that is absent."""
 
@@ -184,7 +190,7 @@ class Tuple(Expr):
         return self.fields
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class TupleGetItem(Expr):
     """One field of a tuple.  Raises TypeInferenceError for a position outside it."""
 
@@ -209,7 +215,7 @@ class TupleGetItem(Expr):
         return (self.tuple_value,)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Call(Expr):
     """`op` applied to `args`: an Op with its attrs, or an expression of function type.
 
@@ -230,7 +236,7 @@ class Call(Expr):
         return (self.op, *self.args) if isinstance(self.op, Expr) else self.args
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Let(Expr):
     """`body` with `var` standing for `value`, which is evaluated once."""
 
@@ -246,7 +252,7 @@ class Let(Expr):
         return (self.var, self.value, self.body)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class If(Expr):
     """`then` or `otherwise` by a rank-0 bool; only the chosen branch is evaluated."""
 
@@ -266,7 +272,7 @@ class If(Expr):
         return (self.condition, self.then, self.otherwise)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Function(Expr):
     """A function; `attrs` are marks of passes, such as `Primitive`.
 

@@ -56,12 +56,16 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """`prefix` node `suffix`, over as many lines as the node's own blocks take."""
+    """`prefix` node `suffix`, over as many lines as the node's own blocks take.
+
+    `spelled`: the node itself is written, though it has a name already.
+    """
 
     prefix: str
     node: Expr
     suffix: str
     indent: int
+    spelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class _Printer:
         name = self.operands[id(node)] = f"%{self.temporaries}"
         self.temporaries += 1
         comment = f"  /* {self.types.text(node.checked_type)} */" if self.show_types else ""
-        return [_Statement(f"{name} = ", node, f";{comment}", task.indent)]
+        return [_Statement(f"{name} = ", node, f";{comment}", task.indent, spelled=True)]
 
     def in_place(self, node: Expr) -> bool:
         """Whether `node` is written where it is used; if so its text is kept."""
@@ -173,7 +177,7 @@ class _Printer:
         node, indent = task.node, task.indent
         inner = self.inner.get(id(node), ())
         written = self.operands.get(id(node))
-        if written is not None and f"{written} = " != task.prefix:
+        if written is not None and not task.spelled:
             return [_Line(f"{task.prefix}{written}{task.suffix}", indent)]
         if isinstance(node, If):
             return [
@@ -191,8 +195,8 @@ class _Printer:
             ]
         if isinstance(node, Let):
             if task.prefix:
-                block = [_Statement("", node, "", indent + 1)]
-                return [_Line(f"{task.prefix}{{", indent), *block, _Line(f"}}{task.suffix}", indent)]
+                block = _Statement("", node, "", indent + 1, spelled=True)
+                return [_Line(f"{task.prefix}{{", indent), block, _Line(f"}}{task.suffix}", indent)]
             let = f"let {self.binder(node.var)} = "
             return [_Statement(let, node.value, ";", indent), _Contents(inner[0], indent)]
         return [_Line(f"{task.prefix}{self.flat(node)}{task.suffix}", indent)]

@@ -29,8 +29,8 @@ R = TypeVar("R")
 Steps: TypeAlias = Generator[Expr, Any, R]
 
 
-def post_order(expr: Expr) -> list[Expr]:
-    """Every node of `expr` once, each after its children."""
+def post_order(expr: Expr, is_leaf: Callable[[Expr], bool] | None = None) -> list[Expr]:
+    """Every node of `expr` once, each after its children; what lies below a leaf is left out."""
     order: list[Expr] = []
     done: set[int] = set()
     stack: list[tuple[Expr, bool]] = [(expr, False)]
@@ -40,7 +40,7 @@ def post_order(expr: Expr) -> list[Expr]:
             order.append(node)
         elif id(node) not in done:
             done.add(id(node))
-            children = node.children()
+            children = () if is_leaf is not None and is_leaf(node) else node.children()
             if children:
                 stack.append((node, True))
                 stack.extend([(child, False) for child in reversed(children) if id(child) not in done])

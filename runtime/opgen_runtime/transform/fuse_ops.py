@@ -21,7 +21,7 @@ from ..types import TupleType
 from ..vocabulary import OpPattern
 from .context import PassContext, register_config
 from .infrastructure import function_pass
-from .post_dominators import Node, dataflow, find_post_dominators, is_op_call
+from .post_dominators import Node, dataflow, find_post_dominators, is_op_call, is_segment
 
 MAX_OPS = register_config("FuseOps.max_ops", int, 256, "The most ops that one segment may have.")
 PRIMITIVE = MappingProxyType({"Primitive": 1})
@@ -158,7 +158,9 @@ class _Partition:
         for node in self.nodes:
             expr = node.expr
             group = self.group.get(id(expr))
-            if group is None:
+            if is_segment(expr):
+                self.new[id(expr)] = expr
+            elif group is None:
                 children = expr.children()
                 if all([id(child) in self.new for child in children]):
                     self.new[id(expr)] = rebuild(expr, [self.new[id(child)] for child in children])

@@ -27,6 +27,7 @@ from ..ir import (
 )
 from ..registry import Op
 from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeReporter, TypeSolver, TypeVar
+from ..types.shapes import prefer
 from .context import PassContext
 from .infrastructure import module_pass
 
@@ -199,9 +200,17 @@ class _Rebuild(MixedModeMutator):
     def rewrite_function(self, pre: Function, post: Function) -> Expr:
         if pre.ret_type is None or pre is post:
             return post
-        found = self.inference.found(pre)
-        assert isinstance(found, FuncType)
-        return Function(post.params, post.body, found.ret, post.type_params, post.attrs, span=post.span)
+        result = _sharper(pre.ret_type, post.body.checked_type)
+        return Function(post.params, post.body, result, post.type_params, post.attrs, span=post.span)
 
     def rewrite_global_var(self, pre: GlobalVar, post: GlobalVar) -> Expr:
         return self.inference.global_var(pre)
+
+
+def _sharper(a: Type, b: Type) -> Type:
+    """Of two types that were found to be one, what both say: the dims that are known best."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return TensorType([prefer(m, n) for m, n in zip(a.shape, b.shape, strict=True)], a.dtype)
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        return TupleType(tuple([_sharper(m, n) for m, n in zip(a.fields, b.fields, strict=True)]))
+    return a if a.is_complete else b

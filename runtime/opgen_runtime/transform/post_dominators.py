@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Call, Expr, Tuple, post_order
+from ..ir import Call, Expr, Function, Tuple, post_order
 from ..ir.scopes import blocks_of
 from ..registry import Op
 from ..types import TensorType
@@ -35,8 +35,11 @@ class Node:
 
 
 def dataflow(body: Expr) -> list[Node]:
-    """The nodes of `body`, each after those that it reads; calls of ops have their patterns, the rest is opaque."""
-    order = post_order(body)
+    """The nodes of `body`, each after those that it reads; calls of ops have their patterns, the rest is opaque.
+
+    Functions marked `Primitive` are segments already: they are nodes, and what they hold is left out.
+    """
+    order = post_order(body, is_segment)
     blocks = blocks_of(body, order)
     nodes = {id(expr): Node(expr, _pattern(expr)) for expr in order}
     in_calls = {
@@ -53,6 +56,8 @@ def dataflow(body: Expr) -> list[Node]:
                 source = nodes[id(operand)]
                 source.users.append((node, _edge(node, operand)))
                 source.escapes |= blocks.at.get(id(operand)) is not blocks.at.get(id(expr))
+        elif is_segment(expr):
+            continue
         elif not (isinstance(expr, Tuple) and id(expr) in in_calls and id(expr) not in elsewhere):
             for child in expr.children():
                 nodes[id(child)].escapes = True
@@ -62,6 +67,10 @@ def dataflow(body: Expr) -> list[Node]:
 
 def is_op_call(expr: Expr) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op)
+
+
+def is_segment(expr: Expr) -> bool:
+    return isinstance(expr, Function) and "Primitive" in expr.attrs
 
 
 def operands(call: Call) -> list[Expr]:
