@@ -14,6 +14,7 @@ import numpy as np
 
 from ..codegen.jit import Loaded
 from ..errors import ExecutorError
+from .buffers import POOL
 from .pointers import address_of
 
 
@@ -136,7 +137,7 @@ class NativeKernel(Kernel):
                 kept.append(given)
             addresses.append(address_of(given))
         if outputs is None:
-            results = [np.empty(shape, dtype) for shape, dtype in self._output_kinds]
+            results = [POOL.empty(shape, dtype) for shape, dtype in self._output_kinds]
             return self._launch(addresses, results)
         wanted = self._checked_outputs(outputs)
         results = self._places(wanted, addresses)

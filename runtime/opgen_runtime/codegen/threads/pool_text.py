@@ -9,6 +9,9 @@ the pool taken (nested calls, other callers) runs its loop itself.
 Workers that find nothing spin for a while, then sleep on the futex `@wake`.  A sleeper counts itself in
 `@sleepers` before it looks at `@word` once more, and a caller publishes `@word` before it looks at `@sleepers`
 (both sequentially consistent), so that no wake-up is lost.
+
+Some schedulers wake a worker on its caller's CPU and leave it there while another CPU is idle.  A worker that finds
+itself on `@home`, the caller's CPU, restricts itself to the other CPUs that the process may use.
 """
 
 from __future__ import annotations
@@ -94,6 +97,7 @@ _POOL: Final = """
 @count = internal global i64 0
 @chunk = internal global i64 0
 @chunks = internal global i64 0
+@home = internal global i32 -1
 @handles = internal global [MAX_WORKERS x i64] zeroinitializer, align 128
 
 PAUSE_DECLARATION
@@ -103,6 +107,9 @@ declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
 declare i64 @syscall(i64, ...)
 
 define void @opgen_parallel_for(ptr %body, ptr %closure, i64 %count, i64 %grain) nounwind {
@@ -141,6 +148,8 @@ publish:
   %before = sub i64 %count, 1
   %full = udiv i64 %before, %chunk
   %chunks = add i64 %full, 1
+  %home = call i32 @sched_getcpu()
+  store atomic i32 %home, ptr @home monotonic, align 4
   store atomic i64 0, ptr @done release, align 8
   store atomic ptr %body, ptr @body release, align 8
   store atomic ptr %closure, ptr @closure release, align 8
@@ -234,9 +243,12 @@ define internal ptr @worker(ptr %argument) nounwind {
 entry:
   %number = ptrtoint ptr %argument to i64
   %rank = trunc i64 %number to i32
+  %allowed = alloca [128 x i8], align 16
+  call void @llvm.memset.p0.i64(ptr %allowed, i8 0, i64 128, i1 false)
+  %asked = call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
   br label %look
 look:
-  %idle = phi i32 [ 0, %entry ], [ 0, %run ], [ %idle_more, %spin ], [ 0, %lost ], [ 0, %woken ]
+  %idle = phi i32 [ 0, %entry ], [ 0, %work ], [ %idle_more, %spin ], [ 0, %lost ], [ 0, %woken ]
   %stopping = load atomic i32, ptr @stopping seq_cst, align 4
   %stop = icmp ne i32 %stopping, 0
   br i1 %stop, label %leave, label %read
@@ -256,6 +268,14 @@ prepare:
 lost:
   br label %look
 run:
+  %home = load atomic i32, ptr @home monotonic, align 4
+  %here = call i32 @sched_getcpu()
+  %crowded = icmp eq i32 %here, %home
+  br i1 %crowded, label %move, label %work
+move:
+  call void @move_away(ptr %allowed, i32 %here)
+  br label %work
+work:
   %index = and i64 %open, 4294967295
   %begin = mul i64 %index, %chunk
   %past = add i64 %begin, %chunk
@@ -286,6 +306,25 @@ woken:
 leave:
   ret ptr null
 }
+
+; Run this thread on the allowed CPUs without the given one; where no other is allowed the call fails, and nothing changes.
+define internal void @move_away(ptr %allowed, i32 %here) noinline nounwind {
+  %others = alloca [128 x i8], align 16
+  call void @llvm.memcpy.p0.p0.i64(ptr %others, ptr %allowed, i64 128, i1 false)
+  %place = lshr i32 %here, 3
+  %inside = and i32 %place, 127
+  %byte = getelementptr i8, ptr %others, i32 %inside
+  %bits = load i8, ptr %byte
+  %low = and i32 %here, 7
+  %shift = trunc i32 %low to i8
+  %bit = shl i8 1, %shift
+  %mask = xor i8 %bit, -1
+  %left = and i8 %bits, %mask
+  store i8 %left, ptr %byte
+  %moved = call i32 @sched_setaffinity(i32 0, i64 128, ptr %others)
+  ret void
+}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 ; The value of @word if it offers a chunk to the worker of this rank, else -1.
 define internal i64 @open_chunk(i32 %rank) alwaysinline nounwind {

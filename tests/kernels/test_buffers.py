@@ -1,0 +1,63 @@
+"""Large results share buffers over time, and never at the same time."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from opgen_runtime.kernels.buffers import LEAST, BufferPool
+
+F32 = np.dtype("float32")
+SHAPE = (LEAST // 4 + 3,)
+
+
+def test_a_buffer_returns_when_its_last_view_is_gone() -> None:
+    pool = BufferPool()
+    first = pool.empty(SHAPE, F32)
+    first[:] = 7
+    where = first.ctypes.data
+    assert where % 64 == 0
+    assert first.flags.c_contiguous
+    assert first.flags.writeable
+    view = first[1:].reshape(-1, 1)
+    del first
+    gc.collect()
+    assert pool.kept_bytes == 0
+    other = pool.empty(SHAPE, F32)
+    assert other.ctypes.data != where
+    assert view[0, 0] == 7
+    del view
+    gc.collect()
+    assert pool.kept_bytes > 0
+    assert pool.empty(SHAPE, F32).ctypes.data == where
+
+
+def test_small_results_are_numpys_own() -> None:
+    pool = BufferPool()
+    assert pool.empty((4, 4), F32).flags.owndata
+    assert pool.kept_bytes == 0
+
+
+def test_what_is_kept_is_bounded() -> None:
+    pool = BufferPool(limit=LEAST)
+    del (given := [pool.empty(SHAPE, F32) for _ in range(3)])[:]
+    gc.collect()
+    assert given == []
+    assert pool.kept_bytes == 0
+    pool = BufferPool(limit=3 * LEAST)
+    arrays = [pool.empty(SHAPE, F32) for _ in range(5)]
+    arrays.clear()
+    gc.collect()
+    assert 0 < pool.kept_bytes <= 3 * LEAST
+    pool.clear()
+    assert pool.kept_bytes == 0
+
+
+def test_every_dtype_and_rank() -> None:
+    pool = BufferPool()
+    for name in ("bool", "int8", "uint16", "float16", "float64", "uint64"):
+        dtype = np.dtype(name)
+        array = pool.empty((2, LEAST // dtype.itemsize, 1), dtype)
+        assert array.dtype == dtype
+        assert array.shape == (2, LEAST // dtype.itemsize, 1)
