@@ -52,6 +52,11 @@ class Expr:
             f"the value of {self} is not known when the kernel is built, so it cannot decide"
         )
 
+    def __index__(self) -> int:
+        raise UndecidedError(
+            f"the value of {self} is not known when the kernel is built, so it cannot be a position or a count"
+        )
+
     def __str__(self) -> str:
         from .printer import to_text
 

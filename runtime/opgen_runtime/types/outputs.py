@@ -107,7 +107,7 @@ def guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:
 def _shown(frame: Frame, output: Output, failure: RuleFailedError | UndecidedError) -> OpgenError:
     if isinstance(failure, RuleFailedError):
         return failure.error
-    return frame.error(ShapeError, f"the type of output {output.name!r} cannot be told: {failure}")
+    return frame.error(UndecidedError, f"the type of output {output.name!r} cannot be told: {failure}")
 
 
 def _shape_reader(signature: Signature, output: Output) -> tuple[Reader, tuple[str, ...]]:

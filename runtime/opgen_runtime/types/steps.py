@@ -209,7 +209,7 @@ class LetStep(Step):
         try:
             value = frame.evaluate(self.rule.function, self.parameters, self.what)
         except UndecidedError as error:
-            raise frame.error(ShapeError, f"{self.what}: {error}{frame.where(self.parameters)}") from None
+            raise frame.error(UndecidedError, f"{self.what}: {error}{frame.where(self.parameters)}") from None
         if len(self.rule.names) == 1:
             frame.names[self.rule.names[0]] = value
         else:
@@ -240,7 +240,7 @@ class RequireStep(Step):
         try:
             value = frame.evaluate(rule.function, self.parameters, self.what)
         except UndecidedError as error:
-            raise frame.error(self.kind, f"{self.what}: {error}{frame.where(self.parameters)}") from None
+            raise frame.error(UndecidedError, f"{self.what}: {error}{frame.where(self.parameters)}") from None
         if value is None:
             return
         if isinstance(value, list):
