@@ -38,6 +38,10 @@ def test_random_attachment(data: st.DataObject, program: Program) -> None:
         if readers == [leader] and plain and data.draw(st.booleans()):
             stage.compute_at(leader, data.draw(st.sampled_from(plain)))
             scramble(data.draw, stage)
+            if data.draw(st.booleans()):
+                stage.double_buffer()
+    source = data.draw(st.sampled_from(reads_of(leader)))
+    leader.prefetch(source, data.draw(st.sampled_from(leader.leaves)), 2)
     check_lowered(program, schedule, every_phase=True)
 
 

@@ -183,7 +183,7 @@ def scramble(draw: st.DrawFn, stage: Stage) -> None:
                 stage.fuse(leaf, following[0])
         else:
             stage.reorder(*draw(st.permutations(stage.leaves)))
-    kind = draw(st.integers(0, 3))
+    kind = draw(st.integers(0, 4))
     leaf = draw(st.sampled_from(stage.leaves))
     if kind == 0:
         stage.vectorize(leaf)
@@ -191,3 +191,5 @@ def scramble(draw: st.DrawFn, stage: Stage) -> None:
         stage.unroll(leaf)
     elif kind == 2 and leaf.kind == "data":
         stage.parallel(leaf)
+    elif kind == 3 and leaf.kind == "data":
+        stage.virtual_thread(leaf)

@@ -12,3 +12,4 @@ class ForKind(Enum):
     PARALLEL = "parallel"  # chunks claimed by the threads of the pool
     VECTORIZED = "vectorized"  # becomes Ramp and Splat in vectorize_loop; its extent is a constant
     UNROLLED = "unrolled"  # expanded in unroll_loop; its extent is a constant
+    VIRTUAL = "virtual"  # iterations interleaved statement by statement in inject_virtual_thread

@@ -50,7 +50,9 @@ class Schedule:
         for stage in self.stages:
             if stage.body is None and (missing := [t.name for t in stage.op.inputs() if t in inlined]):
                 kind = type(stage.op).__name__.lower()
-                raise ScheduleError(f"stage {missing[0]} is inlined, but the {kind} {stage.name} reads it from a buffer")
+                raise ScheduleError(
+                    f"stage {missing[0]} is inlined, but the {kind} {stage.name} reads it from a buffer"
+                )
         folder = Folder(inlined)
         for stage in self.stages:
             if stage.body is not None and not stage.inlined:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..arith import Const, Expr, Var, floordiv, post_order
 from ..errors import ScheduleError
-from ..te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Tensor
+from ..te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Tensor, tensors_read
 from ..vocabulary import INDEX
 from .kind import ForKind
 
@@ -62,6 +62,7 @@ class Stage:
         self.inlined = False
         self.is_output = False
         self.scope: str | None = None
+        self.prefetches: list[tuple[Tensor, IterVar, int]] = []
         self.alignment: dict[int, tuple[int, int]] = {}
         if isinstance(op, Compute):
             self.set_compute(op.axes, op.body)
@@ -232,10 +233,24 @@ class Stage:
             )
         self._mark(axis, ForKind.PARALLEL, "parallel")
 
+    def virtual_thread(self, axis: IterVar) -> None:
+        """for i in range(2): f(i); g(i)  -->  f(0); f(1); g(0); g(1)
+
+        Statements of all iterations interleaved; buffers of stages inside get a copy for each.  Refuses a reduce axis.
+        """
+        if axis.kind == "reduce":
+            raise ScheduleError(
+                f"virtual_thread of {axis.var.name} on stage {self.name}: "
+                "iterations of a reduce axis depend on one another"
+            )
+        self._mark(axis, ForKind.VIRTUAL, "virtual_thread")
+
     def _mark(self, axis: IterVar, kind: ForKind, use: str) -> None:
         self.require_loops(use)
         self.leaf(axis, use)
-        if kind in (ForKind.VECTORIZED, ForKind.UNROLLED) and not isinstance(axis.extent, int):
+        if kind in (ForKind.VECTORIZED, ForKind.UNROLLED, ForKind.VIRTUAL) and not isinstance(
+            axis.extent, int
+        ):
             raise ScheduleError(
                 f"{use} of {axis.var.name} on stage {self.name}: needs a constant extent, found {axis.extent}; "
                 "split it first"
@@ -297,6 +312,34 @@ class Stage:
         if self.is_output or self.is_placeholder:
             raise ScheduleError(f"set_scope on stage {self.name}: parameters of the kernel are global")
         self.scope = scope
+
+    def double_buffer(self) -> None:
+        """for i: fill b(i); read b  -->  for i: fill b(i + 1) in one half; read b(i) in the other
+
+        For a stage that is attached to a serial loop.  Refuses outputs.
+        """
+        self.require_loops("double_buffer")
+        if self.attach is None:
+            raise ScheduleError(
+                f"double_buffer on stage {self.name}: it is not computed inside a loop; use compute_at first"
+            )
+        self.scope = "double"
+
+    def prefetch(self, tensor: Tensor, axis: IterVar, offset: int) -> None:
+        """for i: f(a, i)  -->  for i: prefetch what f(a, i + offset) reads; f(a, i)
+
+        Refuses a tensor that the stage does not read, an axis that is not a loop, and an offset below 1.
+        """
+        self.require_loops("prefetch")
+        self.leaf(axis, "prefetch")
+        assert self.body is not None
+        if tensor not in tensors_read(self.body):
+            raise ScheduleError(f"prefetch on stage {self.name}: it does not read {tensor.name}")
+        if offset < 1:
+            raise ScheduleError(
+                f"prefetch of {tensor.name} on stage {self.name}: offset must be at least 1, found {offset}"
+            )
+        self.prefetches.append((tensor, axis, offset))
 
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """stride of `axis` in the buffer, s  -->  the least s' >= s with s' % factor == offset

@@ -109,7 +109,7 @@ def _column_tile(
     if across is not None or tiled is not None:
         width = 4 if across is None else across.lanes * _COLUMN_VECTORS
         if across is not None and tiled is None and not stored_rows and isinstance(outer[-1].extent, int):
-            width = max(width, min(WIDE_TILE, outer[-1].extent // (4 * target.num_threads) // width * width))
+            width = max(width, min(WIDE_TILE, outer[-1].extent // (2 * target.num_threads) // width * width))
         outer[-1], tile = leader.split(outer[-1], width)
         inside.append(tile)
     return inside

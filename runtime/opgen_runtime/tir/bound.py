@@ -220,3 +220,20 @@ def _edges(stage: Stage, domain: Domain, path: dict[Var, int | None]) -> None:
             domain.data_guards.append(ge(value, 0))
         if not known or (found is not None and found[1] + found[2] - 1 + extent > axis.extent):
             domain.data_guards.append(lt(value, axis.extent))
+
+
+def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> list[tuple[Expr, int]] | None:
+    """The first index and the extent, per dim, of what one iteration of `axis` reads of a tensor; None if unknown."""
+    assert stage.body is not None
+    inside = stage.leaves[stage.leaves.index(axis) + 1 :]
+    extents = {leaf.var: domain.extents[leaf] for leaf in inside}
+    relaxer = Relaxer({var: n if isinstance(n, int) else None for var, n in extents.items()}, {})
+    ranges: list[list[Range | None]] = [[] for _ in tensor.shape]
+    for node in order_of(stage.body):
+        if isinstance(node, Read) and node.tensor is tensor:
+            for position, index in enumerate(node.indices):
+                ranges[position].append(relaxer.range(substitute_all(index, domain.values)))
+    whole = [union(found) for found in ranges]
+    if any(found is None for found in whole):
+        return None
+    return [(linear(found[0], found[1]), found[2]) for found in whole if found is not None]

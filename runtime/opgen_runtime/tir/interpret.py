@@ -18,6 +18,7 @@ from .stmt import (
     If,
     LetStmt,
     Load,
+    Prefetch,
     PrimFunc,
     Ramp,
     Splat,
@@ -88,7 +89,7 @@ class _Run:
         elif isinstance(s, Allocate):
             self.allocate(s.buffer)
             self.stmt(s.body)
-        else:
+        elif not isinstance(s, Prefetch):
             assert isinstance(s, LetStmt)
             lanes = self.lanes(s.value)
             self.env[s.var] = self.vector(s.value, lanes) if lanes > 1 else self.scalar(s.value)

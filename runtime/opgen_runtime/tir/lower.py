@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from ..arith import Expr, Var, cast
+from ..arith import Expr, Var, cast, substitute
 from ..errors import LoweringError
 from ..schedule import ForKind, Schedule, Stage, reads_of
 from ..te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
 from ..vocabulary import INDEX
-from .bound import Domain, infer_bound
+from .bound import Domain, infer_bound, read_region
 from .nest import ZERO, as_index, guarded, loop
 from .reduction import ReductionStage
 from .sequential import lower_scan, lower_update
-from .stmt import Allocate, Buffer, For, Load, PrimFunc, Stmt, Store
+from .stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, Store
 from .values import ValueLowering
 from .visit import block
 
@@ -108,7 +109,8 @@ class _Lowering:
         if isinstance(stage.op, Compute):
             domain = self.domains[stage]
             if stage.reduce_axes:
-                return ReductionStage(stage, domain, self.values, self._with_attached).lower()
+                around = partial(self._with_attached, stage)
+                return ReductionStage(stage, domain, self.values, around).lower()
             return self._data(stage, domain)
         if isinstance(stage.op, Scan):
             return lower_scan(stage.op, self.values)
@@ -126,16 +128,34 @@ class _Lowering:
         indices = self.values.position(tensor, [domain.values[axis.var] for axis in stage.axes])
         body = guarded(domain.data_guards, prelude.around(Store(buffer, indices, cast(value, buffer.dtype))))
         for leaf in reversed(stage.leaves):
-            body = loop(leaf, domain.extents[leaf], stage.kind(leaf), self._with_attached(leaf, body))
+            body = loop(leaf, domain.extents[leaf], stage.kind(leaf), self._with_attached(stage, leaf, body))
         return body
 
-    def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
-        """The stages that are computed inside the loop over `leaf`, then `body`."""
+    def _with_attached(self, stage: Stage, leaf: IterVar, body: Stmt) -> Stmt:
+        """What runs inside the loop over `leaf` of a stage: hints, the stages computed there, then `body`."""
+        hints = [
+            hint
+            for tensor, axis, offset in stage.prefetches
+            if axis is leaf
+            for hint in self._prefetch(stage, tensor, axis, offset)
+        ]
+        body = block(*hints, body) if hints else body
         stages = self.attached.get(leaf, ())
         made = [(self.buffers[stage.tensor], self._stage(stage)) for stage in stages]
         for buffer, stmt in reversed(made):
             body = Allocate(buffer, block(stmt, body))
         return body
+
+    def _prefetch(self, stage: Stage, tensor: Tensor, axis: IterVar, offset: int) -> list[Stmt]:
+        """A hint for what the stage reads of a tensor `offset` iterations later, where its region is known."""
+        region = read_region(stage, self.domains[stage], tensor, axis)
+        if region is None or tensor not in self.buffers:
+            return []
+        ahead: dict[Var, Expr] = {axis.var: axis.var + offset}
+        starts = [substitute(start, ahead) for start, _ in region]
+        return [
+            Prefetch(self.buffers[tensor], self.values.position(tensor, starts), tuple(n for _, n in region))
+        ]
 
 
 def _unique(tensor: Tensor, position: int, tensors: Sequence[Tensor]) -> str:

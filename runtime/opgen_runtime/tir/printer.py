@@ -16,6 +16,7 @@ from .stmt import (
     If,
     LetStmt,
     Load,
+    Prefetch,
     PrimFunc,
     Ramp,
     Splat,
@@ -85,6 +86,9 @@ def _stmt(s: Stmt, depth: int, lines: list[str]) -> None:
     elif isinstance(s, Allocate):
         line(f"allocate {_declared(s.buffer)} {s.buffer.scope}")
         _stmt(s.body, depth, lines)
+    elif isinstance(s, Prefetch):
+        region = "" if all(n == 1 for n in s.shape) else f" {'x'.join(map(str, s.shape))}"
+        line(f"prefetch{region} {s.buffer.name}[{', '.join(expr_text(i) for i in s.indices)}]")
     else:
         assert isinstance(s, LetStmt), s
         line(f"{s.var.name} = {expr_text(s.value)}")

@@ -15,7 +15,7 @@ class Buffer:
     """Storage.  Before storage_flatten it has the tensor's shape; after it, one dim (elements).
 
     scope: "global" (a parameter, or shared by all threads), "local" (private to one iteration, on the stack
-    where it is small).
+    where it is small); until inject_double_buffer also "double", a local one that is filled an iteration ahead.
     """
 
     name: str
@@ -140,6 +140,19 @@ class Block(Stmt):
     """Statements one after the other; the empty block does nothing."""
 
     body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefetch(Stmt):
+    """A hint: the part of `buffer` from `indices` on, `shape` elements in each dim, is read soon.
+
+    inject_prefetch makes hints of one element each of it, which need not lie inside the buffer; code generation may
+    ignore them.
+    """
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -65,7 +65,9 @@ def vectorize_expr(e: Expr, var: Var, lanes: int, vector_vars: Collection[Var] =
             continue
         old = node.children()
         if not any(id(child) in varies for child in old):
-            done[id(node)] = node
+            fresh = [done[id(child)] for child in old]  # some may be what all lanes agree on
+            same = all(a is b for a, b in zip(fresh, old, strict=True))
+            done[id(node)] = node if same else node.rebuild(fresh)
             continue
         if isinstance(node, HorizontalReduce | Ramp | Splat):
             raise NotVectorizable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..arith.expr import Const, Expr
-from .stmt import Allocate, Block, For, If, LetStmt, Stmt, Store
+from .stmt import Allocate, Block, For, If, LetStmt, Prefetch, Stmt, Store
 
 EMPTY = Block(())
 
@@ -33,8 +33,13 @@ class StmtMutator:
             return self.allocate(s)
         if isinstance(s, If):
             return self.branch(s)
+        if isinstance(s, Prefetch):
+            return self.prefetch(s)
         assert isinstance(s, LetStmt), s
         return self.let(s)
+
+    def prefetch(self, s: Prefetch) -> Stmt:
+        return Prefetch(s.buffer, tuple([self.expr(i) for i in s.indices]), s.shape)
 
     def store(self, s: Store) -> Stmt:
         indices = tuple([self.expr(i) for i in s.indices])
@@ -124,6 +129,8 @@ def exprs(s: Stmt) -> tuple[Expr, ...]:
         return (s.minimum, s.extent)
     if isinstance(s, If):
         return (s.condition,)
+    if isinstance(s, Prefetch):
+        return s.indices
     return (s.value,) if isinstance(s, LetStmt) else ()
 
 

@@ -10,21 +10,29 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ..stmt import PrimFunc
+from .inject_double_buffer import inject_double_buffer
+from .inject_prefetch import inject_prefetch
+from .inject_virtual_thread import inject_virtual_thread
 from .loop_partition import loop_partition
 from .remove_no_op import remove_no_op
 from .rewrite_unsafe_select import rewrite_unsafe_select
 from .simplify import canonical_simplify, simplify
 from .storage_flatten import storage_flatten
+from .storage_rewrite import storage_rewrite
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
 
 Phase = Callable[[PrimFunc], PrimFunc]
 
 PHASES: Final[tuple[tuple[str, Phase], ...]] = (
+    ("inject_prefetch", inject_prefetch),
     ("storage_flatten", storage_flatten),
     ("canonical_simplify", canonical_simplify),
     ("loop_partition", loop_partition),
     ("vectorize_loop", vectorize_loop),
+    ("inject_virtual_thread", inject_virtual_thread),
+    ("inject_double_buffer", inject_double_buffer),
+    ("storage_rewrite", storage_rewrite),
     ("unroll_loop", unroll_loop),
     ("simplify", simplify),
     ("remove_no_op", remove_no_op),

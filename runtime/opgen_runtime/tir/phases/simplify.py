@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...arith import Analyzer, Compare, Expr, post_order
 from ..folding import rebuild_folding
-from ..stmt import For, If, Load, PrimFunc, Ramp, Splat, Stmt, Store
+from ..stmt import For, If, Load, Prefetch, PrimFunc, Ramp, Splat, Stmt, Store
 from ..visit import StmtMutator
 
 
@@ -55,6 +55,9 @@ class _Simplify(StmtMutator):
         if value is s.value and mask is s.mask and indices[0] is s.indices[0]:
             return s
         return Store(s.buffer, indices, value, mask)
+
+    def prefetch(self, s: Prefetch) -> Stmt:
+        return Prefetch(s.buffer, tuple(self.index(i) for i in s.indices), s.shape)
 
     def index(self, e: Expr) -> Expr:
         """An index in canonical form; of a ramp, its base."""

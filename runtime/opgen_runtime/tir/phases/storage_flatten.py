@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...arith import Expr, const, post_order
 from ...vocabulary import INDEX
 from ..folding import rebuild_folding
-from ..stmt import Allocate, Buffer, Load, PrimFunc, Ramp, Stmt, Store
+from ..stmt import Allocate, Buffer, Load, Prefetch, PrimFunc, Ramp, Stmt, Store
 from ..visit import StmtMutator
 
 
@@ -75,6 +75,10 @@ class _Flattener(StmtMutator):
     def store(self, s: Store) -> Stmt:
         index = self.position(s.buffer.shape, tuple(self.expr(i) for i in s.indices))
         return Store(self.buffer(s.buffer), (index,), self.expr(s.value), self.optional(s.mask))
+
+    def prefetch(self, s: Prefetch) -> Stmt:
+        index = self.position(s.buffer.shape, tuple(self.expr(i) for i in s.indices))
+        return Prefetch(self.buffer(s.buffer), (index,), (1,))
 
     def allocate(self, s: Allocate) -> Stmt:
         return Allocate(self.buffer(s.buffer), self.stmt(s.body))

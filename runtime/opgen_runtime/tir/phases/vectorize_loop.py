@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...arith import Const, Expr, Select, Var, const, logical_not, post_order
-from ...vocabulary import BOOL
-from ..folding import rebuild_folding
+from ...vocabulary import BOOL, INDEX
+from ..folding import fold_substitute
 from ..region import is_within
-from ..stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
+from ..relocate import Relocator
+from ..stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, Prefetch, PrimFunc, Stmt, Store
 from ..vector import NotVectorizable, lanes_of, splat, vectorize_expr
-from ..visit import StmtMutator, block, statements, trips
+from ..visit import StmtMutator, block, map_exprs, statements, trips
 
 
 def vectorize_loop(func: PrimFunc) -> PrimFunc:
@@ -56,25 +57,11 @@ class _Lanes:
 
     def expr(self, e: Expr) -> Expr:
         if self.expanded:
-            e = self._private(e)
+            e = Relocator(self.expanded, self._place).expr(e)
         return vectorize_expr(e, self.var, self.lanes, self.vector_vars)
 
-    def _private(self, e: Expr) -> Expr:
-        """Loads of expanded buffers in terms of the lane."""
-        done: dict[int, Expr] = {}
-        for node in post_order(e):
-            old = node.children()
-            fresh = [done[id(child)] for child in old]
-            if isinstance(node, Load) and node.buffer in self.expanded:
-                mask = fresh[1] if node.mask is not None else None
-                done[id(node)] = Load(
-                    node.dtype, self.expanded[node.buffer], (self._lane_of(fresh[0]),), mask
-                )
-            elif any(a is not b for a, b in zip(fresh, old, strict=True)):
-                done[id(node)] = rebuild_folding(node, fresh)
-            else:
-                done[id(node)] = node
-        return done[id(e)]
+    def _place(self, _: Buffer, index: Expr) -> Expr:
+        return self._lane_of(index)
 
     def _lane_of(self, index: Expr) -> Expr:
         return index * self.lanes + self.var
@@ -93,6 +80,9 @@ class _Lanes:
             return self.loop(s, mask)
         if isinstance(s, Allocate):
             return self.allocate(s, mask)
+        if isinstance(s, Prefetch):  # of the first lane
+            values: dict[Var, Expr] = {self.var: const(0, INDEX)}
+            return map_exprs(s, lambda e: fold_substitute(e, values))
         assert isinstance(s, LetStmt), s
         return self.let(s, mask)
 
@@ -102,7 +92,7 @@ class _Lanes:
         index = s.indices[0]
         buffer = self.expanded.get(s.buffer, s.buffer)
         if buffer is not s.buffer:
-            index = self._lane_of(self._private(index))
+            index = self._lane_of(Relocator(self.expanded, self._place).expr(index))
         index = vectorize_expr(index, self.var, self.lanes, self.vector_vars)
         value = self.expr(s.value)
         if lanes_of(index, self.vector_vars) == 1:
