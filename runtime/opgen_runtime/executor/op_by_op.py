@@ -54,7 +54,7 @@ def cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.nda
         return list(results[:count])
     for name, size in sizes.items():
         bound = binding.dynamic[name]
-        if not 0 <= size <= int(bound):  # type: ignore[arg-type]  # dims of arrays are ints
+        if not 0 <= size <= int(bound):
             raise ExecutorError(f"the data-dependent dim {name!r} is {size}, outside 0 <= {name} <= {bound}")
     cut: list[np.ndarray] = []
     declared_outputs = [o for o, n in zip(signature.outputs, binding.counts, strict=True) for _ in range(n)]

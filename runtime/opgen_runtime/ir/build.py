@@ -13,7 +13,7 @@ from .constant import ExprLike, as_expr, const, is_literal
 from .expr import Call, Constant, Expr, Span, Tuple, Var
 from .forward import declared
 
-Operand: TypeAlias = "ExprLike | Sequence[ExprLike] | None"
+Operand: TypeAlias = ExprLike | Sequence[ExprLike] | None
 
 
 def var(

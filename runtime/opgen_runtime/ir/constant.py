@@ -16,7 +16,7 @@ from ..vocabulary import BOOL, FLOAT32, INT32, DType
 from .expr import Constant, Expr
 
 Literal: TypeAlias = bool | int | float
-ExprLike: TypeAlias = "Expr | np.ndarray | np.generic | bool | int | float"
+ExprLike: TypeAlias = Expr | np.ndarray | np.generic | bool | int | float
 """What a wrapper takes for a tensor: an expression, an array, or a Python number."""
 
 

@@ -21,7 +21,6 @@ from ..types import TensorType
 from ..vocabulary import DTYPES, DType
 
 _SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
-_SPECIAL_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +79,12 @@ def special(spec: Spec, seed: str, extremes: bool) -> np.ndarray:
     values = ordinary(spec, f"special {seed}")
     random = np.random.default_rng(zlib.crc32(f"places {seed} {spec}".encode()))
     choices = _special_values(spec, extremes)
-    if choices.size:
-        chosen = random.choice(choices, spec.shape)
-        values = np.where(random.random(spec.shape) < _SPECIAL_SHARE, chosen, values).astype(spec.dtype.numpy)
-        if values.size:  # at least one
-            values.reshape(-1)[random.integers(values.size)] = random.choice(choices)
-    return _scattered(values)
+    count = min(max(values.size // 4, min(values.size // 2, choices.size), 1), values.size)
+    if choices.size and count:
+        places = random.permutation(values.size)[:count]
+        chosen = np.concatenate([choices[:2], random.permutation(choices[2:])])  # NaN and -0.0 in any case
+        values.reshape(-1)[places] = np.resize(chosen, count)
+    return scattered(values)
 
 
 def _special_values(spec: Spec, extremes: bool) -> np.ndarray:
@@ -94,7 +93,7 @@ def _special_values(spec: Spec, extremes: bool) -> np.ndarray:
         return np.zeros(0, dtype)
     if spec.dtype.is_float:
         found = np.finfo(dtype)
-        listed = [np.nan, np.inf, -np.inf, -0.0]
+        listed = [np.nan, -0.0, np.inf, -np.inf]
         if extremes:
             listed += [
                 found.smallest_subnormal,
@@ -115,7 +114,7 @@ def _special_values(spec: Spec, extremes: bool) -> np.ndarray:
     return values[(values >= spec.limits[0]) & (values < spec.limits[1])]
 
 
-def _scattered(values: np.ndarray) -> np.ndarray:
+def scattered(values: np.ndarray) -> np.ndarray:
     """The same values in memory that is neither contiguous nor, for wider elements, aligned."""
     if values.ndim == 0:
         return values

@@ -20,7 +20,7 @@ from ..te import Compute, placeholder, tensor_order
 from ..types import TensorType
 from ..vocabulary import OpPattern
 from .compare import assert_close
-from .data import Spec, ordinary, special
+from .data import Spec, ordinary, scattered, special
 
 InputSpec = str | None | tuple[str, ...]
 """A spec, None for an absent optional input, a tuple of specs for a variadic one."""
@@ -177,6 +177,8 @@ def _arrays(
         made = [_arrays(item, f"{seed} {k}", special_values, pattern) for k, item in enumerate(spec)]
         return tuple([array for array in made if isinstance(array, np.ndarray)])
     if special_values:
+        if pattern == OpPattern.OUT_ELEMWISE_FUSABLE:
+            return scattered(ordinary(spec, seed))  # a product of padding and infinity is nobody's contract
         return special(spec, seed, extremes=pattern <= OpPattern.INJECTIVE)
     return ordinary(spec, seed)
 

@@ -1,0 +1,178 @@
+"""The helpers of the generated suites: they accept right ops and refuse each kind of mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opgen_runtime import Value, ir, lang, ops, testing
+from opgen_runtime.attrs import Attrs, attr
+from opgen_runtime.declaration import OpDeclaration, declare
+from opgen_runtime.registry import Op, remove_global_func, remove_op
+from opgen_runtime.testing import Case, Probe, Spec
+from opgen_runtime.testing.compare import assert_close
+from opgen_runtime.testing.data import ordinary, special
+from opgen_runtime.types import Bound, Input, Output, Signature, TensorType
+from opgen_runtime.vocabulary import OpPattern
+
+
+class ScaleAttrs(Attrs):
+    """An attr with both kinds of bounds."""
+
+    type_key = "attrs.test_scale"
+    by: int = attr("int", default=2, bounds="0 <= by", check=lambda by, attrs: by >= 0)
+    axis: int = attr("int", default=0, bounds="0 <= axis < data.ndim")
+
+
+def scaled(data: Any, by: Any, out: Any) -> None:
+    """out[*i] = data[*i] * by"""
+    out.define(lambda *i: data[*i] * by)
+
+
+SIGNATURE = Signature(
+    inputs=(Input("data", dtype="number"),),
+    rules=(Bound("axis", lambda axis, data: 0 <= axis < data.ndim, "0 <= axis < data.ndim"),),
+    outputs=(Output("out", shape="data.shape", dtype="data.dtype"),),
+)
+
+
+def make_op(compute: Callable[..., None] = scaled, signature: Signature = SIGNATURE) -> Op:
+    declaration = OpDeclaration(
+        name="test_scale",
+        doc="Scales.",
+        support_level=10,
+        arity=1,
+        attrs=ScaleAttrs,
+        signature=signature,
+        compute=compute,
+        extern=None,
+        pattern=OpPattern.ELEMWISE,
+    )
+    return declare(declaration, __file__)
+
+
+@pytest.fixture
+def op() -> Iterator[Op]:
+    yield make_op()
+    remove_op("test_scale")
+    remove_global_func("op._make.test_scale")
+
+
+CASE = Case({"data": "float32[2, 3]"}, {"by": 3})
+
+
+def reference(data: Any, by: Any, axis: Any) -> Any:
+    return data * data.dtype.type(by)
+
+
+@pytest.mark.parametrize("executor", ["debug", "graph"])
+def test_a_right_op_passes(op: Op, executor: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path))
+    testing.check_types(op, CASE)
+    testing.check_values(op, CASE, reference, executor)
+    testing.check_bound(op, Probe(CASE, "axis", 1, 2))
+    testing.check_bound(op, Probe(CASE, "by", 0, -1))
+    testing.check_bound(op, Probe(CASE, "by", None, None))
+
+
+def test_a_wrong_compute_or_reference_is_found(op: Op) -> None:
+    with pytest.raises(
+        AssertionError, match=r"test_scale\(data=float32\[2,3\],by=3\) in the debug executor, ordinary"
+    ):
+        testing.check_values(op, CASE, lambda data, by, axis: data * (by + 1), "debug")
+    with pytest.raises(AssertionError, match=r"special values: \d of 6 elements are wrong(.|\n)*nan"):
+        testing.check_values(
+            op, CASE, lambda data, by, axis: np.where(np.isnan(data), 0, data) * np.float32(by), "debug"
+        )
+    with pytest.raises(AssertionError, match="the reference gives"):
+        testing.check_values(op, CASE, lambda data, by, axis: (data * by)[:1], "debug")
+
+    def plus_zero(data: Any, by: Any, out: Any) -> None:
+        out.define(lambda *i: data[*i] * by + lang.cast(0, data.dtype))
+
+    with pytest.raises(AssertionError, match=r"found np.float32\(0.0\), expected np.float32\(-0.0\)"):
+        testing.check_values(make_op(plus_zero), CASE, reference, "debug")
+
+
+def test_a_wrong_bound_is_found(op: Op) -> None:
+    with pytest.raises(AssertionError, match="test_scale: axis=1 is outside its bounds and is accepted"):
+        testing.check_bound(op, Probe(CASE, "axis", 0, 1))
+    with pytest.raises(ValueError, match="axis"):
+        testing.check_bound(op, Probe(CASE, "axis", 2, 3))
+
+
+def test_a_wrong_relation_is_found() -> None:
+    def backwards_wrong(types: Any, num_inputs: Any, attrs: Any, reporter: Any) -> bool:
+        if not types[0].is_complete:
+            reporter.assign(types[0], TensorType((1,), "float32"))
+        return True
+
+    op = make_op()
+    wrong = Op("test_wrong", "nowhere").set_attr("declaration", op.get_attr("declaration"))
+    wrong.add_type_rel("wrong", backwards_wrong).add_argument("data")
+    with pytest.raises(
+        (AssertionError, TypeError), match=r"operand 0 was inferred|cannot unify|not determined"
+    ):
+        testing.check_types(wrong, CASE)
+
+
+def test_specs() -> None:
+    assert Spec.parse("int32[4, 4, 1]") == Spec.parse("int32[4,4,1]")
+    assert str(Spec.parse("int64[3] in 0..4")) == "int64[3] in 0..4"
+    assert Spec.parse("float32[]").shape == ()
+    assert Spec.parse("float64[2] in -0.5..1e3").limits == (-0.5, 1000.0)
+    for text in ("float31[2]", "float32", "float32[2", "float32[a]", "int8[2] in 0"):
+        with pytest.raises(ValueError, match="is no spec"):
+            Spec.parse(text)
+
+
+def test_data_is_seeded_and_holds_what_breaks_kernels() -> None:
+    spec = Spec.parse("float32[40, 5]")
+    assert ordinary(spec, "a").tobytes() == ordinary(spec, "a").tobytes()
+    assert ordinary(spec, "a").tobytes() != ordinary(spec, "b").tobytes()
+    values = special(spec, "a", extremes=True)
+    assert not values.flags.c_contiguous
+    assert not values.flags.aligned
+    assert np.isnan(values).any()
+    assert {np.inf, -np.inf, np.finfo(np.float32).max}.issubset(set(values.reshape(-1).tolist()))
+    assert (np.signbit(values) & (values == 0)).any()
+    ints = special(Spec.parse("int8[200]"), "a", extremes=True)
+    assert {127, -128}.issubset(set(ints.tolist()))
+    inside = special(Spec.parse("int64[100] in 2..5"), "a", extremes=True)
+    assert set(inside.tolist()) == {2, 3, 4}
+    assert special(Spec.parse("float32[0, 3]"), "a", extremes=True).shape == (0, 3)
+    assert special(Spec.parse("bool[]"), "a", extremes=True).dtype == bool
+
+
+def test_names_of_cases_and_probes() -> None:
+    assert str(CASE) == "data=float32[2,3],by=3"
+    assert str(Probe(CASE, "axis", (1,), None)) == "axis:[1]|None"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "right"),
+    [
+        ([1.0], [1.0 + 1e-6], True), ([1.0], [1.0 + 1e-5], False), ([np.nan], [np.nan], True), ([np.nan], [1.0], False),
+        ([np.inf], [np.inf], True), ([np.inf], [-np.inf], False), ([np.inf], [3e38], False), ([0.0], [-0.0], True),
+    ],
+)  # fmt: skip
+def test_tolerances(found: list[float], expected: list[float], right: bool) -> None:
+    def check() -> None:
+        type_ = TensorType((1,), "float32")
+        assert_close(Value(np.float32(found)), np.float32(expected), type_, [], OpPattern.BROADCAST, "test")
+
+    if right:
+        check()
+    else:
+        with pytest.raises(AssertionError, match="1 of 1 elements are wrong"):
+            check()
+
+
+def test_programs() -> None:
+    x = ir.var("x", TensorType((2,), "float32"))
+    y = ops.exp(x)
+    assert testing.count_ops(ops.add(y, ops.multiply(y, y))) == {"add": 1, "exp": 1, "multiply": 1}
+    assert testing.run_infer_type(y).checked_type == TensorType((2,), "float32")
