@@ -26,6 +26,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from types import FrameType
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
@@ -43,7 +44,7 @@ def call_site() -> str:
     Walked only when an error is being raised, so that calls which succeed pay nothing.
     """
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+    while frame.f_back is not None and _is_ours(frame):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -56,7 +57,10 @@ def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def _is_ours(file: str) -> bool:
+def _is_ours(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    if file == "<string>":  # a method that dataclasses wrote, of a class of the runtime
+        return str(frame.f_globals.get("__name__", "")).partition(".")[0] == __name__.partition(".")[0]
     return file.startswith(_PACKAGE) or file in _GENERATED
 
 
