@@ -26,8 +26,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from types import FrameType
 from pathlib import Path
+from types import FrameType
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
 _GENERATED: set[str] = set()
