@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from ..arith import Binary, Compare, Const, Expr, Var, add, const, lt, post_order, sub
 from ..vocabulary import INDEX
+from .folding import rebuild_folding
 from .stmt import HorizontalReduce, Load, Ramp, Splat
 
 
@@ -67,7 +68,7 @@ def vectorize_expr(e: Expr, var: Var, lanes: int, vector_vars: Collection[Var] =
         if not any(id(child) in varies for child in old):
             fresh = [done[id(child)] for child in old]  # some may be what all lanes agree on
             same = all(a is b for a, b in zip(fresh, old, strict=True))
-            done[id(node)] = node if same else node.rebuild(fresh)
+            done[id(node)] = node if same else rebuild_folding(node, fresh)
             continue
         if isinstance(node, HorizontalReduce | Ramp | Splat):
             raise NotVectorizable

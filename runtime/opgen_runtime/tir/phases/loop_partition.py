@@ -53,12 +53,18 @@ class _Partition(StmtMutator):
             return self._limited(s, extent)
         if whole is None or whole <= 0 or whole >= extent:
             return self._with(inner, s)
-        main = self._with(
-            {**self.ranges, s.var: whole}, For(s.var, ZERO, const(whole, INDEX), s.kind, s.body)
-        )
+        main = self._main(s, whole)
         tail = _Partition(self.ranges, in_tail=True)
         rest = tail.stmt(_shifted(s, whole, extent - whole))
         return block(main, rest)
+
+    def _main(self, s: For, whole: int) -> Stmt:
+        """The iterations in which every guard of the loop holds."""
+        if whole == 1:
+            return self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO})))
+        return self._with(
+            {**self.ranges, s.var: whole}, For(s.var, ZERO, const(whole, INDEX), s.kind, s.body)
+        )
 
     def _with(self, ranges: dict[Var, int], s: For) -> Stmt:
         body = _Partition(ranges, self.in_tail).stmt(s.body)

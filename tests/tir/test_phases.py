@@ -1,0 +1,269 @@
+"""Every phase on the smallest kernel that it changes, and one that it must leave alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen_runtime import te, tir
+from opgen_runtime.arith import Expr, Var, select
+from opgen_runtime.schedule import Schedule, create_schedule
+from opgen_runtime.te import Tensor, read, reduce, reduce_axis
+from opgen_runtime.vocabulary import INDEX
+
+X = te.placeholder("x", (60,), "float32")
+M = te.placeholder("m", (4, 6), "float32")
+Y = te.compute("y", (60,), "float32", lambda i: read(X, i) + 1.0)
+F = te.compute("f", (4, 6), "float32", lambda i, j: read(M, i, j) * 2.0)
+T = te.compute("t", (4, 6), "float32", lambda i, j: read(F, i, j) + 1.0)
+
+
+def after(phase: str, schedule: Schedule, *inputs: Tensor) -> str:
+    """The kernel's body after a phase."""
+    found: dict[str, str] = {}
+    func = tir.lower(schedule, inputs, schedule.outputs, "kernel")
+    tir.run_phases(func, lambda name, f: found.__setitem__(name, tir.to_text(f)))
+    return found[phase].partition("\n")[2]
+
+
+def tailed() -> Schedule:
+    """A vectorized loop with a tail."""
+    schedule = create_schedule((Y,))
+    _, inner = schedule[Y].split(schedule[Y].axes[0], 16)
+    schedule[Y].vectorize(inner)
+    return schedule
+
+
+def test_storage_flatten() -> None:
+    assert after("storage_flatten", create_schedule((F,)), M) == (
+        "    for i0 in range(4):\n"
+        "        for i1 in range(6):\n"
+        "            f[i0 * 6 + i1] = m[i0 * 6 + i1] * 2.0\n"
+    )
+
+
+def test_canonical_simplify_makes_fused_loops_linear() -> None:
+    schedule = create_schedule((F,))
+    schedule[F].fuse(*schedule[F].axes)
+    assert after("storage_flatten", schedule, M) == (
+        "    for i0_i1 in range(24):\n"
+        "        f[i0_i1 // 6 * 6 + i0_i1 % 6] = m[i0_i1 // 6 * 6 + i0_i1 % 6] * 2.0\n"
+    )
+    assert after("canonical_simplify", schedule, M) == (
+        "    for i0_i1 in range(24):\n        f[i0_i1] = m[i0_i1] * 2.0\n"
+    )
+
+
+def test_loop_partition() -> None:
+    assert after("canonical_simplify", tailed(), X) == (
+        "    for i0_o in range(4):\n"
+        "        vectorized for i0_i in range(16):\n"
+        "            if i0_o * 16 + i0_i < 60:\n"
+        "                y[i0_o * 16 + i0_i] = x[i0_o * 16 + i0_i] + 1.0\n"
+    )
+    assert after("loop_partition", tailed(), X) == (
+        "    for i0_o in range(3):\n"
+        "        vectorized for i0_i in range(16):\n"
+        "            y[i0_o * 16 + i0_i] = x[i0_o * 16 + i0_i] + 1.0\n"
+        "    vectorized for i0_i in range(16):\n"
+        "        if i0_i + 48 < 60:\n"
+        "            y[i0_i + 48] = x[i0_i + 48] + 1.0\n"
+    )
+
+
+def test_loop_partition_shrinks_a_tail_to_a_power_of_two() -> None:
+    schedule = create_schedule((F,))
+    _, inner = schedule[F].split(schedule[F].axes[1], 4)
+    schedule[F].vectorize(inner)
+    assert after("loop_partition", schedule, M) == (
+        "    for i0 in range(4):\n"
+        "        vectorized for i1_i in range(4):\n"
+        "            f[i0 * 6 + i1_i] = m[i0 * 6 + i1_i] * 2.0\n"
+        "        vectorized for i1_i in range(2):\n"
+        "            f[i0 * 6 + 4 + i1_i] = m[i0 * 6 + 4 + i1_i] * 2.0\n"
+    )
+
+
+def test_loop_partition_leaves_conditions_of_the_program() -> None:
+    z = te.compute("z", (4, 6), "float32", lambda i, j: select(j < 3, read(M, i, j), 0.0))
+    schedule = create_schedule((z,))
+    assert after("loop_partition", schedule, M) == after("canonical_simplify", schedule, M)
+
+
+def test_vectorize_loop_and_masks() -> None:
+    assert after("vectorize_loop", tailed(), X) == (
+        "    for i0_o in range(3):\n"
+        "        y[ramp(i0_o * 16, 1, 16)] = x[ramp(i0_o * 16, 1, 16)] + splat(1.0, 16)\n"
+        "    lanes = ramp(48, 1, 16) < splat(60, 16)\n"
+        "    y[ramp(48, 1, 16); lanes] = x[ramp(48, 1, 16)] + splat(1.0, 16)\n"
+    )
+    assert after("rewrite_unsafe_select", tailed(), X) == (
+        "    for i0_o in range(3):\n"
+        "        y[ramp(i0_o * 16, 1, 16)] = x[ramp(i0_o * 16, 1, 16)] + splat(1.0, 16)\n"
+        "    lanes = ramp(48, 1, 16) < splat(60, 16)\n"
+        "    y[ramp(48, 1, 16); lanes] = x[ramp(48, 1, 16); lanes] + splat(1.0, 16)\n"
+    )
+
+
+def test_vectorized_reduction_has_a_vector_of_accumulators() -> None:
+    k = reduce_axis(6, "k")
+    r = te.compute("r", (4,), "float32", lambda i: reduce("sum", k, read(M, i, k.var)))
+    schedule = create_schedule((r,))
+    _, inner = schedule[r].split(k, 4)
+    schedule[r].vectorize(inner)
+    assert after("remove_no_op", schedule, M) == (
+        "    for i0 in range(4):\n"
+        "        allocate sum1: float32[4] local\n"
+        "        sum1[ramp(0, 1, 4)] = splat(0.0, 4)\n"
+        "        sum1[ramp(0, 1, 4)] = sum1[ramp(0, 1, 4)] + m[ramp(i0 * 6, 1, 4)]\n"
+        "        sum1[ramp(0, 1, 2)] = sum1[ramp(0, 1, 2)] + m[ramp(i0 * 6 + 4, 1, 2)]\n"
+        "        r[i0] = reduce_sum(sum1[ramp(0, 1, 4)])\n"
+    )
+
+
+def test_vectorize_loop_gives_up_where_trips_differ_between_lanes() -> None:
+    lengths = te.placeholder("lengths", (4,), "int64")
+
+    def body(i: Expr) -> Expr:
+        r = te.IterVar(Var(INDEX, "r"), read(lengths, i), "reduce")
+        return reduce("sum", r, read(M, i, r.var))
+
+    z = te.compute("z", (4,), "float32", body)
+    schedule = create_schedule((z,))
+    schedule[z].vectorize(schedule[z].axes[0])
+    assert after("vectorize_loop", schedule, M, lengths).startswith("    for i0 in range(4):\n")
+
+
+def test_inject_virtual_thread() -> None:
+    k = reduce_axis(6, "k")
+    r = te.compute("r", (2,), "float32", lambda i: reduce("sum", k, read(M, i, k.var)))
+    schedule = create_schedule((r,))
+    schedule[r].virtual_thread(schedule[r].axes[0])
+    assert after("inject_virtual_thread", schedule, M) == (
+        "    allocate sum1: float32[2] local\n"
+        "    sum1[0] = 0.0\n"
+        "    sum1[1] = 0.0\n"
+        "    for k in range(6):\n"
+        "        sum1[0] = sum1[0] + m[k]\n"
+        "        sum1[1] = sum1[1] + m[k + 6]\n"
+        "    r[0] = sum1[0]\n"
+        "    r[1] = sum1[1]\n"
+    )
+
+
+def test_inject_double_buffer() -> None:
+    schedule = create_schedule((T,))
+    schedule[F].compute_at(schedule[T], schedule[T].axes[0])
+    schedule[F].double_buffer()
+    assert after("remove_no_op", schedule, M) == (
+        "    allocate f: float32[12] local\n"
+        "    for i1 in range(6):\n"
+        "        f[i1] = m[i1] * 2.0\n"
+        "    for i0 in range(4):\n"
+        "        if i0 + 1 < 4:\n"
+        "            for i1 in range(6):\n"
+        "                f[i1 + (i0 + 1) % 2 * 6] = m[i1 + i0 * 6 + 6] * 2.0\n"
+        "        for i1 in range(6):\n"
+        "            t[i0 * 6 + i1] = f[i1 + i0 % 2 * 6] + 1.0\n"
+    )
+
+
+def test_inject_prefetch() -> None:
+    wide = te.placeholder("wide", (4, 40), "float32")
+    z = te.compute("z", (4, 40), "float32", lambda i, j: read(wide, i, j) + 1.0)
+    schedule = create_schedule((z,))
+    schedule[z].prefetch(wide, schedule[z].axes[0], 2)
+    assert after("inject_prefetch", schedule, wide) == (
+        "    for i0 in range(4):\n"
+        "        for p1 in range(3):\n"
+        "            prefetch wide[i0 + 2, p1 * 16]\n"
+        "        for i1 in range(40):\n"
+        "            z[i0, i1] = wide[i0, i1] + 1.0\n"
+    )
+
+
+def test_storage_rewrite_reuses_what_is_dead() -> None:
+    a = te.compute("a", (4, 6), "float32", lambda i, j: read(M, i, j) + 1.0)
+    b = te.compute("b", (4, 6), "float32", lambda i, j: read(a, i, j) + 1.0)
+    c = te.compute("c", (4,), "float32", lambda i: read(b, i, 1) + 1.0)
+    d = te.compute("d", (4,), "float32", lambda i: read(c, i) + 1.0)
+    assert after("storage_rewrite", create_schedule((d,)), M) == (
+        "    allocate a: float32[24] global\n"
+        "    allocate b: float32[24] global\n"
+        "    for i0 in range(4):\n"
+        "        for i1 in range(6):\n"
+        "            a[i0 * 6 + i1] = m[i0 * 6 + i1] + 1.0\n"
+        "    for i0 in range(4):\n"
+        "        for i1 in range(6):\n"
+        "            b[i0 * 6 + i1] = a[i0 * 6 + i1] + 1.0\n"
+        "    for i0 in range(4):\n"
+        "        a[i0] = b[i0 * 6 + 1] + 1.0\n"
+        "    for i0 in range(4):\n"
+        "        d[i0] = a[i0] + 1.0\n"
+    )
+
+
+def test_unroll_loop() -> None:
+    schedule = create_schedule((F,))
+    schedule[F].reorder(*reversed(schedule[F].axes))
+    schedule[F].unroll(schedule[F].axes[0])
+    assert after("unroll_loop", schedule, M) == (
+        "    for i1 in range(6):\n"
+        "        f[i1] = m[i1] * 2.0\n"
+        "        f[i1 + 6] = m[i1 + 6] * 2.0\n"
+        "        f[i1 + 12] = m[i1 + 12] * 2.0\n"
+        "        f[i1 + 18] = m[i1 + 18] * 2.0\n"
+    )
+
+
+def test_unroll_loop_keeps_what_would_be_too_much_code() -> None:
+    big = te.compute("big", (60, 60), "float32", lambda i, j: read(X, i) * read(X, j))
+    schedule = create_schedule((big,))
+    for axis in schedule[big].axes:
+        schedule[big].unroll(axis)
+    assert after("unroll_loop", schedule, X).startswith(
+        "    unrolled for i0 in range(60):\n        big[i0 * 60]"
+    )
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_rewrite_unsafe_select_masks_only_what_may_be_outside(vectorized: bool) -> None:
+    z = te.compute("z", (4, 6), "float32", lambda i, j: select(j >= 1, read(M, i, j - 1), read(M, i, j)))
+    schedule = create_schedule((z,))
+    if vectorized:
+        schedule[z].vectorize(schedule[z].axes[1])
+        row, mask = "ramp(i0 * 6, 1, 6)", "ramp(0, 1, 6) >= splat(1, 6)"
+        masked = f"m[ramp(i0 * 6 - 1, 1, 6); {mask}]"
+        text = f"    for i0 in range(4):\n        z[{row}] = {masked} if {mask} else m[{row}]\n"
+    else:
+        text = (
+            "    for i0 in range(4):\n"
+            "        for i1 in range(6):\n"
+            "            z[i0 * 6 + i1] = m[i0 * 6 + i1 - 1; i1 >= 1] if i1 >= 1 else m[i0 * 6 + i1]\n"
+        )
+    assert after("rewrite_unsafe_select", schedule, M) == text
+
+
+def test_hooks_run_after_the_phase_of_their_name() -> None:
+    seen: list[str] = []
+
+    def hook(func: tir.PrimFunc) -> tir.PrimFunc:
+        seen.append(tir.to_text(func))
+        return func
+
+    func = tir.lower(create_schedule((Y,)), (X,), (Y,), "kernel")
+    tir.run_phases(func, hooks={"storage_flatten": hook})
+    assert len(seen) == 1
+    assert [name for name, _ in tir.PHASES] == [
+        "inject_prefetch",
+        "storage_flatten",
+        "canonical_simplify",
+        "loop_partition",
+        "vectorize_loop",
+        "inject_virtual_thread",
+        "inject_double_buffer",
+        "storage_rewrite",
+        "unroll_loop",
+        "simplify",
+        "remove_no_op",
+        "rewrite_unsafe_select",
+    ]
