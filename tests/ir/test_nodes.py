@@ -31,6 +31,12 @@ def test_types_are_known_when_nodes_are_made() -> None:
     assert isinstance(ops.exp(ir.var("u")).checked_type, IncompleteType)
 
 
+def test_types_follow_the_attrs_of_each_call() -> None:
+    x = ir.var("x", F)
+    shapes = [ops.sum(x, axis=axis, keepdims=keep).checked_type for axis in (0, 1) for keep in (False, True)]
+    assert [t.shape for t in shapes] == [(3,), (1, 3), (2,), (2, 1)]  # type: ignore[attr-defined]  # tensor types
+
+
 def test_branches_join_their_types() -> None:
     c = ir.var("c", BOOL)
     a, b = ir.var("a", TensorType((2, Any()), "float32")), ir.var("b", F)

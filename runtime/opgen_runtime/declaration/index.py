@@ -36,7 +36,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Final
 
@@ -134,6 +133,9 @@ def _discover_built_in() -> None:
 def _discover_entry_points() -> None:
     if "entry points" not in _discovered:
         _discovered.add("entry points")
+        # Imported here because it takes 10 ms, which programs of built-in ops alone do not spend.
+        from importlib.metadata import entry_points
+
         for point in entry_points(group=ENTRY_POINT_GROUP):
             try:
                 import_module(point.value)

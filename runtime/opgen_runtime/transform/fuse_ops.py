@@ -25,6 +25,8 @@ from .post_dominators import Node, dataflow, find_post_dominators, is_op_call, i
 
 MAX_OPS = register_config("FuseOps.max_ops", int, 256, "The most ops that one segment may have.")
 PRIMITIVE = MappingProxyType({"Primitive": 1})
+Rule = Callable[[OpPattern, bool], bool]
+"""`(pattern of a group, whether it is the sink) -> whether it may be joined`."""
 
 
 @function_pass(name="FuseOps", required=("InferType",), preserves=("InferType",))
@@ -91,7 +93,7 @@ class _Groups:
         if between is not None:
             self.join([node, *between], sink)
 
-    def path(self, node: Node, sink: Node, may_join: Callable[[OpPattern, bool], bool]) -> list[Node] | None:
+    def path(self, node: Node, sink: Node, may_join: Rule) -> list[Node] | None:
         """The nodes between `node` and `sink`; None if one of them, or the sink, may not join."""
         if not may_join(self.find(sink).pattern, True):
             return None
@@ -118,28 +120,23 @@ class _Groups:
             into.pattern = max(into.pattern, group.pattern)
 
 
-def _rule(pattern: OpPattern, reach: OpPattern, injective: bool) -> Callable[[OpPattern, bool], bool] | None:
+def _rule(pattern: OpPattern, reach: OpPattern, injective: bool) -> Rule | None:
     """Which groups a group of `pattern` may join; None if it stays as it is."""
     if pattern in (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE):
-        # an epilogue: every path to the consumer reads the result element by element
-        return (
-            None
-            if injective or reach != OpPattern.ELEMWISE
-            else lambda found, is_sink: found <= OpPattern.BROADCAST
-        )
-    if pattern <= OpPattern.BROADCAST:
-        if injective or reach > OpPattern.COMM_REDUCE:
-            return None
-        return lambda found, is_sink: (
-            found <= (OpPattern.OUT_ELEMWISE_FUSABLE if is_sink else OpPattern.INJECTIVE)
-        )
-    if pattern == OpPattern.INJECTIVE:
-        if not injective or reach > OpPattern.COMM_REDUCE:
-            return None
-        return lambda found, is_sink: (
-            found <= (OpPattern.OUT_ELEMWISE_FUSABLE if is_sink else OpPattern.INJECTIVE)
-        )
+        return _epilogue if not injective and reach == OpPattern.ELEMWISE else None
+    if pattern <= OpPattern.INJECTIVE and injective == (pattern == OpPattern.INJECTIVE):
+        return _producer if reach <= OpPattern.COMM_REDUCE else None
     return None
+
+
+def _epilogue(found: OpPattern, is_sink: bool) -> bool:
+    """A reduction joins what reads it element by element."""
+    return found <= OpPattern.BROADCAST
+
+
+def _producer(found: OpPattern, is_sink: bool) -> bool:
+    """Elementwise and injective ops join a group with a reduction only as its inputs, not on the way."""
+    return found <= (OpPattern.OUT_ELEMWISE_FUSABLE if is_sink else OpPattern.INJECTIVE)
 
 
 class _Partition:
