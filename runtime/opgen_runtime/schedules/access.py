@@ -120,17 +120,18 @@ def cost_of(order: Sequence[Expr]) -> int:
 def contiguous_groups(axes: Sequence[IterVar], accesses: Accesses) -> list[list[IterVar]]:
     """The axes in runs that every read walks through as one: fusing a run leaves positions linear."""
     groups: list[list[IterVar]] = []
+    last: IterVar | None = None  # the last axis of the last run that has more than one iteration
     for axis in axes:
-        if groups and _walks_as_one(groups[-1][-1], axis, accesses):
-            groups[-1].append(axis)
+        if groups and (axis.extent == 1 or last is None or _walks_as_one(last, axis, accesses)):
+            groups[-1].append(axis)  # an axis of one iteration is 0, whatever it is fused with
         else:
             groups.append([axis])
+        if axis.extent != 1:
+            last = axis
     return groups
 
 
 def _walks_as_one(outer: IterVar, inner: IterVar, accesses: Accesses) -> bool:
-    if inner.extent == 1 or outer.extent == 1:
-        return True  # the axis of one iteration is 0, whatever it is fused with
     if outer.var in accesses.used or inner.var in accesses.used or not isinstance(inner.extent, int):
         return False
     return all(
@@ -139,6 +140,11 @@ def _walks_as_one(outer: IterVar, inner: IterVar, accesses: Accesses) -> bool:
         and read.strides.get(outer.var, 0) == read.strides.get(inner.var, 0) * inner.extent
         for read in accesses.reads
     )
+
+
+def leading_axis(group: Sequence[IterVar]) -> IterVar:
+    """The axis of a run whose strides are those of the fused loop."""
+    return next((axis for axis in reversed(group) if axis.extent != 1), group[-1])
 
 
 def total_extent(axes: Collection[IterVar]) -> int | None:

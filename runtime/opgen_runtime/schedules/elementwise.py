@@ -7,9 +7,10 @@ from typing import Final
 from ..schedule import Stage
 from ..target import Target
 from ..te.tensor import IterVar
-from .access import Accesses, analyse, contiguous_groups, total_extent
+from .access import Accesses, analyse, contiguous_groups, leading_axis, total_extent
 
 _CHUNKS_PER_THREAD: Final = 8
+_TILE_ROWS: Final = 64
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
@@ -23,16 +24,20 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         return
     accesses = analyse(stage.body, stage.tensor.dtype)
     groups = contiguous_groups(stage.axes, accesses)
+    leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]
-    loops = [axis for axis in loops if axis.extent != 1] or loops[-1:]
     inner = loops[-1]
     lanes, vectors = vector_shape(inner, accesses, target)
+    crossing = _crossing(leading, accesses, lanes)
+    if crossing is not None:
+        loops = _tile(stage, loops, crossing, lanes)
+        inner, vectors = loops[-1], 1
     rows = total_extent(loops[:-1])
     columns = inner.extent if isinstance(inner.extent, int) else None
     work = None if rows is None or columns is None else rows * columns * accesses.cost
     shared = not attached and target.num_threads > 1 and work is not None and work > target.parallel_threshold
-    outer = loops[:-1]
-    if shared and rows is not None and columns is not None and work is not None:
+    outer = loops[:-1] if crossing is None else loops[:-2]
+    if shared and crossing is None and rows is not None and columns is not None and work is not None:
         chunk = _chunk(rows, columns, work, lanes * vectors, target)
         if chunk < columns:
             part, inner = stage.split(inner, chunk)
@@ -40,6 +45,37 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     vectorize_inner(stage, inner, lanes, vectors)
     if shared and outer:
         stage.parallel(stage.fuse(*outer))
+
+
+def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> int | None:
+    """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
+
+    `leading` holds the leading axis of every loop.
+    """
+    if lanes < 4:
+        return None
+    inner = leading[-1]
+    for read in accesses.reads:
+        if abs(read.strides.get(inner.var, 0)) < lanes or inner.var in read.entangled:
+            continue
+        for position, axis in enumerate(leading[:-1]):
+            wide = not isinstance(axis.extent, int) or axis.extent >= lanes
+            if read.strides.get(axis.var) == 1 and wide and axis.var not in read.entangled:
+                return position
+    return None
+
+
+def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int) -> list[IterVar]:
+    """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(64): for j_i in range(lanes)
+
+    Returns the loops.  The cache lines that a tile of a needs stay in the first-level cache until all of their elements are used.
+    """
+    rows, columns = loops[crossing], loops[-1]
+    row_tile, row = stage.split(rows, _TILE_ROWS)
+    column_tile, column = stage.split(columns, lanes)
+    outer = [*loops[:crossing], row_tile, *loops[crossing + 1 : -1], column_tile]
+    stage.reorder(*outer, row, column)
+    return [*outer, row, column]
 
 
 def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[int, int]:

@@ -157,12 +157,20 @@ def _vectors(rest: IterVar | None, cost: int, stage: Stage) -> int:
     return max(1, min(wanted, rest.extent))
 
 
+def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
+    """Whether a vector that is read along `column` serves several positions of `axis`."""
+    reads = [read.strides for read in shape.accesses.reads if read.strides.get(column.var)]
+    return any(not strides.get(axis.var) for strides in reads)
+
+
 def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
     """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized."""
     data = list(stage.axes)
     column = data[-1]
     lanes = _fitting(shape.lanes, column)
-    reuse = [axis for axis in shape.reuse if axis is not column]
+    reuse = sorted(
+        (axis for axis in shape.reuse if axis is not column), key=lambda axis: _reuses_vectors(axis, column, shape)
+    )
     reduce_loops = _fused_reduction(stage, shape.accesses)
     tiles: list[IterVar] = []
     steps: list[IterVar] = []
