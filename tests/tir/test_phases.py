@@ -161,7 +161,7 @@ def test_inject_double_buffer() -> None:
         "    for i0 in range(4):\n"
         "        if i0 + 1 < 4:\n"
         "            for i1 in range(6):\n"
-        "                f[i1 + (i0 + 1) % 2 * 6] = m[i1 + i0 * 6 + 6] * 2.0\n"
+        "                f[i1 + (i0 + 1) % 2 * 6] = m[(i0 + 1) * 6 + i1] * 2.0\n"
         "        for i1 in range(6):\n"
         "            t[i0 * 6 + i1] = f[i1 + i0 % 2 * 6] + 1.0\n"
     )

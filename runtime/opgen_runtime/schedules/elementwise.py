@@ -68,7 +68,8 @@ def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> int | N
 def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int) -> list[IterVar]:
     """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(64): for j_i in range(lanes)
 
-    Returns the loops.  The cache lines that a tile of a needs stay in the first-level cache until all of their elements are used.
+    The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.  Returns
+    the loops.
     """
     rows, columns = loops[crossing], loops[-1]
     row_tile, row = stage.split(rows, _TILE_ROWS)

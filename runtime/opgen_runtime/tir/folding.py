@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from ..arith import (
@@ -66,3 +66,31 @@ def fold_substitute(e: Expr, values: Mapping[Var, Expr]) -> Expr:
         changed = any(a is not b for a, b in zip(fresh, old, strict=True))
         done[id(node)] = rebuild_folding(node, fresh) if changed else node
     return done[id(e)]
+
+
+class Template:
+    """An expression of which instances are made for many values of a few vars; what does not depend on them is kept."""
+
+    def __init__(self, e: Expr, variables: Collection[Var]) -> None:
+        self.e = e
+        varying: set[int] = set()
+        self.order: list[tuple[Expr, tuple[Expr, ...]]] = []
+        for node in post_order(e):
+            children = node.children()
+            if (
+                node in variables
+                if isinstance(node, Var)
+                else any(id(child) in varying for child in children)
+            ):
+                varying.add(id(node))
+                self.order.append((node, children))
+
+    def instance(self, values: Mapping[Var, Expr]) -> Expr:
+        """The expression with vars replaced."""
+        done: dict[int, Expr] = {}
+        for node, children in self.order:
+            if isinstance(node, Var):
+                done[id(node)] = values.get(node, node)
+            else:
+                done[id(node)] = rebuild_folding(node, [done.get(id(child), child) for child in children])
+        return done.get(id(self.e), self.e)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from ...arith import Analyzer, Compare, Expr, post_order
+from ...arith import Analyzer, Binary, Compare, Const, Expr, Var, post_order
 from ..folding import rebuild_folding
 from ..stmt import For, If, Load, Prefetch, PrimFunc, Ramp, Splat, Stmt, Store
 from ..visit import StmtMutator
@@ -12,16 +13,17 @@ from ..visit import StmtMutator
 
 def canonical_simplify(func: PrimFunc) -> PrimFunc:
     """Indices as canonical linear sums (so that `f // n * n + f % n` is `f`)."""
-    return replace(func, body=_Simplify().stmt(func.body))
+    return replace(func, body=_Simplify(lambda _: False).stmt(func.body))
 
 
 def simplify(func: PrimFunc) -> PrimFunc:
-    """Indices and conditions once more, now that loops are split and unrolled."""
-    return replace(func, body=_Simplify().stmt(func.body))
+    """Indices and conditions once more, now that loops are split and unrolled; sums of products stay as they are."""
+    return replace(func, body=_Simplify(_is_settled).stmt(func.body))
 
 
 class _Simplify(StmtMutator):
-    def __init__(self) -> None:
+    def __init__(self, is_settled: Callable[[Expr], bool]) -> None:
+        self.is_settled = is_settled  # what is not worth another look
         self.analyzer = Analyzer()
         self.done: dict[int, Expr] = {}  # by expression, while the assumptions hold
         self.alive: list[Expr] = []
@@ -67,6 +69,8 @@ class _Simplify(StmtMutator):
                 found = Ramp(e.dtype, self.index(e.base), self.index(e.stride), e.lanes)
                 if found.base is e.base and found.stride is e.stride:
                     found = e
+            elif self.is_settled(e):
+                found = e
             elif _is_scalar_index(e):
                 found = self.analyzer.simplify(e)
             else:
@@ -100,3 +104,22 @@ class _Simplify(StmtMutator):
 def _is_scalar_index(e: Expr) -> bool:
     """Whether `e` is scalar index arithmetic, without loads, vectors and floats."""
     return not any(isinstance(node, Load | Ramp | Splat) or node.dtype.is_float for node in post_order(e))
+
+
+def _is_settled(e: Expr) -> bool:
+    """Whether `e` is made of sums and products of vars and constants, and of quotients and remainders of vars."""
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Const | Var):
+            continue
+        if not isinstance(node, Binary):
+            return False
+        if node.op in ("floordiv", "floormod"):
+            if not (isinstance(node.a, Var) and isinstance(node.b, Const)):
+                return False
+        elif node.op in ("add", "sub", "mul"):
+            stack += (node.a, node.b)
+        else:
+            return False
+    return True
