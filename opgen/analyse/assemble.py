@@ -13,7 +13,7 @@ from typing import Any, Final
 from opgen_runtime import types
 from opgen_runtime.attrs import Attrs, attr
 
-from ..expression.translate import place_of
+from ..expression.translate import at, place_of
 from ..model import (
     BoundRule,
     CheckedAttr,
@@ -103,7 +103,8 @@ class Assembler:
         )
 
     def _rule(self, rule: Rule) -> types.Bound | types.Let | types.Require:
-        function = self.function(rule.function)
+        names = rule.names if isinstance(rule, LetRule) else ()
+        function = self.function(rule.function if len(names) < 2 else _unpacked(rule.function, len(names)))
         if isinstance(rule, BoundRule):
             return types.Bound(rule.attr, function, rule.text)
         if isinstance(rule, LetRule):
@@ -153,11 +154,24 @@ class _Checked:
         made = ast.copy_location(type(node)(**fields), node)
         if isinstance(made, ast.BinOp):
             return _at(node, _call("_l", _CHECKED[type(made.op)], made.left, made.right))
+        if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Tuple):
+            made.value = _unpack(made.value, len(made.targets[0].elts))
         if isinstance(made, ast.Lambda) and (made.args.args or made.args.vararg):
             made.body = _at(node, ast.BoolOp(ast.Or(), [_at(node, _call("_tick")), made.body]))
         elif isinstance(made, ast.FunctionDef):
             made.body.insert(0, _at(node, ast.Expr(_at(node, _call("_tick")))))
         return made
+
+
+def _unpack(value: ast.expr, count: int) -> ast.expr:
+    """`_l.checked_unpack(value, count)` at the place of the value."""
+    made: ast.expr = _at(value, _call("_l", "checked_unpack", value, _at(value, ast.Constant(count))))
+    return made
+
+
+def _unpacked(tree: ast.Lambda, count: int) -> ast.Lambda:
+    """The lambda of a rule that binds several names."""
+    return at(ast.Lambda(tree.args, _unpack(tree.body, count)), place_of(tree))
 
 
 _ANNOTATIONS: Final = frozenset({"annotation", "returns"})

@@ -85,6 +85,8 @@ class _SignatureBuilder:
         for name in names:
             if name not in DTYPE_CLASSES and name not in DTYPES and name not in known:
                 hint = did_you_mean(name, [*DTYPE_CLASSES, *DTYPES, *known])
+                if name.endswith(".dtype"):
+                    hint = "give both operands one dtype variable: `dtypes: {T: ...}`, then `dtype: T`"
                 classes = ", ".join(DTYPE_CLASSES)
                 text = f"`{name[:40]}` is neither a dtype, nor a class ({classes}), nor a dtype variable"
                 self.diagnostics.error("dtype", text, texts[0].place, hint)

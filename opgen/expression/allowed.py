@@ -18,7 +18,7 @@ BUILTINS: Final = _words(
 MATH: Final = _words(
     """
     acos acosh asin asinh atan atan2 atanh ceil comb copysign cos cosh degrees e erf erfc exp expm1 fabs
-    floor fmod gamma gcd hypot inf isclose isfinite isinf isnan lgamma log log10 log1p log2 nan pi pow
+    factorial floor fmod gamma gcd hypot inf isclose isfinite isinf isnan lgamma log log10 log1p log2 nan pi pow
     prod radians sin sinh sqrt tan tanh tau trunc
     """
 )
@@ -60,7 +60,7 @@ METHODS: Final = _words(
     all any append argmax argmin argpartition argsort astype choose clip compress conj copy count
     cumprod cumsum diagonal dot extend fill flatten index insert item items keys max mean min nonzero
     pop prod ptp ravel repeat reshape resize reverse round searchsorted sort squeeze startswith std sum
-    swapaxes take tolist trace transpose values var view
+    swapaxes take tolist trace transpose type values var view
     """
 )
 # Functions that are reached through a ufunc or a submodule.
@@ -76,6 +76,9 @@ DOTTED: Final = frozenset(
             "subtract",
             "logical_and",
             "logical_or",
+            "logical_xor",
+            "bitwise_and",
+            "bitwise_or",
             "bitwise_xor",
         )
         for method in ("at", "reduce", "accumulate", "outer")

@@ -82,7 +82,7 @@ class _Reference:
             try:
                 made.append(at(self._statement(node), self.text.place(node)))
             except Rejected:
-                continue
+                self.bound |= _stored(node)  # so that what reads them is not reported too
         return made
 
     def _statement(self, node: ast.stmt) -> ast.stmt:
@@ -246,3 +246,8 @@ class _Reference:
         element = self.expression(node.elt)
         self.bound = before
         return type(node)(element, clauses)
+
+
+def _stored(node: ast.stmt) -> set[str]:
+    """The names that a statement assigns."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

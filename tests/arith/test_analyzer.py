@@ -102,6 +102,13 @@ def test_neighbours() -> None:
         assert a.prove(inside(i - 1, N))
 
 
+def test_a_bound_by_way_of_another_index() -> None:
+    a = analyzer((i, 12), (k, 7))
+    with a.assume(lt(k, i)), a.assume(ne(k, 0)):
+        assert a.prove(inside(i - 2, 12))
+        assert not a.prove(inside(i - 3, 12))
+
+
 @pytest.mark.parametrize(
     "clip", [lambda x, n: minimum(maximum(x, 0), n - 1), lambda x, n: maximum(minimum(x, n - 1), 0)]
 )

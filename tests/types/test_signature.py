@@ -8,7 +8,15 @@ import pytest
 
 from opgen_runtime.arith import Any, dim
 from opgen_runtime.attrs import Attrs, attr
-from opgen_runtime.errors import AttrError, CallError, DTypeError, OpgenError, ShapeError, TypeInferenceError
+from opgen_runtime.errors import (
+    AttrError,
+    CallError,
+    DTypeError,
+    OpgenError,
+    ShapeError,
+    TypeInferenceError,
+    UndecidedError,
+)
 from opgen_runtime.types import (
     Binding,
     Bound,
@@ -424,6 +432,17 @@ def test_several_and_variadic_outputs() -> None:
     assert "k" not in binding.names
     one = split.bind("split", SplitAttrs(sections=1), [t(7)])
     assert one.result_type == TupleType((t(7),))
+
+
+
+def test_a_number_of_results_that_is_a_symbol_is_undecided() -> None:
+    signature = Signature(
+        inputs=(Input("data", shape=("N", "*R")),),
+        outputs=(Output("part", ("*R",), "float32", variadic=lambda N: N),),
+    )
+    assert len(signature.bind("unstack", None, [TensorType((3, 2), "float32")]).outputs) == 3
+    with pytest.raises(UndecidedError, match="the number of results 'part' must be an int"):
+        signature.bind("unstack", None, [TensorType((dim("n"), 2), "float32")])
 
 
 def test_data_dependent_dims() -> None:

@@ -111,6 +111,8 @@ class Prover(Ranges):
         ]
         if len(target) == 1:
             steps.reverse()  # a quotient alone is best multiplied out at once
+        if not target:  # s - 2 where s > i and i >= 1: a sharper bound of s first
+            steps.append(lambda: (q for m in p if m for q in self._candidates(p, m)))
         for step in steps:
             for other in step():
                 if self._search(other, depth + 1, seen):

@@ -36,6 +36,7 @@ from .element import (
     checked_add,
     checked_mul,
     checked_sub,
+    checked_unpack,
     contains,
     div,
     either,
@@ -135,7 +136,7 @@ def __getattr__(name: str) -> Callable[..., Value]:
 __all__ = [
     "FREE", "REST", "Declared", "abs", "all", "any", "argmax", "argmin", "bcast", "bit_and", "bit_not",
     "bit_or", "bit_xor", "bits", "both", "broadcast", "build", "cast", "ceil", "ceil_div", "checked_add",
-    "checked_mul", "checked_sub", "clip", "contains", "div", "dtype", "each", "einsum_plan", "either",
+    "checked_mul", "checked_sub", "checked_unpack", "clip", "contains", "div", "dtype", "each", "einsum_plan", "either",
     "enumerate", "equal", "float", "floor", "floordiv", "floormod", "greater", "greater_equal", "guard",
     "highest", "index_of", "inf", "int", "isfloat", "isint", "item", "len", "less", "less_equal", "loop",
     "lowest", "max", "min", "nan", "ndindex", "negate", "next", "norm_axes", "not_equal", "over", "pi",

@@ -72,6 +72,15 @@ def checked_mul(a: Value, b: Value) -> Value:
     return _bounded(a * b)
 
 
+def checked_unpack(value: Value, count: int) -> tuple[Value, ...]:
+    """The entries of what `a, b = value` takes apart; `count` is the number of names."""
+    if not isinstance(value, tuple):
+        raise LanguageError(f"{count} names take a tuple of {count}, found {describe(value)}", "value")
+    if len(value) != count:
+        raise LanguageError(f"{count} names take a tuple of {count}, found {describe(value)}", "rank")
+    return value
+
+
 # ------------------------------------------------------------------ other arithmetic
 
 

@@ -55,8 +55,16 @@ class Recorder:
     """The statements of a compute function, in order."""
 
     frames: list[list[_Statement]] = field(default_factory=lambda: [[]])
+    depth: int = 0  # how many loops are open, those that unroll included
 
     def loop(self, source: Value, name: str = "u") -> Iterator[Value]:
+        self.depth += 1
+        try:
+            yield from self._entries(source, name)
+        finally:
+            self.depth -= 1
+
+    def _entries(self, source: Value, name: str) -> Iterator[Value]:
         if not isinstance(source, Range | NdIndex):
             yield from each(source)
             return
@@ -82,7 +90,7 @@ class Recorder:
             self.frames[-1].append(_Guard(found, body))
 
     def put(self, target: Defined, key: Value, op: str, value: Value) -> None:
-        if len(self.frames) == 1:
+        if not self.depth:
             raise LanguageError(f"{target.name} can be updated only inside a `for`", "update")
         indices = checked_indices(target.name, target.shape, key)
         target.updated = True

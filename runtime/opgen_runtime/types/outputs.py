@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer
 from ..arith.expr import Any as unknown_dim
-from ..arith.expr import Binary, Const, Dim, Shape
+from ..arith.expr import Binary, Const, Dim, Expr, Shape
 from ..errors import DTypeError, OpgenError, ShapeError, UndecidedError
 from ..vocabulary import DTYPES, DType
 from .frame import Frame, RuleFailedError
@@ -50,7 +50,7 @@ class OutputPlan:
         )
         if not isinstance(count, int) or count < 0:
             raise frame.error(
-                ShapeError, f"the number of results {output.name!r} must be an int >= 0, found {count}"
+                UndecidedError if isinstance(count, Expr) else ShapeError, f"the number of results {output.name!r} must be an int >= 0, found {count}"
             )
         types, shapes = [], []
         for position in range(count):

@@ -212,8 +212,11 @@ class LetStep(Step):
             raise frame.error(UndecidedError, f"{self.what}: {error}{frame.where(self.parameters)}") from None
         if len(self.rule.names) == 1:
             frame.names[self.rule.names[0]] = value
-        else:
+        elif isinstance(value, tuple) and len(value) == len(self.rule.names):
             frame.names.update(zip(self.rule.names, value, strict=True))
+        else:
+            wanted = f"a tuple of {len(self.rule.names)}"
+            raise frame.error(ShapeError, f"{self.what}: expected {wanted}, found{value_of(value)}")
 
 
 class RequireStep(Step):

@@ -1,0 +1,61 @@
+"""Statements: tuples that are taken apart, updates under loops that unroll, references after a refused line."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen.analyse import check_project
+from opgen.diagnostics import Diagnostic
+
+HEAD = 'op: one\ninputs: {x: {shape: "N", dtype: float}}\noutputs: {out: {shape: "N", dtype: x.dtype}}\n'
+TAIL = 'tests: [{x: "float32[4]"}]\n'
+
+
+def findings(text: str) -> list[Diagnostic]:
+    return check_project({"one.yaml": HEAD + text + TAIL})[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "line"),
+    [
+        ("let: a, b = 3\ncompute: out[i] = a\n", "value", "2 names take a tuple of 2, found int 3", 4),
+        (
+            "compute: |\n  a, b = (1, 2, 3)\n  out[i] = a\n",
+            "rank",
+            "2 names take a tuple of 2, found a tuple of 3",
+            5,
+        ),
+        (
+            "compute: |\n  def f(p):\n      a, b = (p, p, p)\n      return a\n  out[i] = f(x[i])\n",
+            "rank",
+            "2 names take a tuple of 2, found a tuple of 3",
+            6,
+        ),
+    ],
+)
+def test_a_tuple_of_another_length(text: str, code: str, message: str, line: int) -> None:
+    (found,) = findings(text)
+    assert (found.code, found.message.split(" (for")[0], found.place.line) == (code, message, line)
+
+
+def test_updates_under_a_loop_that_unrolls() -> None:
+    text = "compute: |\n  out[i] = 0\n  for k in (0, 2):\n      if k < N:\n          out[k] += x[k]\n"
+    assert findings(text) == []
+
+
+def test_a_table_without_entries_under_a_loop_without_rounds() -> None:
+    text = "let: t = tuple(range(0))\ncompute: out[i] = sum(t[k] * x[i] for k in range(len(t)))\n"
+    assert findings(text) == []
+
+
+def test_names_of_a_refused_line_of_a_reference_are_not_reported_too() -> None:
+    text = "compute: out[i] = x[i]\nreference: |\n  y = open(x)\n  out = y + 1\n"
+    assert [found.message for found in findings(text)] == ["a reference does not call `open`"]
+
+
+def test_a_dtype_of_another_input_hints_at_a_variable() -> None:
+    text = "compute: out[i] = x[i]\n"
+    found = check_project(
+        {"one.yaml": (HEAD + text).replace("dtype: float}", "dtype: float}, y: {dtype: x.dtype}")}
+    )[1]
+    assert found[0].suggestion == "give both operands one dtype variable: `dtypes: {T: ...}`, then `dtype: T`"
