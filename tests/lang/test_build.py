@@ -183,6 +183,19 @@ def test_a_scan_with_literal_positions_takes_its_dtype_from_its_use() -> None:
     np.testing.assert_array_equal(out, [1, 1, 2, 3, 5, 8, 13, 21])
 
 
+def scan_before_other_axes(data, out):
+    s = _l.tensor("s", data.shape)
+    s.define(
+        lambda t, *b, v: data[(t, *b, v)] + _l.select(_l.greater(t, 0), lambda: s[(t - 1, *b, v)], lambda: 0)
+    )
+    out.define(lambda *i: s[i])
+
+
+def test_a_scan_whose_starred_indices_stand_between_others() -> None:
+    data = np.random.default_rng(1).integers(-9, 9, (4, 2, 3, 2)).astype("int32")
+    np.testing.assert_array_equal(run(unary(scan_before_other_axes), data)[0], np.cumsum(data, axis=0))
+
+
 def coupled(data, out):
     c = _l.tensor("c", data.shape)
     h = _l.tensor("h", data.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from .. import arith
@@ -244,7 +245,7 @@ class Defined:
             )
         definition, rest = definitions[0], definitions[1:]
         scope = current()
-        arguments, fixed = self._arguments(axes, definition)
+        value_of, fixed = self._bound(axes, definition)
         guards: list[Expr] = []
         for axis, position in fixed:
             covers = _covers(position, axis.extent)
@@ -253,12 +254,12 @@ class Defined:
             if covers is None:
                 guards.append(arith.eq(axis.var, position))
         if not guards:
-            return definition.body(*arguments)
+            return value_of()
         condition = guards[0]
         for guard in guards[1:]:
             condition = arith.logical_and(condition, guard)
         scope.guards.append(condition)
-        value = definition.body(*arguments)
+        value = value_of()
         scope.guards.pop()
         if self._is_covered(condition):
             return value
@@ -272,10 +273,10 @@ class Defined:
         with current().analysis() as analyzer:
             return analyzer.prove(condition)
 
-    def _arguments(
+    def _bound(
         self, axes: tuple[IterVar, ...], definition: Definition
-    ) -> tuple[list[Value], list[tuple[IterVar, Value]]]:
-        """What the lambda is called with, and the (axis, position) pairs that are fixed."""
+    ) -> tuple[Callable[[], Value], list[tuple[IterVar, Value]]]:
+        """The definition's lambda with its indices, and the (axis, position) pairs that are fixed."""
         at = definition.at if definition.at is not None else _positions(definition.body, self.ndim)
         free = self.ndim - sum(p is not REST for p in at)
         if free < 0 or (free > 0 and REST not in at):
@@ -295,7 +296,7 @@ class Defined:
             else:
                 fixed.append((axes[position], entry))
             position += 1
-        return _spread_star(definition, arguments, at, free), fixed
+        return _applied(definition.body, arguments), fixed
 
 
 def _positions(body: Callable[..., Value], ndim: int) -> tuple[Position, ...]:
@@ -308,19 +309,12 @@ def _positions(body: Callable[..., Value], ndim: int) -> tuple[Position, ...]:
     return (FREE,) * count
 
 
-def _spread_star(
-    definition: Definition, arguments: list[Value], at: tuple[Position, ...], free: int
-) -> list[Value]:
+def _applied(body: Callable[..., Value], arguments: list[Value]) -> Callable[[], Value]:
     """Lambdas take a starred name last: indices after it (`a, *i, b`) arrive as keyword-only parameters."""
-    code = definition.body.__code__
-    if not code.co_kwonlyargcount:
-        return arguments
+    code = body.__code__
     names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     split = len(arguments) - len(names)
-    keywords = dict(zip(names, arguments[split:], strict=True))
-    body = definition.body
-    object.__setattr__(definition, "body", lambda *args: body(*args, **keywords))
-    return arguments[:split]
+    return partial(body, *arguments[:split], **dict(zip(names, arguments[split:], strict=True)))
 
 
 def _covers(position: Value, extent: Dim) -> bool | None:
