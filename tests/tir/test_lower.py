@@ -181,6 +181,20 @@ def test_scan(axis: int, direction: int, diagonal: bool) -> None:
     check(doubled)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((3, 40), 0), ((2, 600), 0), ((4, 3, 32), 1), ((9, 5), 1), ((2, 6, 5), 2)]
+)
+def test_scan_in_rows_and_columns(shape: tuple[int, ...], axis: int) -> None:
+    x = te.placeholder("x", shape, "float32")
+    axes = te.data_axes(shape)
+    state = State(axes, axis)
+    sums = state.tensor = Tensor("sums", shape, FLOAT32, Scan((state,), shape[axis], 1))
+    here: list[Expr] = [a.var for a in axes]
+    before = [*here[:axis], here[axis] - 1, *here[axis + 1 :]]
+    state.body = select(eq(here[axis], 0), read(x, *here), read(sums, *before) + read(x, *here))
+    check(sums, inputs=(x,))
+
+
 @pytest.mark.parametrize("op", ["=", "add", "mul", "min", "max"])
 def test_update(op: str) -> None:
     base = te.compute("base", (6, 7), "float32", lambda i, j: read(X, i, j) + 1.0)

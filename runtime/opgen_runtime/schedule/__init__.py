@@ -1,4 +1,10 @@
-"""Schedules: stages and the primitives that decide how they are computed."""
+"""Schedules: stages and the primitives that decide how they are computed.
+
+kind.py      how the iterations of a loop run
+stage.py     one stage, its loops, and the primitives that change it alone
+schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
+inline.py    folds inlined stages into the bodies that read them
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 `injective` is for programs without reductions, `reduction` for those with them; `generic` works for every program
 and picks.  `for_pattern` maps a fusion pattern to its schedule.
+
+programs.py     the schedules of whole programs
+plan.py         what to inline, what to store, and where stored stages are computed
+access.py       how a body goes through memory, and what it costs
+elementwise.py  loops of stages without reduce axes
+reductions.py   loops of reduction stages
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
     column = data[-1]
     lanes = _fitting(shape.lanes, column)
     reuse = sorted(
-        (axis for axis in shape.reuse if axis is not column), key=lambda axis: _reuses_vectors(axis, column, shape)
+        (axis for axis in shape.reuse if axis is not column),
+        key=lambda axis: _reuses_vectors(axis, column, shape),
     )
     reduce_loops = _fused_reduction(stage, shape.accesses)
     tiles: list[IterVar] = []

@@ -1,4 +1,20 @@
-"""Loop IR: statements over buffers, lowering of schedules, phases, printing and interpretation."""
+"""Loop IR: statements over buffers, lowering of schedules, phases, printing and interpretation.
+
+stmt.py          the nodes
+visit.py         walks over statements                     folding.py, substitution.py, relocate.py: over expressions
+region.py        ranges of indices while some loops vary
+bound.py         infer_bound: what part of every stage is computed where it stands
+lower.py         schedules to loop IR: stages in their loops
+nest.py          building blocks of loop nests
+values.py        tensor reads to loads; reductions inside expressions to loops
+reduction.py     reduction stages: accumulators, tiles of them, vectors of them
+combine.py       what a reduction is: identity, joining, positions
+sequential.py    scans and updates
+vector.py        expressions of vectors
+phases/          one file each: from lowered loop IR to what code generation takes
+printer.py       loop IR as text
+interpret.py     the oracle of tests
+"""
 
 from __future__ import annotations
 

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from ..arith import Binary, Expr, Var, cast, const
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ..arith import Binary, Expr, Var, cast, const, lt
 from ..schedule import ForKind
 from ..schedule.inline import order_of
-from ..te.tensor import Guard, Loop, Put, Read, Scan, State, Tensor, Update
+from ..te.tensor import Guard, IterVar, Loop, Put, Read, Scan, State, Tensor, Update
 from ..vocabulary import BOOL, INDEX
-from .nest import ZERO, as_index
+from .nest import ZERO, as_index, guarded
 from .stmt import For, If, Load, Stmt, Store
 from .values import ValueLowering
 from .visit import block
+
+Inner = Callable[[Stmt], Stmt]
+
+_ROWS_TOGETHER: Final = 4  # independent chains of additions in flight
+_COLUMNS: Final = 512  # of a block
+_VECTOR_BYTES: Final = 64
 
 
 def lower_scan(scan: Scan, values: ValueLowering) -> Stmt:
     """Rows of the scan axis one after the other; within a row the states in order.
 
-    Where every state has the same other dims and is read at the same position of them, these loops stand outside
-    and the outermost is parallel: the rows of one position depend on no other position.
+    Where every state has the same other dims and is read at the same position of them, the positions are independent
+    and are shared among threads.
     """
     if _is_separable(scan):
         return _separable(scan, values)
@@ -56,20 +65,76 @@ def _is_separable(scan: Scan) -> bool:
 
 
 def _separable(scan: Scan, values: ValueLowering) -> Stmt:
+    """Each position of the other dims on its own: all of them are independent."""
     first = scan.states[0]
-    outer = [first.axes[d] for d in _others(first)]
+    before = list(first.axes[: first.scan_axis])
+    after = list(first.axes[first.scan_axis + 1 :])
+    if after:
+        return _columns(scan, before, after, values)
+    if before and isinstance(before[-1].extent, int) and before[-1].extent >= _ROWS_TOGETHER:
+        return _rows(scan, before, before[-1].extent, values)
+    return _nest(before, _steps(scan, [axis.var for axis in before], values), shared=True)
+
+
+def _steps(scan: Scan, position: Sequence[Expr], values: ValueLowering, inner: Inner | None = None) -> Stmt:
+    """The loop over the scan axis at one position of the other dims; `inner` surrounds a row's statements."""
     step = Var(INDEX, "t")
     row = const(0, INDEX) + step if scan.direction > 0 else as_index(scan.extent) - 1 - step
     states = []
     for state in scan.states:
         env: dict[Var, Expr] = {state.axes[state.scan_axis].var: row}
-        env.update({state.axes[d].var: axis.var for d, axis in zip(_others(state), outer, strict=True)})
-        states.append(_state(state, env, values))
-    body: Stmt = For(step, ZERO, as_index(scan.extent), ForKind.SERIAL, block(*states))
-    for position, axis in reversed(list(enumerate(outer))):
-        kind = ForKind.PARALLEL if position == 0 else ForKind.SERIAL
+        env.update({state.axes[d].var: at for d, at in zip(_others(state), position, strict=True)})
+        made = _state(state, env, values)
+        states.append(made if inner is None else inner(made))
+    return For(step, ZERO, as_index(scan.extent), ForKind.SERIAL, block(*states))
+
+
+def _nest(axes: Sequence[IterVar], body: Stmt, shared: bool) -> Stmt:
+    """Loops over the axes, the outermost shared among threads."""
+    for position, axis in reversed(list(enumerate(axes))):
+        kind = ForKind.PARALLEL if shared and position == 0 else ForKind.SERIAL
         body = For(axis.var, ZERO, as_index(axis.extent), kind, body)
     return body
+
+
+def _rows(scan: Scan, axes: list[IterVar], extent: int, values: ValueLowering) -> Stmt:
+    """A scan along the last dim: a few rows at a time, since each one waits for its own last element."""
+    outer = [axis.var for axis in axes[:-1]]
+    whole = extent // _ROWS_TOGETHER
+    group, member, rest = Var(INDEX, "group"), Var(INDEX, "member"), Var(INDEX, "rest")
+    together = _steps(scan, [*outer, group * _ROWS_TOGETHER + member], values)
+    together = For(member, ZERO, const(_ROWS_TOGETHER, INDEX), ForKind.VIRTUAL, together)
+    kind = ForKind.SERIAL if outer else ForKind.PARALLEL
+    body: Stmt = For(group, ZERO, const(whole, INDEX), kind, together)
+    if extent % _ROWS_TOGETHER:
+        alone = _steps(scan, [*outer, rest + whole * _ROWS_TOGETHER], values)
+        body = block(body, For(rest, ZERO, const(extent % _ROWS_TOGETHER, INDEX), ForKind.SERIAL, alone))
+    return _nest(axes[:-1], body, shared=True)
+
+
+def _columns(scan: Scan, before: list[IterVar], after: list[IterVar], values: ValueLowering) -> Stmt:
+    """A scan along another dim: rows of vectors along the last dim, in blocks that stay in the first-level cache."""
+    last = after[-1]
+    itemsize = max(state.tensor.dtype.itemsize for state in scan.states if state.tensor is not None)
+    lanes = max(1, _VECTOR_BYTES // itemsize)
+    if not isinstance(last.extent, int) or last.extent < lanes:
+        position = [axis.var for axis in (*before, *after)]
+        return _nest([*before, *after], _steps(scan, position, values), shared=True)
+    blocks, width = -(-last.extent // _COLUMNS), min(_COLUMNS, -(-last.extent // lanes) * lanes)
+    part, vector, lane = Var(INDEX, "part"), Var(INDEX, "vector"), Var(INDEX, "lane")
+    column = part * _COLUMNS + vector * lanes + lane if blocks > 1 else vector * lanes + lane
+    guards = [lt(column, last.extent)] if last.extent % lanes or last.extent % _COLUMNS else []
+
+    def over_columns(made: Stmt) -> Stmt:
+        made = For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, guarded(guards, made))
+        return For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, made)
+
+    middle = after[:-1]
+    steps = _steps(scan, [*(axis.var for axis in (*before, *middle)), column], values, over_columns)
+    outer = [*before, *middle]
+    alone = sum(1 for axis in outer if axis.extent != 1) == 0
+    body = For(part, ZERO, const(blocks, INDEX), ForKind.PARALLEL if alone else ForKind.SERIAL, steps)
+    return _nest(outer, body, shared=not alone)
 
 
 def _state(state: State, env: dict[Var, Expr], values: ValueLowering) -> Stmt:
