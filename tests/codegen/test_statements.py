@@ -20,6 +20,7 @@ from opgen_runtime.tir.stmt import (
     If,
     LetStmt,
     Load,
+    Prefetch,
     PrimFunc,
     Ramp,
     Splat,
@@ -305,3 +306,11 @@ def test_a_long_chain_does_not_exhaust_the_stack(build):
 
     (out,) = build.run(copy_kernel(4, 4, body), [floats(4)])
     np.testing.assert_array_equal(out, floats(4) + 3000)
+
+
+def test_a_hint_becomes_a_prefetch() -> None:
+    source, result = Buffer("source", (8,), FLOAT32), Buffer("result", (8,), FLOAT32)
+    i = index("i")
+    body = Block((Prefetch(source, (i + 4,), (1,)), Store(result, (i,), Load(FLOAT32, source, (i,)))))
+    text = emit(PrimFunc("kernel", (source,), (result,), loop(i, 8, body)), Target.host())
+    assert text.count("call void @llvm.prefetch.p0(ptr %") == 1

@@ -65,6 +65,13 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         _scatter(f, memory, index, value, mask, lanes)
 
 
+def prefetch(f: FunctionText, memory: Memory, index: Value) -> None:
+    """Bring the cache line of an element near; the element need not exist."""
+    address = _address(f, memory, index, inbounds=False)
+    callee = f.module.declare("llvm.prefetch.p0", "void", "ptr, i32 immarg, i32 immarg, i32 immarg")
+    f.do(f"call void {callee}(ptr {address}, i32 0, i32 3, i32 1)")
+
+
 def _address(f: FunctionText, memory: Memory, index: Value, inbounds: bool) -> str:
     kind = memory_type(memory.dtype)
     flag = "inbounds " if inbounds else ""

@@ -15,6 +15,7 @@ from ..tir.stmt import (
     ForKind,
     If,
     LetStmt,
+    Prefetch,
     Stmt,
     Store,
 )
@@ -128,6 +129,8 @@ class StatementEmitter:
                 self._expressions.forget()
                 self.define_variable(stmt.var, self._expressions.emit(stmt.value))
                 self.emit(stmt.body)
+            case Prefetch():
+                memory.prefetch(self.f, self.buffer(stmt.buffer), self._index(stmt.indices[0]))
             case _:
                 raise CodegenError(f"statement {type(stmt).__name__} cannot be compiled")
 
