@@ -1,0 +1,36 @@
+"""ONNX models as programs of declared ops (optional extra `onnx`).
+
+    from opgen_runtime.frontend import onnx as frontend
+
+    frontend.run("model.onnx", [image])                  outputs, in the graph's order
+    call = frontend.prepare("model.onnx")                a callable; compiles once for each signature of its inputs
+    module, params = frontend.load("model.onnx")         the program itself, weights apart
+
+`Backend` is an `onnx.backend.base.Backend`, for ONNX's own test machinery.
+
+graph.py signature.py     reading a model
+rules.py mappings/        how operators are mapped, as data where it is renaming
+functions.py              operators that are functions of others
+convert.py evaluate.py    a graph as an expression, for inputs of known types
+program.py                specialised at call time, and kept
+"""
+
+from __future__ import annotations
+
+from . import mappings as mappings
+from .api import load, prepare, run
+from .backend import Backend
+from .errors import ModelError, Unsupported, UnsupportedOperatorError
+from .inspect import Inspection, inspect_model
+
+__all__ = [
+    "Backend",
+    "Inspection",
+    "ModelError",
+    "Unsupported",
+    "UnsupportedOperatorError",
+    "inspect_model",
+    "load",
+    "prepare",
+    "run",
+]

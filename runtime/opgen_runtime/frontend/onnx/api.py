@@ -1,0 +1,101 @@
+"""What users call: `load`, `run`, `prepare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arith import dim
+from ...arith.expr import Dim
+from ...ir import Constant, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Tuple, Var
+from ...target import Target
+from ...types import TensorType
+from .convert import Conversion
+from .errors import ModelError, Unsupported, UnsupportedOperatorError
+from .graph import Model, ModelLike
+from .program import Program
+from .signature import TensorInput, signature_of
+from .supported import check_supported
+
+
+def prepare(model: ModelLike, target: Target | str | None = None) -> Program:
+    """A callable that takes the inputs (a sequence in the graph's order, or a mapping by name) and gives a list.
+
+    It compiles once for each combination of the inputs' shapes and of the values of shape-like inputs.
+    `model`: a `ModelProto`, its bytes, or the path of a file.  Raises UnsupportedOperatorError with all nodes that
+    have no mapping.
+    """
+    return Program(model, Target.parse(target) if isinstance(target, str) else target)
+
+
+def run(model: ModelLike, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+    """The outputs of a model, in the graph's order; `prepare` keeps what is compiled for further calls."""
+    return prepare(model)(inputs)
+
+
+def load(
+    model: ModelLike, shapes: Mapping[str, Sequence[int]] | None = None
+) -> tuple[IRModule, dict[str, np.ndarray]]:
+    """A model as a module, and its weights by name.
+
+    `main` takes the graph's inputs in order, then the weights.  `shapes` gives inputs with dynamic dims their
+    shapes; dims that stay open are symbolic, and an operator that needs their values raises
+    UnsupportedOperatorError.
+    """
+    read = Model(model)
+    check_supported(read)
+    inputs: dict[str, Var] = {}
+    dims: dict[str, Dim] = {}
+    for each in signature_of(read).inputs:
+        if not isinstance(each, TensorInput):
+            raise UnsupportedOperatorError([Unsupported(each.name, "input", "a sequence; use prepare(...)")])
+        inputs[each.name] = Var(each.name, _input_type(each, (shapes or {}).get(each.name), dims))
+    conversion = Conversion(read, inputs, None)
+    outputs = conversion.outputs()
+    if not all(isinstance(output, Expr) for output in outputs):
+        raise UnsupportedOperatorError([Unsupported("output", "sequence", "use prepare(...)")])
+    body: Expr = Tuple(tuple([o for o in outputs if isinstance(o, Expr)]))
+    if len(outputs) == 1:
+        body = body.children()[0]
+    lifted = _Lift(conversion.parameters)
+    body = lifted.rewrite(body)
+    function = Function((*inputs.values(), *lifted.variables.values()), body)
+    module = IRModule({GlobalVar("main", function.checked_type): function})
+    return module, lifted.arrays
+
+
+def _input_type(given: TensorInput, shape: Sequence[int] | None, dims: dict[str, Dim]) -> TensorType:
+    if shape is not None:
+        given.check(np.broadcast_to(np.zeros((), given.dtype.numpy), tuple(shape)))
+        return TensorType(tuple(shape), given.dtype)
+    if given.dims is None:
+        raise ModelError(f"input {given.name!r} has no rank; give its shape: load(model, shapes={{...}})")
+    found: list[Dim] = []
+    for position, extent in enumerate(given.dims):
+        if isinstance(extent, int):
+            found.append(extent)
+        else:
+            name = extent or f"{given.name}_{position}"
+            found.append(dims.setdefault(name, dim(name)))
+    return TensorType(found, given.dtype)
+
+
+class _Lift(MixedModeMutator):
+    """Initializers as variables of their names."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        super().__init__()
+        self.names = names
+        self.variables: dict[str, Var] = {}
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def rewrite_constant(self, pre: Constant, post: Constant) -> Expr:
+        name = self.names.get(id(pre))
+        if name is None or pre.is_scalar:
+            return post
+        if name not in self.variables:
+            self.variables[name] = Var(name, pre.checked_type)
+            self.arrays[name] = pre.data
+        return self.variables[name]

@@ -1,0 +1,292 @@
+"""Converting a graph, node by node, for inputs of known types.
+
+Values that decide the program (axes, shapes, repeats, a branch) are constants, or are computed from the arrays of the
+call at hand; the result is then good for inputs of the same types that give the same values, which `probes` lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ...errors import DTypeError, OpgenError
+from ...executor.bindings import array_type
+from ...ir import Constant, Expr, Tuple, TupleGetItem, Var, const
+from ...types import TensorType, TupleType
+from ...vocabulary import DType
+from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError
+from .evaluate import Evaluator
+from .functions import call_body, schema_body
+from .graph import FunctionBody, Graph, Model, Node, Opsets
+from .rules import REQUIRED, InputRule, Rule, find
+
+Value: TypeAlias = "Expr | list[Any] | None"
+"""What a name of a graph stands for: a tensor, a sequence, or an absent optional."""
+Environment: TypeAlias = "dict[str, Value]"
+
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Probe:
+    """What was computed from a call's inputs: the program holds where `expr` has this value, or this shape.
+
+    `stands`: the variable that is the value in the rest of the program (a tensor whose shape depends on data).
+    """
+
+    expr: Expr
+    value: np.ndarray
+    stands: Var | None = None
+
+    def holds(self, value: np.ndarray) -> bool:
+        if self.stands is not None:
+            return value.shape == self.value.shape
+        return value.shape == self.value.shape and value.tobytes() == self.value.tobytes()
+
+
+class Conversion:
+    """The conversion of one model for the types, and where there are any the arrays, of its inputs."""
+
+    def __init__(self, model: Model, inputs: Mapping[str, Var], arrays: Mapping[Var, np.ndarray] | None) -> None:
+        self.model = model
+        self.inputs = inputs
+        self.has_arrays = arrays is not None
+        self.evaluator = Evaluator(arrays or {})
+        self.probes: list[Probe] = []
+        self.random: list[Var] = []
+        self._known: dict[int, Expr] = {}
+        self._alive: list[Expr] = []
+        self._constants: dict[int, Constant] = {}
+        self.parameters: dict[int, str] = {}
+        """id of an initializer's constant -> its name."""
+
+    def outputs(self) -> list[Value]:
+        """The values of the model's outputs.
+
+        Raises UnsupportedOperatorError, ModelError.
+        """
+        return self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
+
+    def graph(self, graph: Graph, environment: Environment, opsets: Opsets) -> list[Value]:
+        """The values of a graph's outputs; `environment` holds its inputs and what surrounds it, and is extended."""
+        try:
+            arrays = graph.initializers
+        except NotSupported as reason:
+            raise UnsupportedOperatorError([Unsupported(graph.name, "initializer", str(reason))]) from None
+        for name, array in arrays.items():
+            if name not in self.inputs or graph is not self.model.graph:
+                environment[name] = self._initializer(name, array)
+        for node in graph.nodes:
+            self.node(node, environment, opsets)
+        missing = [name for name in graph.outputs if name not in environment]
+        if missing:
+            raise ModelError(f"graph {graph.name!r} has no value for its outputs {', '.join(missing)}")
+        return [environment[name] for name in graph.outputs]
+
+    def node(self, node: Node, environment: Environment, opsets: Opsets) -> None:
+        """Adds the values of a node's outputs to the environment."""
+        try:
+            results = self._results(node, environment, opsets)
+        except NotSupported as reason:
+            raise self._unsupported(node, str(reason)) from None
+        except (UnsupportedOperatorError, ModelError):
+            raise
+        except DTypeError as error:
+            raise self._unsupported(node, str(error).splitlines()[0]) from error
+        except OpgenError as error:
+            raise ModelError(f"{node.label}: {node.full_operator}: {error}") from error
+        for name, value in zip(node.outputs, results, strict=False):
+            if name:
+                environment[name] = value
+        for name in node.outputs[len(results) :]:
+            if name:
+                raise self._unsupported(node, f"output {name!r}, number {node.outputs.index(name)}")
+
+    def value(self, expr: Expr) -> np.ndarray:
+        """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
+        if isinstance(expr, Constant):
+            return expr.data
+        known = self._known.get(id(expr))
+        if isinstance(known, Constant):
+            return known.data
+        if not self.evaluator.is_constant(expr):
+            self._needs_arrays(expr)
+            self.probes.append(Probe(expr, self.evaluator.array(expr)))
+        array = self.evaluator.array(expr)
+        self._remember(expr, const(array))
+        return array
+
+    def concrete(self, expr: Expr) -> Expr:
+        """`expr`, or what stands for it where its shape depends on data or its value is known."""
+        known = self._known.get(id(expr))
+        if known is not None:
+            return known
+        type_ = expr.checked_type
+        if isinstance(type_, TensorType) and not type_.is_static and self.has_arrays:
+            array = self.evaluator.array(expr)
+            var = Var(f"dynamic{len(self.probes)}", array_type(array))
+            self.probes.append(Probe(expr, array, var))
+            self.evaluator.arrays[var] = array
+            self._remember(expr, var)
+            return var
+        return expr
+
+    def folded(self, expr: Expr) -> Expr:
+        """An expression of constants as one constant."""
+        return const(self.evaluator.array(expr)) if not isinstance(expr, Constant) else expr
+
+    def _remember(self, expr: Expr, value: Expr) -> None:
+        self._known[id(expr)] = value
+        self._alive.append(expr)
+
+    def _needs_arrays(self, expr: Expr) -> None:
+        if not self.has_arrays:
+            raise NotSupported(
+                "the program depends on the value of an input that is not constant; use run(...) or prepare(...), "
+                "which specialise on it"
+            )
+
+    def _initializer(self, name: str, array: np.ndarray) -> Constant:
+        found = self._constants.get(id(array))
+        if found is None:
+            found = self._constants[id(array)] = Constant(array)
+            self.parameters[id(found)] = name
+        return found
+
+    def _unsupported(self, node: Node, reason: str) -> UnsupportedOperatorError:
+        return UnsupportedOperatorError([Unsupported(node.label, node.full_operator, reason)])
+
+    def _results(self, node: Node, environment: Environment, opsets: Opsets) -> Sequence[Value]:
+        version = opsets.get(node.domain, 1)
+        body = self.model.functions.get((node.domain, node.operator))
+        if body is None:
+            rule = find(node.domain, node.operator, version)
+            if rule is not None:
+                return self._apply(rule, node, environment, opsets)
+            types = [self._type(environment.get(name)) for name in node.inputs]
+            body = schema_body(node, version, types)
+        if body is None:
+            raise NotSupported("the operator has no mapping")
+        return call_body(self, body, node, environment)
+
+    def _type(self, value: Value) -> TensorType | None:
+        type_ = self.concrete(value).checked_type if isinstance(value, Expr) else None
+        return type_ if isinstance(type_, TensorType) else None
+
+    def _apply(self, rule: Rule, node: Node, environment: Environment, opsets: Opsets) -> Sequence[Value]:
+        operands = self._operands(rule, node, environment)
+        attributes = _checked_attributes(rule, node)
+        view = NodeView(self, node, environment, opsets)
+        if rule.wants_node:
+            attributes["node"] = view
+        result = rule.convert(*operands, **attributes)
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) == 1 and isinstance(results[0], Expr):
+            type_ = results[0].checked_type
+            if isinstance(type_, TupleType):
+                results = tuple([TupleGetItem(results[0], k) for k in range(len(type_.fields))])
+        tensors = [o for o in operands if isinstance(o, Expr)]
+        tensors.extend([e for o in operands if isinstance(o, list) for e in o])
+        foldable = not view.impure and bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
+        if not foldable:
+            return results
+        return [self.folded(r) if isinstance(r, Expr) and self.evaluator.is_constant(r) else r for r in results]
+
+    def _operands(self, rule: Rule, node: Node, environment: Environment) -> list[Any]:
+        names = list(node.inputs)
+        rules = list(rule.inputs)
+        if rule.rest is None:
+            while len(names) > len(rules) and not names[-1]:
+                names.pop()
+            if len(names) > len(rules):
+                raise NotSupported(f"{len(names)} inputs, where the mapping knows {len(rules)}")
+        names.extend([""] * (len(rules) - len(names)))
+        if rule.rest is not None:
+            rules.extend([rule.rest] * (len(names) - len(rules)))
+        found = [self._operand(r, n, environment) for r, n in zip(rules, names, strict=True)]
+        return found
+
+    def _operand(self, rule: InputRule, name: str, environment: Environment) -> Any:
+        if name and name not in environment:
+            raise ModelError(f"the value {name!r} is used before it is defined")
+        value = environment[name] if name else None
+        if rule.kind == "object":
+            return value
+        if value is None:
+            if not rule.optional:
+                raise ModelError(f"the input {rule.name!r} is absent")
+            return None
+        if rule.kind == "Sequence":
+            if not isinstance(value, list):
+                raise ModelError(f"the input {rule.name!r} must be a sequence")
+            return value
+        if not isinstance(value, Expr):
+            raise NotSupported(f"a sequence as input {rule.name!r}")
+        if rule.kind == "Expr":
+            return self.concrete(value)
+        array = self.value(value)
+        if rule.kind == "Array":
+            return array
+        if rule.kind == "Ints":
+            return tuple([int(item) for item in array.reshape(-1)])
+        if array.size != 1:
+            raise ModelError(f"the input {rule.name!r} must be one number, its shape is {array.shape}")
+        return array.reshape(-1)[0].item()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeView:
+    """The node that is converted, for mappings that need more than operands and attributes."""
+
+    conversion: Conversion
+    node: Node
+    environment: Environment
+    opsets: Opsets
+
+    @property
+    def version(self) -> int:
+        """The opset of the node's domain."""
+        return self.opsets.get(self.node.domain, 1)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.node.outputs)
+
+    def has_output(self, position: int) -> bool:
+        """Whether anything names that output."""
+        return position < len(self.node.outputs) and bool(self.node.outputs[position])
+
+    def value(self, expr: Expr) -> np.ndarray:
+        """The value of a tensor, specialising on it if it depends on the call."""
+        return self.conversion.value(expr)
+
+    def concrete(self, expr: Expr) -> Expr:
+        """`expr`, or where its shape depends on data a variable of the shape that it has in this call."""
+        return self.conversion.concrete(expr)
+
+    def subgraph(self, graph: Graph, inputs: Mapping[str, Value]) -> list[Value]:
+        """The outputs of a subgraph of the node, whose inputs have the given values."""
+        inner = {**self.environment, **inputs}
+        return self.conversion.graph(graph, inner, self.opsets)
+
+    @property
+    def impure(self) -> bool:
+        return False
+
+
+def _checked_attributes(rule: Rule, node: Node) -> dict[str, Any]:
+    given = node.attributes()
+    unknown = [name for name in given if name not in rule.attributes]
+    if unknown:
+        raise NotSupported(f"attribute {unknown[0]!r}")
+    for name, default in rule.attributes.items():
+        if name not in given:
+            if default is REQUIRED:
+                raise ModelError(f"attribute {name!r} is missing")
+            given[name] = default
+    return given
+
+
+__all__ = ["Conversion", "DType", "FunctionBody", "NodeView", "Probe", "Tuple", "Value"]

@@ -1,0 +1,41 @@
+"""ONNX's numbers for element types, and ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from onnx import TensorProto
+
+from ...vocabulary import DTYPES, DType
+from .errors import NotSupported
+
+_NAMES: Final = {
+    TensorProto.BOOL: "bool",
+    TensorProto.INT8: "int8",
+    TensorProto.INT16: "int16",
+    TensorProto.INT32: "int32",
+    TensorProto.INT64: "int64",
+    TensorProto.UINT8: "uint8",
+    TensorProto.UINT16: "uint16",
+    TensorProto.UINT32: "uint32",
+    TensorProto.UINT64: "uint64",
+    TensorProto.FLOAT16: "float16",
+    TensorProto.BFLOAT16: "bfloat16",
+    TensorProto.FLOAT: "float32",
+    TensorProto.DOUBLE: "float64",
+}
+_NUMBERS: Final = {name: number for number, name in _NAMES.items()}
+
+
+def dtype_of(element_type: int) -> DType:
+    """The dtype of an ONNX element type. Raises NotSupported for one that no tensor of ours can have."""
+    name = _NAMES.get(element_type)
+    if name is None or name not in DTYPES:
+        known = TensorProto.DataType.Name(element_type) if element_type else "UNDEFINED"
+        raise NotSupported(f"element type {known}")
+    return DType(name)
+
+
+def element_type_of(dtype: str) -> int:
+    """ONNX's number of a dtype."""
+    return int(_NUMBERS[str(dtype)])

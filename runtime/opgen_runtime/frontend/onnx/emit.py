@@ -1,0 +1,51 @@
+"""Calls of declared ops by name, as mappings write them: `op.clip(x, a_min=0.0, a_max=1.0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...declaration.index import announced_ops
+from ...errors import RegistryError
+from ...ir import Call, Operand, make_call
+from ...registry import Op
+from .errors import NotSupported
+
+if TYPE_CHECKING:
+    from ...declaration import OpDeclaration
+
+
+class Emitter:
+    """`emitter.name(*operands, **attrs)` is a call of the declared op `name`.
+
+    Operands are expressions, arrays, weak Python numbers, None for an absent one, a list for a variadic one.
+    An op that is not declared raises NotSupported.
+    """
+
+    _announced: frozenset[str] = frozenset()
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            found = Op.get(name)
+        except RegistryError:
+            raise NotSupported(f"no op {name!r} is declared") from None
+        declaration: OpDeclaration = found.get_attr("declaration")
+        kind = declaration.attrs
+
+        def build(*operands: Operand, **attrs: Any) -> Call:
+            return make_call(found, operands, None if kind is None else kind(**attrs))
+
+        build.__name__ = build.__qualname__ = name
+        self.__dict__[name] = build
+        return build
+
+    def has(self, name: str) -> bool:
+        """Whether an op of that name is declared."""
+        if name not in self.__dict__ and name not in self._announced:
+            self._announced = frozenset(announced_ops())
+        return name in self._announced
+
+
+op = Emitter()

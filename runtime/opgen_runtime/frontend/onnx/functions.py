@@ -1,0 +1,90 @@
+"""Operators that are functions of others: those of the model, and those whose schema in onnx has a body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import FunctionProto, TypeProto, helper
+
+from ...types import TensorType
+from .element_types import element_type_of
+from .graph import FunctionBody, Node
+
+if TYPE_CHECKING:
+    from .convert import Conversion, Environment, Value
+
+
+def schema_body(node: Node, version: int, types: Sequence[TensorType | None]) -> FunctionBody | None:
+    """The body that onnx's schema gives an operator at an opset, for inputs of these types; None if it has none."""
+    schema = schema_of(node.domain, node.operator, version)
+    if schema is None:
+        return None
+    if schema.has_function:
+        return _plain_body(node.domain, node.operator, version)
+    if schema.has_context_dependent_function:
+        given = [_type_proto(type_).SerializeToString() for type_ in types]
+        wanted = _latest(schema.context_dependent_function_opset_versions, version)
+        proto = FunctionProto()
+        proto.ParseFromString(
+            schema.get_context_dependent_function_with_opset_version(
+                wanted, node.proto.SerializeToString(), given
+            )
+        )
+        return FunctionBody.of(proto) if proto.node else None
+    return None
+
+
+@lru_cache(None)
+def schema_of(domain: str, operator: str, version: int) -> onnx.defs.OpSchema | None:
+    """The schema of an operator at an opset; None if onnx knows none or has taken it back."""
+    try:
+        schema = onnx.defs.get_schema(operator, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    return None if schema.deprecated else schema
+
+
+@lru_cache(None)
+def _plain_body(domain: str, operator: str, version: int) -> FunctionBody | None:
+    schema = schema_of(domain, operator, version)
+    assert schema is not None
+    wanted = _latest(schema.function_opset_versions, version)
+    proto = FunctionProto()
+    proto.ParseFromString(schema.get_function_with_opset_version(wanted))
+    return FunctionBody.of(proto) if proto.node else None
+
+
+def _latest(versions: Sequence[int], version: int) -> int:
+    """The latest of the versions that holds at an opset; the first where all are later."""
+    return max([v for v in versions if v <= version], default=min(versions))
+
+
+def _type_proto(type_: TensorType | None) -> TypeProto:
+    if type_ is None:
+        return TypeProto()
+    return helper.make_tensor_type_proto(element_type_of(type_.dtype), type_.concrete_shape)
+
+
+def call_body(
+    conversion: Conversion, body: FunctionBody, node: Node, environment: Environment
+) -> list[Value]:
+    """The outputs of a function for the inputs and attributes of a node."""
+    inner: Environment = dict.fromkeys(body.inputs)
+    for formal, actual in zip(body.inputs, node.inputs, strict=False):
+        inner[formal] = environment[actual] if actual else None
+    attributes = {each.name: each for each in node.proto.attribute}
+    # What is absent stays absent inside: a name that stands for nothing is the empty name.
+    absent = {name for name, value in inner.items() if value is None}
+    for each in body.bound_nodes(attributes):
+        conversion.node(_without(each, absent), inner, body.opsets)
+    return [inner.get(name) for name in body.outputs]
+
+
+def _without(node: Node, absent: set[str]) -> Node:
+    if absent.isdisjoint(node.inputs):
+        return node
+    inputs = tuple(["" if name in absent else name for name in node.inputs])
+    return Node(node.name, node.operator, node.domain, inputs, node.outputs, node.proto)

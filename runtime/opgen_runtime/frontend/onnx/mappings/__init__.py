@@ -1,0 +1,18 @@
+"""The mappings of ONNX operators to declared ops, by family; importing this package registers them."""
+
+from . import control, elementwise, image, index, linalg, nn, quantize, random, recurrent, reduce, shape, window
+
+__all__ = [
+    "control",
+    "elementwise",
+    "image",
+    "index",
+    "linalg",
+    "nn",
+    "quantize",
+    "random",
+    "recurrent",
+    "reduce",
+    "shape",
+    "window",
+]

@@ -1,0 +1,116 @@
+"""What mappings share: types of operands, small programs of several ops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ....ir import Expr, const
+from ....types import TensorType
+from ....vocabulary import DType
+from ..emit import op
+from ..errors import NotSupported
+
+
+def tensor_type(x: Expr) -> TensorType:
+    """The type of a tensor."""
+    found = x.checked_type
+    assert isinstance(found, TensorType), f"{found} is no tensor"
+    return found
+
+
+def dtype(x: Expr) -> DType:
+    return tensor_type(x).dtype
+
+
+def ndim(x: Expr) -> int:
+    return tensor_type(x).ndim
+
+
+def shape(x: Expr) -> tuple[int, ...]:
+    """The shape as ints. Raises NotSupported where a dim is not known."""
+    found = tensor_type(x)
+    if not found.is_static:
+        raise NotSupported(f"the shape {found.shape} is not known; give the shapes of the inputs")
+    return found.concrete_shape
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """The axis counted from the first. Raises NotSupported for one that a tensor of that rank does not have."""
+    if not -rank <= axis < max(rank, 1):
+        raise NotSupported(f"axis {axis} of a tensor of rank {rank}")
+    return axis % max(rank, 1)
+
+
+def axes_of(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    return tuple([axis_of(axis, rank) for axis in axes])
+
+
+def reshape(x: Expr, to: Sequence[int]) -> Expr:
+    """`x` in another shape of ints; itself where it has that shape."""
+    return x if shape(x) == tuple(to) else op.reshape(x, newshape=tuple(_named(x, to)))
+
+
+def _named(x: Expr, to: Sequence[int]) -> list[int]:
+    """The shape for the attr of reshape, where 0 stands for the extent at that place in the input."""
+    if 0 not in to or math.prod(to) == 0 and all(k < ndim(x) and shape(x)[k] == 0 for k, n in enumerate(to) if n == 0):
+        return list(to)
+    raise NotSupported(f"an empty tensor of shape {shape(x)} as {tuple(to)}")
+
+
+def transpose(x: Expr, axes: Sequence[int]) -> Expr:
+    return x if tuple(axes) == tuple(range(ndim(x))) else op.transpose(x, axes=tuple(axes))
+
+
+def move_axis(x: Expr, source: int, to: int) -> Expr:
+    """`x` with one axis in another place."""
+    order = [d for d in range(ndim(x)) if d != source]
+    order.insert(to, source)
+    return transpose(x, order)
+
+
+def cast(x: Expr, to: str) -> Expr:
+    return x if dtype(x) == to else op.cast(x, dtype=to)
+
+
+def full(to: Sequence[int], value: object, kind: str) -> Expr:
+    """A constant tensor of one value; it takes no memory of its own until it is needed."""
+    return const(np.full(tuple(to), value, DType(kind).numpy))
+
+
+def scalar(value: object, kind: str) -> Expr:
+    """A scalar constant, converted as numpy converts."""
+    return const(np.array(value, DType(kind).numpy))
+
+
+def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(np.broadcast_shapes(*[tuple(s) for s in shapes]))
+
+
+def take_slice(x: Expr, axis: int, begin: int, end: int, step: int = 1) -> Expr:
+    """Positions begin to end (exclusive) of one axis."""
+    if (begin, step) == (0, 1) and end == shape(x)[axis]:
+        return x
+    return op.strided_slice(x, begin=(begin,), end=(end,), strides=(step,), axes=(axis,))
+
+
+def index(x: Expr, axis: int, position: int) -> Expr:
+    """One position of an axis, which is dropped."""
+    return op.squeeze(take_slice(x, axis, position, position + 1), axis=(axis,))
+
+
+def unsqueeze(x: Expr, axes: Iterable[int]) -> Expr:
+    """New axes of extent 1 at the given places of the result."""
+    axes = list(axes)
+    rank = ndim(x) + len(axes)
+    places = set(axes_of(axes, rank))
+    if len(places) != len(axes):
+        raise NotSupported(f"axes {tuple(axes)} name one place twice")
+    rest = iter(shape(x))
+    return reshape(x, [1 if d in places else next(rest) for d in range(rank)])
+
+
+def concatenate(parts: Sequence[Expr], axis: int) -> Expr:
+    return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis)

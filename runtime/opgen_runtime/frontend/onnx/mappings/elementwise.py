@@ -1,0 +1,190 @@
+"""Elementwise and broadcasting operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ....ir import Expr, const
+from ..element_types import dtype_of
+from ..emit import op
+from ..rules import Rename, converts, renames
+from ._tools import dtype, full, shape
+
+if TYPE_CHECKING:
+    from ..convert import NodeView
+
+UNARY: Final = {
+    "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
+    "Atanh": "atanh", "BitwiseNot": "bitwise_not", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf",
+    "Exp": "exp", "Floor": "floor", "IsNaN": "isnan", "Log": "log", "Mish": "mish", "Neg": "negative",
+    "Not": "logical_not", "Relu": "relu", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin",
+    "Sinh": "sinh", "Softplus": "softplus", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh", "HardSwish": "hard_swish",
+}  # fmt: skip
+BINARY: Final = {
+    "Add": "add", "And": "logical_and", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor", "Div": "divide", "Equal": "equal", "Greater": "greater",
+    "GreaterOrEqual": "greater_equal", "Less": "less", "LessOrEqual": "less_equal", "Mul": "multiply",
+    "Or": "logical_or", "Sub": "subtract", "Xor": "logical_xor",
+}  # fmt: skip
+CHAINED: Final = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
+
+renames([Rename(onnx, ours) for onnx, ours in UNARY.items()])
+renames([Rename(onnx, ours, arity=2) for onnx, ours in BINARY.items()])
+renames([Rename(onnx, ours, chain=True) for onnx, ours in CHAINED.items()])
+renames(
+    [
+        Rename("LeakyRelu", "leaky_relu", attributes={"alpha": "alpha"}, defaults={"alpha": 0.01}),
+        Rename("Where", "where", arity=3),
+    ]
+)
+
+
+@converts("Mean")
+def mean(*data: Expr) -> Expr:
+    total = data[0]
+    for each in data[1:]:
+        total = op.add(total, each)
+    return op.divide(total, float(len(data)))
+
+
+@converts("Reciprocal")
+def reciprocal(x: Expr) -> Expr:
+    return op.divide(const(1.0, dtype(x)), x)
+
+
+@converts("Clip")
+def clip_6(x: Expr, *, min: float | None = None, max: float | None = None) -> Expr:
+    low = None if min is None else const(np.array(min, dtype(x).numpy))
+    high = None if max is None else const(np.array(max, dtype(x).numpy))
+    return clip(x, low, high)
+
+
+@converts("Clip", since=11)
+def clip(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    if low is not None:
+        x = op.maximum(x, low)
+    return op.minimum(x, high) if high is not None else x if low is not None else op.copy(x)
+
+
+@converts("Pow")
+def pow(base: Expr, exponent: Expr) -> Expr:
+    """The result has the dtype of the base; where the dtypes differ the exponent is converted to a float."""
+    kind, other = dtype(base), dtype(exponent)
+    if kind.is_float:
+        return op.power(base, exponent if other is kind else op.cast(exponent, dtype=kind))
+    if other.is_float:
+        wide = "float64" if other == "float64" or kind.bits > 16 else "float32"
+        return op.cast(op.power(op.cast(base, dtype=wide), op.cast(exponent, dtype=wide)), dtype=kind)
+    return op.cast(op.power(op.cast(base, dtype="float64"), op.cast(exponent, dtype="float64")), dtype=kind)
+
+
+@converts("Mod")
+def mod(x: Expr, y: Expr, *, fmod: int = 0) -> Expr:
+    return op.trunc_mod(x, y) if fmod else op.floor_mod(x, y)
+
+
+@converts("BitShift")
+def bit_shift(x: Expr, by: Expr, *, direction: str) -> Expr:
+    return op.left_shift(x, by) if direction == "LEFT" else op.right_shift(x, by)
+
+
+@converts("BitCast")
+def bit_cast(x: Expr, *, to: int) -> Expr:
+    return op.reinterpret(x, dtype=dtype_of(to))
+
+
+@converts("Identity")
+def identity(x: object) -> object:
+    return x
+
+
+@converts("IsInf")
+def is_inf(x: Expr, *, detect_negative: int = 1, detect_positive: int = 1) -> Expr:
+    if detect_negative and detect_positive:
+        return op.isinf(x)
+    if not detect_negative and not detect_positive:
+        return full(shape(x), False, "bool")
+    return op.equal(x, const(np.array(-np.inf if detect_negative else np.inf, dtype(x).numpy)))
+
+
+@converts("Cast")
+def cast(x: Expr, *, to: int, saturate: int = 1, round_mode: str = "up") -> Expr:
+    return op.cast(x, dtype=dtype_of(to))
+
+
+@converts("CastLike", since=15)
+def cast_like(x: Expr, like: Expr, *, saturate: int = 1, round_mode: str = "up") -> Expr:
+    return op.cast(x, dtype=dtype(like))
+
+
+@converts("PRelu")
+def prelu(x: Expr, slope: Expr) -> Expr:
+    return op.where(op.less(x, const(0, dtype(x))), op.multiply(x, slope), x)
+
+
+@converts("Elu")
+def elu(x: Expr, *, alpha: float = 1.0) -> Expr:
+    zero = const(0.0, dtype(x))
+    below = op.multiply(op.subtract(op.exp(op.minimum(x, zero)), 1.0), alpha)
+    return op.where(op.less(x, zero), below, x)
+
+
+@converts("Celu")
+def celu(x: Expr, *, alpha: float = 1.0) -> Expr:
+    zero = const(0.0, dtype(x))
+    below = op.multiply(op.subtract(op.exp(op.divide(op.minimum(x, zero), alpha)), 1.0), alpha)
+    return op.add(op.maximum(x, zero), op.minimum(below, zero))
+
+
+@converts("Selu")
+def selu(x: Expr, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Expr:
+    return op.multiply(elu(x, alpha=alpha), gamma)
+
+
+@converts("HardSigmoid")
+def hard_sigmoid(x: Expr, *, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+    return op.maximum(op.minimum(op.add(op.multiply(x, alpha), beta), 1.0), 0.0)
+
+
+@converts("Softsign")
+def softsign(x: Expr) -> Expr:
+    return op.divide(x, op.add(op.abs(x), 1.0))
+
+
+@converts("ThresholdedRelu")
+def thresholded_relu(x: Expr, *, alpha: float = 1.0) -> Expr:
+    return op.where(op.greater(x, alpha), x, const(0.0, dtype(x)))
+
+
+@converts("Shrink")
+def shrink(x: Expr, *, bias: float = 0.0, lambd: float = 0.5) -> Expr:
+    """Computed in the dtype of the input, for integers in float32."""
+    kind = dtype(x)
+    wide = x if kind.is_float else op.cast(x, dtype="float32")
+    moved = op.where(op.less(wide, -lambd), op.add(wide, bias), op.subtract(wide, bias))
+    inside = op.logical_and(op.greater_equal(wide, -lambd), op.less_equal(wide, lambd))
+    result = op.where(inside, const(0.0, dtype(wide)), moved)
+    return result if kind.is_float else op.cast(result, dtype=kind)
+
+
+@converts("Gelu")
+def gelu(x: Expr, *, approximate: str = "none") -> Expr:
+    half = op.multiply(x, 0.5)
+    if approximate == "tanh":
+        cube = op.multiply(op.multiply(x, x), op.multiply(x, 0.044715))
+        return op.multiply(half, op.add(op.tanh(op.multiply(op.add(x, cube), float(np.sqrt(2 / np.pi)))), 1.0))
+    return op.multiply(half, op.add(op.erf(op.multiply(x, float(np.sqrt(0.5)))), 1.0))
+
+
+@converts("Swish")
+def swish(x: Expr, *, alpha: float = 1.0) -> Expr:
+    return op.multiply(x, op.sigmoid(x if alpha == 1.0 else op.multiply(x, alpha)))
+
+
+@converts("Dropout")
+def dropout_7(x: Expr, *, ratio: float = 0.5, node: NodeView) -> object:
+    return (x, full(shape(x), True, "bool" if node.version >= 10 else dtype(x)))[: node.num_outputs]
+
+

@@ -1,0 +1,156 @@
+"""Gathering, scattering, searching and sorting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....ir import Expr
+from ..emit import op
+from ..errors import NotSupported
+from ..rules import Rename, converts, renames
+from ._tools import axis_of, cast, dtype, full, ndim, reshape, shape
+
+if TYPE_CHECKING:
+    from ..convert import NodeView
+
+Ints = Sequence[int]
+Scalar = Any
+
+renames(
+    [
+        Rename("GatherND", "gather_nd", arity=2, attributes={"batch_dims": "batch_dims"}),
+    ]
+)
+
+
+@converts("Gather")
+def gather(x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """Positions count from the end where they are negative."""
+    return op.take(x, indices, axis=axis_of(axis, ndim(x)), mode="wrap")
+
+
+@converts("GatherElements")
+def gather_elements(x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return op.gather(x, indices, axis=axis_of(axis, ndim(x)))
+
+
+_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+
+
+@converts("Scatter", since=9)
+def scatter(x: Expr, indices: Expr, updates: Expr, *, axis: int = 0) -> Expr:
+    return scatter_elements(x, indices, updates, axis=axis)
+
+
+@converts("ScatterElements", since=11)
+def scatter_elements(
+    x: Expr, indices: Expr, updates: Expr, *, axis: int = 0, reduction: str = "none"
+) -> Expr:
+    if dtype(x) == "bool":
+        made = scatter_elements(cast(x, "uint8"), indices, cast(updates, "uint8"), axis=axis, reduction=reduction)
+        return op.cast(made, dtype="bool")
+    at = axis_of(axis, ndim(x))
+    return op.scatter_elements(x, indices, updates, axis=at, reduction=_REDUCTIONS[reduction])
+
+
+@converts("ScatterND", since=11)
+def scatter_nd(x: Expr, indices: Expr, updates: Expr, *, reduction: str = "none") -> Expr:
+    if dtype(x) == "bool":
+        made = scatter_nd(cast(x, "uint8"), indices, cast(updates, "uint8"), reduction=reduction)
+        return op.cast(made, dtype="bool")
+    return op.scatter_nd(x, indices, updates, mode=_REDUCTIONS[reduction])
+
+
+@converts("TensorScatter", since=24)
+def tensor_scatter(
+    cache: Expr, update: Expr, write_indices: Expr | None = None, *, axis: int = -2, mode: str = "linear"
+) -> Expr:
+    """`update` written into `cache` along one axis, for each batch from its own position on."""
+    at = axis_of(axis, ndim(cache))
+    extents = shape(update)
+    places = np.arange(extents[at], dtype=np.int64).reshape([-1 if d == at else 1 for d in range(ndim(cache))])
+    starts = full((extents[0],), 0, "int64") if write_indices is None else write_indices
+    starts = reshape(starts, [extents[0], *[1] * (ndim(cache) - 1)])
+    positions = op.add(starts, places)
+    if mode == "circular":
+        positions = op.floor_mod(positions, shape(cache)[at])
+    positions = op.broadcast_to(positions, shape=tuple([extents[0] if d == 0 else n for d, n in enumerate(extents)]))
+    return scatter_elements(cache, positions, update, axis=at)
+
+
+@converts("OneHot", since=9)
+def one_hot(indices: Expr, depth: Scalar, values: Expr, *, axis: int = -1) -> Expr:
+    """Positions count from the end where they are negative; those outside give the off value everywhere."""
+    size = int(depth)
+    wanted = cast(indices, "int64")
+    wanted = op.where(op.less(wanted, np.zeros((), np.int64)), op.add(wanted, size), wanted)
+    off = reshape(op.strided_slice(values, begin=(0,), end=(1,)), ())
+    on = reshape(op.strided_slice(values, begin=(1,), end=(2,)), ())
+    return op.one_hot(wanted, on, off, depth=size, axis=axis)
+
+
+@converts("NonZero", since=9)
+def non_zero(x: Expr, *, node: NodeView) -> Expr:
+    return op.transpose(node.concrete(op.argwhere(_vector(x))), axes=(1, 0))
+
+
+def _vector(x: Expr) -> Expr:
+    return reshape(x, (1,)) if ndim(x) == 0 else x
+
+
+@converts("Compress", since=9)
+def compress(x: Expr, condition: Expr, *, axis: int | None = None, node: NodeView) -> Expr:
+    if axis is None:
+        x, axis = reshape(x, (math.prod(shape(x)),)), 0
+    places = node.concrete(op.argwhere(condition))
+    return op.take(x, reshape(places, (shape(places)[0],)), axis=axis_of(axis, ndim(x)))
+
+
+@converts("CumSum", since=11)
+def cum_sum(x: Expr, axis: Scalar, *, exclusive: int = 0, reverse: int = 0) -> Expr:
+    return op.cumsum(x, axis=axis_of(int(axis), ndim(x)), exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+@converts("CumProd", since=26)
+def cum_prod(x: Expr, axis: Scalar, *, exclusive: int = 0, reverse: int = 0) -> Expr:
+    return op.cumprod(x, axis=axis_of(int(axis), ndim(x)), exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+@converts("TopK")
+def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
+    return top_k(x, k, axis=axis)
+
+
+@converts("TopK", since=10)
+def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Expr:
+    return op.topk(x, k=int(k), axis=axis_of(axis, ndim(x)), ret_type="both", is_ascend=not largest, dtype="int64")
+
+
+@converts("ReverseSequence", since=10)
+def reverse_sequence(x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: int = 0) -> Expr:
+    """The first `length` elements of each batch in reverse order."""
+    batch, time = axis_of(batch_axis, ndim(x)), axis_of(time_axis, ndim(x))
+
+    def along(values: np.ndarray, axis: int) -> np.ndarray:
+        return values.reshape([-1 if d == axis else 1 for d in range(ndim(x))])
+
+    steps = along(np.arange(shape(x)[time], dtype=np.int64), time)
+    sizes = reshape(cast(lengths, "int64"), [shape(x)[batch] if d == batch else 1 for d in range(ndim(x))])
+    mirrored = op.where(op.less(steps, sizes), op.subtract(op.subtract(sizes, steps), 1), steps)
+    return op.gather(x, op.broadcast_to(mirrored, shape=shape(x)), axis=time)
+
+
+@converts("Unique", since=11)
+def unique(x: Expr, *, axis: int | None = None, sorted: int = 1, node: NodeView) -> tuple[Expr, ...]:
+    """Distinct elements, where each first stands, which of them each is, how many of each."""
+    if axis is not None:
+        raise NotSupported("unique slices along an axis")
+    flat = reshape(x, (math.prod(shape(x)),))
+    values, first, inverse, counts, *_ = op.unique(flat, is_sorted=bool(sorted), return_counts=True)
+    return values, cast(first, "int64"), cast(inverse, "int64"), cast(counts, "int64")
+
+

@@ -1,0 +1,265 @@
+"""Operators on shapes and layouts of tensors, and constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ....ir import Expr, const
+from ....vocabulary import DType
+from ..element_types import dtype_of
+from ..emit import op
+from ..errors import ModelError, NotSupported
+from ..rules import Rename, converts, renames
+from ._tools import (
+    axes_of,
+    axis_of,
+    broadcast_shape,
+    concatenate,
+    dtype,
+    full,
+    ndim,
+    reshape,
+    shape,
+    take_slice,
+    transpose,
+    unsqueeze,
+)
+
+if TYPE_CHECKING:
+    from ..convert import NodeView
+
+Ints = Sequence[int]
+Array = np.ndarray
+Scalar = Any
+
+TABLE: Final = (
+    Rename("Transpose", "transpose", attributes={"perm": "axes"}),
+)
+renames(TABLE)
+
+
+@converts("Constant")
+def constant(
+    *,
+    value: Array | None = None,
+    sparse_value: Array | None = None,
+    value_float: float | None = None,
+    value_floats: Sequence[float] | None = None,
+    value_int: int | None = None,
+    value_ints: Sequence[int] | None = None,
+) -> Expr:
+    if value is not None or sparse_value is not None:
+        return const(value if value is not None else sparse_value)
+    if value_float is not None or value_floats is not None:
+        return const(np.array(value_float if value_floats is None else value_floats, np.float32))
+    if value_int is None and value_ints is None:
+        raise NotSupported("a constant that is no tensor of numbers")
+    return const(np.array(value_int if value_ints is None else value_ints, np.int64))
+
+
+@converts("ConstantOfShape", since=9)
+def constant_of_shape(to: Ints, *, value: Array | None = None) -> Expr:
+    return full(to, 0.0 if value is None else value.reshape(())[()], "float32" if value is None else value.dtype.name)
+
+
+@converts("Shape")
+def shape_of(x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+    return const(np.array(shape(x)[start:end], np.int64))
+
+
+@converts("Size")
+def size_of(x: Expr) -> Expr:
+    return const(np.array(math.prod(shape(x)), np.int64))
+
+
+@converts("Reshape", since=5)
+def reshape_to(x: Expr, to: Ints, *, allowzero: int = 0) -> Expr:
+    """A 0 keeps the input's extent, unless `allowzero`; one -1 stands for what is left."""
+    found = [shape(x)[k] if n == 0 and not allowzero else n for k, n in enumerate(to)]
+    if -1 in found:
+        known = math.prod(n for n in found if n != -1)
+        found[found.index(-1)] = math.prod(shape(x)) // known if known else 0
+    return reshape(x, found)
+
+
+@converts("Flatten")
+def flatten(x: Expr, *, axis: int = 1) -> Expr:
+    at = axis + ndim(x) if axis < 0 else axis
+    return reshape(x, (math.prod(shape(x)[:at]), math.prod(shape(x)[at:])))
+
+
+@converts("Squeeze")
+def squeeze_1(x: Expr, *, axes: Ints | None = None) -> Expr:
+    return squeeze(x, axes)
+
+
+@converts("Squeeze", since=13)
+def squeeze(x: Expr, axes: Ints | None = None) -> Expr:
+    dropped = tuple(d for d, n in enumerate(shape(x)) if n == 1) if axes is None else axes_of(axes, ndim(x))
+    wrong = [d for d in dropped if shape(x)[d] != 1]
+    if wrong:
+        raise ModelError(f"axis {wrong[0]} of a tensor of shape {shape(x)} cannot be dropped")
+    return reshape(x, [n for d, n in enumerate(shape(x)) if d not in dropped])
+
+
+@converts("Unsqueeze")
+def unsqueeze_1(x: Expr, *, axes: Ints) -> Expr:
+    return unsqueeze(x, axes)
+
+
+@converts("Unsqueeze", since=13)
+def unsqueeze_13(x: Expr, axes: Ints) -> Expr:
+    return unsqueeze(x, axes)
+
+
+@converts("Concat")
+def concat(*parts: Expr, axis: int = 1) -> Expr:
+    return concatenate(parts, axis)
+
+
+@converts("Split")
+def split_2(x: Expr, *, axis: int = 0, split: Ints | None = None, node: NodeView) -> tuple[Expr, ...]:
+    return split_18(x, split, axis=axis, node=node)
+
+
+@converts("Split", since=13)
+def split_18(
+    x: Expr, sizes: Ints | None = None, *, axis: int = 0, num_outputs: int | None = None, node: NodeView
+) -> tuple[Expr, ...]:
+    """Parts of the given sizes, or equal parts, of which the last may be smaller."""
+    at = axis_of(axis, ndim(x))
+    count = node.num_outputs if num_outputs is None else num_outputs
+    if sizes is None:
+        each = -(-shape(x)[at] // count)
+        sizes = [max(min(each, shape(x)[at] - k * each), 0) for k in range(count)]
+    return split_parts(x, at, sizes)
+
+
+def split_parts(x: Expr, axis: int, sizes: Sequence[int]) -> tuple[Expr, ...]:
+    """The parts of these sizes along an axis."""
+    edges = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+    if edges[-1] != shape(x)[axis]:
+        raise ModelError(f"parts of sizes {tuple(sizes)} of an axis of extent {shape(x)[axis]}")
+    return tuple([take_slice(x, axis, begin, end) for begin, end in zip(edges, edges[1:], strict=False)])
+
+
+@converts("Slice")
+def slice_1(x: Expr, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> Expr:
+    return slice_10(x, starts, ends, axes)
+
+
+@converts("Slice", since=10)
+def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Expr:
+    named = axes_of(range(len(starts)) if axes is None else axes, ndim(x))
+    steps = (1,) * len(starts) if steps is None else steps
+    cuts = [slice(b, e, s).indices(shape(x)[d]) for b, e, s, d in zip(starts, ends, steps, named, strict=True)]
+    empty = [not range(*cut) for cut in cuts]
+    if any(empty):
+        return full(_cut(x, named, cuts), 0, dtype(x))
+    # A backward slice that takes the first element ends before it: in the attr, at the extent below zero.
+    ends = [e if e >= 0 else -shape(x)[d] - 1 for (_, e, _), d in zip(cuts, named, strict=True)]
+    return op.strided_slice(x, begin=tuple([c[0] for c in cuts]), end=tuple(ends), strides=tuple(steps), axes=named)
+
+
+def _cut(x: Expr, named: Sequence[int], cuts: Sequence[tuple[int, int, int]]) -> list[int]:
+    """The extents of `x` with the named axes cut."""
+    return [len(range(*cuts[named.index(d)])) if d in named else n for d, n in enumerate(shape(x))]
+
+
+@converts("Expand", since=8)
+def expand(x: Expr, to: Ints) -> Expr:
+    result = broadcast_shape(shape(x), to)
+    return x if result == shape(x) else op.broadcast_to(x, shape=result)
+
+
+@converts("Tile", since=6)
+def tile(x: Expr, repeats: Ints) -> Expr:
+    return op.tile(x, reps=tuple(repeats))
+
+
+@converts("Range", since=11)
+def range_of(start: Array, limit: Array, delta: Array) -> Expr:
+    count = max(math.ceil((limit - start) / delta), 0)
+    return const((start + np.arange(count) * delta).astype(start.dtype).reshape(count))
+
+
+@converts("EyeLike", since=9)
+def eye_like(x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
+    kind = _dtype(x) if dtype is None else dtype_of(dtype)
+    return const(np.eye(*shape(x), k, dtype=kind.numpy))
+
+
+def _dtype(x: Expr) -> DType:
+    return dtype(x)
+
+
+@converts("Trilu", since=14)
+def trilu(x: Expr, k: Scalar | None = None, *, upper: int = 1) -> Expr:
+    return op.trilu(x, k=k or 0, upper=bool(upper))
+
+
+@converts("Pad")
+def pad_2(x: Expr, *, mode: str = "constant", pads: Ints, value: float = 0.0) -> Expr:
+    return pad(x, pads, value, mode=mode)
+
+
+@converts("Pad", since=11)
+def pad(x: Expr, pads: Ints, value: Scalar | None = None, axes: Ints | None = None, *, mode: str = "constant") -> Expr:
+    """Pads of the named axes, begins then ends; a negative one cuts."""
+    named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
+    low, high = [0] * ndim(x), [0] * ndim(x)
+    for k, d in enumerate(named):
+        low[d], high[d] = pads[k], pads[k + len(named)]
+    for d in range(ndim(x)):
+        if low[d] < 0 or high[d] < 0:
+            x = take_slice(x, d, max(-low[d], 0), shape(x)[d] - max(-high[d], 0))
+    widths = tuple([n for pair in zip(low, high, strict=True) for n in (max(pair[0], 0), max(pair[1], 0))])
+    if not any(widths):
+        return x
+    if mode != "constant":
+        return op.pad(x, pad_width=widths, pad_mode=mode)
+    return op.pad(x, pad_width=widths, pad_value=float(value or 0))
+
+
+@converts("DepthToSpace")
+def depth_to_space(x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
+    n, c, *dims = shape(x)
+    k = len(dims)
+    inner = c // blocksize**k
+    blocks = [blocksize] * k
+    if mode == "DCR":
+        split = reshape(x, [n, *blocks, inner, *dims])
+        order = [0, k + 1, *[axis for d in range(k) for axis in (k + 2 + d, 1 + d)]]
+    else:
+        split = reshape(x, [n, inner, *blocks, *dims])
+        order = [0, 1, *[axis for d in range(k) for axis in (k + 2 + d, 2 + d)]]
+    return reshape(transpose(split, order), [n, inner, *[d * blocksize for d in dims]])
+
+
+@converts("SpaceToDepth")
+def space_to_depth(x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
+    n, c, *dims = shape(x)
+    k = len(dims)
+    split = reshape(x, [n, c, *[m for d in dims for m in (d // blocksize, blocksize)]])
+    offsets, places = [3 + 2 * d for d in range(k)], [2 + 2 * d for d in range(k)]
+    order = [0, *offsets, 1, *places] if mode == "DCR" else [0, 1, *offsets, *places]
+    return reshape(transpose(split, order), [n, c * blocksize**k, *[d // blocksize for d in dims]])
+
+
+@converts("CenterCropPad", since=18)
+def center_crop_pad(x: Expr, to: Ints, *, axes: Ints | None = None) -> Expr:
+    named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
+    widths = [0] * (2 * ndim(x))
+    for d, wanted in zip(named, to, strict=True):
+        extent = shape(x)[d]
+        if wanted < extent:
+            begin = (extent - wanted) // 2
+            x = take_slice(x, d, begin, begin + wanted)
+        else:
+            widths[2 * d] = (wanted - extent) // 2
+            widths[2 * d + 1] = wanted - extent - widths[2 * d]
+    return op.pad(x, pad_width=tuple(widths)) if any(widths) else x

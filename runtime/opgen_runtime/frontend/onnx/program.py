@@ -1,0 +1,162 @@
+"""Programs that are specialised at call time and kept: by the types of the inputs, and by values that decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ...executor import Executable, array_type, build
+from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
+from ...target import Target
+from .convert import Conversion, Probe, Value
+from .graph import Model, ModelLike
+from .signature import Signature, signature_of
+from .supported import check_supported
+
+_KEPT: Final = 64  # specialisations of one signature
+Structure: TypeAlias = "int | list[Structure] | None"
+"""Where the tensors of a result stand among all of them, in the lists of sequences."""
+
+
+class Program:
+    """A model as a callable on arrays; what it compiles is kept.
+
+    Inputs are given in the graph's order, or by name; outputs are a list in the graph's order.
+    """
+
+    def __init__(self, model: ModelLike | Model, target: Target | None = None) -> None:
+        """Raises UnsupportedOperatorError, listing every operator of the model without a mapping."""
+        self.model = model if isinstance(model, Model) else Model(model)
+        self.target = target
+        check_supported(self.model)
+        self.signature: Signature = signature_of(self.model)
+        self._compiled: dict[object, list[_Specialisation]] = {}
+
+    def __call__(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+        """The outputs for the inputs. Raises ModelError for inputs that do not fit, UnsupportedOperatorError."""
+        values = self.signature.bind(inputs)
+        arrays = list(_flat(values))
+        known = self._compiled.setdefault(_key(values), [])
+        for found in known:
+            result = found.run(arrays)
+            if result is not None:
+                return result
+        made = _Specialisation(self.model, self.signature.names, values, self.target)
+        if len(known) >= _KEPT:
+            known.clear()
+        known.append(made)
+        return made.first_result(arrays)
+
+
+class _Specialisation:
+    """A model converted and compiled for the types of its inputs and for the values of its probes."""
+
+    def __init__(
+        self, model: Model, names: Sequence[str], values: Sequence[Any], target: Target | None
+    ) -> None:
+        self.params: list[Var] = []
+        given: dict[Var, np.ndarray] = {}
+        inputs = {name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)}
+        conversion = Conversion(model, inputs, given)
+        outputs = conversion.outputs()
+        self.checks = [_Check(probe, target) for probe in conversion.probes]
+        leaves: list[Expr] = []
+        self.structure = [_structure(value, leaves) for value in outputs]
+        self.leaves = leaves
+        self.computed = [leaf for leaf in leaves if not isinstance(leaf, Constant)]
+        self.executable: Executable | None = None
+        self.inputs: list[Var] = []
+        if self.computed:
+            body = Tuple(tuple(self.computed))
+            self.inputs = free_vars(body)
+            self.executable = build(Function(tuple(self.inputs), body), target)
+
+    def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
+        if value is None:
+            return None
+        if isinstance(value, list):
+            return [self._parameter(f"{name}_{k}", item, given) for k, item in enumerate(value)]
+        var = Var(name, array_type(value))
+        self.params.append(var)
+        given[var] = value
+        return var
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
+        """The outputs; None if a value that the program was specialised on is another one now."""
+        values = dict(zip(self.params, arrays, strict=True))
+        for check in self.checks:
+            found = check.value(values)
+            if not check.probe.holds(found):
+                return None
+            if check.probe.stands is not None:
+                values[check.probe.stands] = found
+        return self._outputs(values)
+
+    def first_result(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """The outputs for the inputs that the program was specialised for."""
+        values = dict(zip(self.params, arrays, strict=True))
+        for check in self.checks:
+            if check.probe.stands is not None:
+                values[check.probe.stands] = check.probe.value
+        return self._outputs(values)
+
+    def _outputs(self, values: dict[Var, np.ndarray]) -> list[Any]:
+        computed: Sequence[Any] = ()
+        if self.executable is not None:
+            computed = self.executable.run([values[var] for var in self.inputs])  # type: ignore[assignment]
+        rest = iter(computed)
+        leaves = [leaf.data.copy() if isinstance(leaf, Constant) else next(rest) for leaf in self.leaves]
+        return [_filled(structure, leaves) for structure in self.structure]
+
+
+class _Check:
+    """A probe with the program that computes it, compiled when it is first needed."""
+
+    def __init__(self, probe: Probe, target: Target | None) -> None:
+        self.probe = probe
+        self.target = target
+        self.executable: Executable | None = None
+        self.inputs = free_vars(probe.expr)
+
+    def value(self, values: Mapping[Var, np.ndarray]) -> np.ndarray:
+        """The value of the probe for these inputs."""
+        if isinstance(self.probe.expr, Var):
+            return values[self.probe.expr]
+        if self.executable is None:
+            self.executable = build(Function(tuple(self.inputs), self.probe.expr), self.target)
+        found = self.executable.run([values[var] for var in self.inputs])
+        assert isinstance(found, np.ndarray)
+        return found
+
+
+def _key(value: object) -> object:
+    if isinstance(value, list):
+        return tuple([_key(item) for item in value])
+    return (value.dtype, value.shape) if isinstance(value, np.ndarray) else None
+
+
+def _flat(value: object) -> Iterator[np.ndarray]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+    elif isinstance(value, np.ndarray):
+        yield value if value.flags.c_contiguous else np.ascontiguousarray(value)
+
+
+def _structure(value: Value, leaves: list[Expr]) -> Structure:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_structure(item, leaves) for item in value]
+    leaves.append(value)
+    return len(leaves) - 1
+
+
+def _filled(structure: Structure, leaves: Sequence[np.ndarray]) -> Any:
+    if structure is None:
+        return None
+    if isinstance(structure, list):
+        return [_filled(item, leaves) for item in structure]
+    return leaves[structure]

@@ -1,0 +1,156 @@
+"""How operators are mapped: rules, by domain, operator and the opset from which they hold.
+
+A mapping is a function whose signature says all that the front end needs:
+
+    @converts("Reshape", since=5)
+    def reshape(data: Expr, shape: Ints, *, allowzero: int = 0) -> Expr: ...
+
+Positional parameters are the node's inputs.  `Expr` is an expression, `Ints` a tuple of ints, `Array` an array,
+`Scalar` one Python number: a value that decides the program, a constant or specialised on at call time.
+`Sequence` is a list of expressions.  `... | None` says that the input may be absent; `*xs: Expr` takes any number.
+Keyword-only parameters are the node's attributes, required where there is no default; `node: NodeView` is the node
+itself.  Tables of renamed operators (`Rename`) are turned into such functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from .emit import op
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+KINDS: Final = frozenset({"Expr", "Ints", "Array", "Scalar", "Sequence", "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class InputRule:
+    """One input: its name, what the conversion wants of it, and whether it may be absent."""
+
+    name: str
+    kind: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A conversion and what its signature says."""
+
+    operator: str
+    since: int
+    convert: Callable[..., Any]
+    inputs: tuple[InputRule, ...]
+    rest: InputRule | None
+    attributes: Mapping[str, object]  # name -> default, REQUIRED where there is none
+    wants_node: bool
+    ops: tuple[str, ...] = ()
+    """The declared ops of a rename."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """An operator that is a declared op under another name.
+
+    `attributes`: ONNX name -> attr of the op (None: accepted and without effect); `fixed`: attrs always given;
+    `defaults`: ONNX's defaults where they differ from the op's.  `chain`: a binary op that takes any number of operands.
+    """
+
+    operator: str
+    op: str
+    since: int = 1
+    attributes: Mapping[str, str | None] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    arity: int = 1
+    chain: bool = False
+
+
+REQUIRED: Final = inspect.Parameter.empty
+_rules: Final[dict[tuple[str, str], list[Rule]]] = {}
+
+
+def converts(operator: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
+    """Registers a function as the conversion of `operator` from opset `since` on."""
+
+    def register(function: F) -> F:
+        _add(domain, _rule(operator, since, function))
+        return function
+
+    return register
+
+
+def renames(table: Iterable[Rename], domain: str = "") -> None:
+    """Registers a table of renamed operators."""
+    for entry in table:
+        wanted = {onnx: entry.defaults.get(onnx) for onnx in entry.attributes}
+        inputs = tuple([InputRule(f"input {k}", "Expr", False) for k in range(entry.arity)])
+        rest = InputRule("inputs", "Expr", False) if entry.chain else None
+        _add(
+            domain,
+            Rule(
+                entry.operator, entry.since, _renamed(entry), () if rest else inputs, rest, wanted, False, (entry.op,)
+            ),
+        )
+
+
+def find(domain: str, operator: str, version: int) -> Rule | None:
+    """The rule of an operator at an opset: the latest that holds there."""
+    best = None
+    for rule in _rules.get((domain, operator), ()):
+        if rule.since <= version and (best is None or rule.since > best.since):
+            best = rule
+    return best
+
+
+def mapped_operators(domain: str = "") -> list[str]:
+    """The operators that have a rule."""
+    return sorted([name for of, name in _rules if of == domain])
+
+
+def _add(domain: str, rule: Rule) -> None:
+    known = _rules.setdefault((domain, rule.operator), [])
+    assert all(other.since != rule.since for other in known), f"two rules for {rule.operator}-{rule.since}"
+    known.append(rule)
+
+
+def _renamed(entry: Rename) -> Callable[..., Any]:
+    def convert(*operands: Any, **attributes: Any) -> Any:
+        attrs = dict(entry.fixed)
+        for onnx, target in entry.attributes.items():
+            value = attributes.get(onnx)
+            if target is not None and value is not None:
+                attrs[target] = value
+        build = getattr(op, entry.op)
+        if not entry.chain:
+            return build(*operands, **attrs)
+        result = operands[0]
+        for operand in operands[1:]:
+            result = build(result, operand, **attrs)
+        return result
+
+    return convert
+
+
+def _rule(operator: str, since: int, function: Callable[..., Any]) -> Rule:
+    inputs: list[InputRule] = []
+    rest = None
+    attributes: dict[str, object] = {}
+    wants_node = False
+    for parameter in inspect.signature(function).parameters.values():
+        kind, _, absent = str(parameter.annotation).partition(" | ")
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            if parameter.name == "node":
+                wants_node = True
+            else:
+                attributes[parameter.name] = parameter.default
+            continue
+        assert kind in KINDS, f"{operator}: input {parameter.name!r} is annotated {parameter.annotation}"
+        rule = InputRule(parameter.name, kind, absent == "None")
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = rule
+        else:
+            inputs.append(rule)
+    return Rule(operator, since, function, tuple(inputs), rest, attributes, wants_node)

@@ -1,0 +1,153 @@
+"""The inputs and outputs of a model: names, element types, dims; and arrays that fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TypeProto, ValueInfoProto
+
+from ...vocabulary import DType
+from .element_types import dtype_of
+from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError
+from .graph import Model
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInput:
+    """A tensor: its dtype, and its dims (a name where it is dynamic, None where nothing is said) or None."""
+
+    name: str
+    dtype: DType
+    dims: tuple[int | str | None, ...] | None
+
+    def __str__(self) -> str:
+        dims = "any shape" if self.dims is None else [d if isinstance(d, int) else d or "?" for d in self.dims]
+        return f"{self.name}: {self.dtype} {dims if isinstance(dims, str) else '[' + ', '.join(map(str, dims)) + ']'}"
+
+    def check(self, value: object) -> np.ndarray:
+        """The array. Raises ModelError where dtype, rank or a dim differ."""
+        array = np.asarray(value)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        if array.dtype.name != self.dtype:
+            raise ModelError(f"input {self.name!r} must be {self.dtype}, found {array.dtype}")
+        if self.dims is None:
+            return array
+        fits = array.ndim == len(self.dims) and all(
+            not isinstance(dim, int) or dim == extent for dim, extent in zip(self.dims, array.shape, strict=True)
+        )
+        if not fits:
+            raise ModelError(f"input {self} is given an array of shape {array.shape}")
+        return array
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceInput:
+    """A sequence of tensors, or where `optional` perhaps nothing."""
+
+    name: str
+    optional: bool
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'optional' if self.optional else 'sequence'}"
+
+    def check(self, value: object) -> object:
+        if value is None and self.optional:
+            return None
+        if isinstance(value, list | tuple):
+            return [np.asarray(item) for item in value]
+        if not self.optional:
+            raise ModelError(f"input {self.name!r} must be a list of arrays, found {type(value).__name__}")
+        return np.asarray(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a model takes, in order."""
+
+    inputs: tuple[TensorInput | SequenceInput, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple([each.name for each in self.inputs])
+
+    def bind(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+        """One value an input, in order. Raises ModelError."""
+        if isinstance(inputs, Mapping):
+            unknown = [name for name in inputs if name not in self.names]
+            missing = [name for name in self.names if name not in inputs]
+            if unknown or missing:
+                wrong = f"no input {unknown[0]!r}" if unknown else f"input {missing[0]!r} is not given"
+                raise ModelError(f"{wrong}; the model's inputs are {', '.join(self.names) or 'none'}")
+            values: Sequence[Any] = [inputs[name] for name in self.names]
+        else:
+            values = list(inputs)
+            if len(values) != len(self.inputs):
+                raise ModelError(
+                    f"the model has {len(self.inputs)} inputs ({', '.join(self.names)}), found {len(values)}"
+                )
+        bound: list[Any] = [each.check(value) for each, value in zip(self.inputs, values, strict=True)]
+        self._check_named_dims(bound)
+        return bound
+
+    def _check_named_dims(self, arrays: Sequence[Any]) -> None:
+        seen: dict[str, tuple[int, str]] = {}
+        for each, array in zip(self.inputs, arrays, strict=True):
+            if isinstance(each, TensorInput) and each.dims is not None:
+                for dim, extent in zip(each.dims, array.shape, strict=True):
+                    if isinstance(dim, str) and seen.setdefault(dim, (extent, each.name))[0] != extent:
+                        raise ModelError(
+                            f"dim {dim!r} is {extent} in input {each.name!r}, but {seen[dim][0]} in {seen[dim][1]!r}"
+                        )
+
+
+def signature_of(model: Model) -> Signature:
+    """The signature of a model. Raises UnsupportedOperatorError for an input that no tensor of ours can be."""
+    by_name = {value.name: value for value in model.graph.proto.input}
+    wrong: list[Unsupported] = []
+    inputs: list[TensorInput | SequenceInput] = []
+    for name in model.graph.inputs:
+        try:
+            inputs.append(described(by_name[name]))
+        except NotSupported as reason:
+            wrong.append(Unsupported(name, "input", str(reason)))
+    if wrong:
+        raise UnsupportedOperatorError(wrong)
+    return Signature(tuple(inputs), model.graph.outputs)
+
+
+def described(value: ValueInfoProto) -> TensorInput | SequenceInput:
+    """A value of a graph. Raises NotSupported for one that no tensor of ours can be."""
+    kind = value.type.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = value.type.tensor_type
+        return TensorInput(value.name, dtype_of(tensor.elem_type), dims_of(tensor))
+    if kind in ("sequence_type", "optional_type"):
+        inner = value.type
+        while inner.WhichOneof("value") in ("sequence_type", "optional_type"):
+            inner = getattr(inner, str(inner.WhichOneof("value"))).elem_type
+        if inner.WhichOneof("value") == "tensor_type":
+            dtype_of(inner.tensor_type.elem_type)
+            return SequenceInput(value.name, kind == "optional_type")
+    raise NotSupported(f"an input of type {kind or 'unknown'}")
+
+
+def dims_of(tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
+    """The dims: ints, names of dynamic ones, None for what is not said; None where even the rank is not said."""
+    if not tensor.HasField("shape"):
+        return None
+    found: list[int | str | None] = []
+    for dim in tensor.shape.dim:
+        kind = dim.WhichOneof("value")
+        # Some exporters write dynamic extents as 0 or -1.
+        found.append(dim.dim_param or None if kind == "dim_param" else dim.dim_value if kind else None)
+        if isinstance(found[-1], int) and found[-1] < 0:
+            found[-1] = None
+    return tuple(found)
+
+
+
