@@ -66,6 +66,7 @@ METHODS: Final = _words(
 # Functions that are reached through a ufunc or a submodule.
 DOTTED: Final = frozenset(
     ["np.lib.stride_tricks.sliding_window_view", "np.linalg.norm", "np.linalg.inv", "np.linalg.det"]
+    + ["np.fft.fft", "np.fft.ifft"]
     + [
         f"np.{ufunc}.{method}"
         for ufunc in (
