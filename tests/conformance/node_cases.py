@@ -62,7 +62,7 @@ def why_left_out(case: Any) -> str | None:
     """Why a case is out of scope; None if it is in scope."""
     graph = case.model.graph
     domains = {node.domain for node in graph.node} | {each.domain for each in case.model.opset_import}
-    other = sorted(domains - {"", "ai.onnx"} - {f.domain for f in case.model.functions})
+    other = sorted(domains - {"", "ai.onnx", "ai.onnx.preview"} - {f.domain for f in case.model.functions})
     if other:
         return f"domain {other[0]}"
     for value in (*graph.input, *graph.output):

@@ -137,6 +137,13 @@ class Conversion:
         """An expression of constants as one constant."""
         return const(self.evaluator.array(expr)) if not isinstance(expr, Constant) else expr
 
+    def random_key(self) -> Expr:
+        """Two words that each run of the program draws anew."""
+        var = Var(f"random{len(self.random)}", TensorType((2,), "uint32"))
+        self.random.append(var)
+        self.evaluator.arrays[var] = fresh_key()
+        return var
+
     def _remember(self, expr: Expr, value: Expr) -> None:
         self._known[id(expr)] = value
         self._alive.append(expr)
@@ -189,7 +196,7 @@ class Conversion:
                 results = tuple([TupleGetItem(results[0], k) for k in range(len(type_.fields))])
         tensors = [o for o in operands if isinstance(o, Expr)]
         tensors.extend([e for o in operands if isinstance(o, list) for e in o])
-        foldable = not view.impure and bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
+        foldable = bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
         if not foldable:
             return results
         return [self.folded(r) if isinstance(r, Expr) and self.evaluator.is_constant(r) else r for r in results]
@@ -236,6 +243,11 @@ class Conversion:
         return array.reshape(-1)[0].item()
 
 
+def fresh_key() -> np.ndarray:
+    """Two random words."""
+    return np.random.default_rng().integers(0, 1 << 32, 2, np.uint32)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeView:
     """The node that is converted, for mappings that need more than operands and attributes."""
@@ -271,9 +283,9 @@ class NodeView:
         inner = {**self.environment, **inputs}
         return self.conversion.graph(graph, inner, self.opsets)
 
-    @property
-    def impure(self) -> bool:
-        return False
+    def random_key(self) -> Expr:
+        """The two words of a random key, a parameter that each run of the program fills anew."""
+        return self.conversion.random_key()
 
 
 def _checked_attributes(rule: Rule, node: Node) -> dict[str, Any]:

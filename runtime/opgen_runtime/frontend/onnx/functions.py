@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,17 @@ def _plain_body(domain: str, operator: str, version: int) -> FunctionBody | None
     wanted = _latest(schema.function_opset_versions, version)
     proto = FunctionProto()
     proto.ParseFromString(schema.get_function_with_opset_version(wanted))
-    return FunctionBody.of(proto) if proto.node else None
+    return _with_defaults(FunctionBody.of(proto), schema) if proto.node else None
+
+
+def _with_defaults(body: FunctionBody, schema: onnx.defs.OpSchema) -> FunctionBody:
+    """The body with the defaults of the operator's attributes, which the schema alone holds."""
+    defaults = {
+        name: each.default_value
+        for name, each in schema.attributes.items()
+        if each.default_value is not None and each.default_value.name
+    }
+    return replace(body, defaults={**defaults, **body.defaults})
 
 
 def _latest(versions: Sequence[int], version: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from ...executor import Executable, array_type, build
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...target import Target
-from .convert import Conversion, Probe, Value
+from .convert import Conversion, Probe, Value, fresh_key
 from .graph import Model, ModelLike
 from .signature import Signature, signature_of
 from .supported import check_supported
@@ -61,6 +61,7 @@ class _Specialisation:
         inputs = {name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)}
         conversion = Conversion(model, inputs, given)
         outputs = conversion.outputs()
+        self.random = conversion.random
         self.checks = [_Check(probe, target) for probe in conversion.probes]
         leaves: list[Expr] = []
         self.structure = [_structure(value, leaves) for value in outputs]
@@ -85,7 +86,7 @@ class _Specialisation:
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
         """The outputs; None if a value that the program was specialised on is another one now."""
-        values = dict(zip(self.params, arrays, strict=True))
+        values = self._given(arrays)
         for check in self.checks:
             found = check.value(values)
             if not check.probe.holds(found):
@@ -96,11 +97,17 @@ class _Specialisation:
 
     def first_result(self, arrays: Sequence[np.ndarray]) -> list[Any]:
         """The outputs for the inputs that the program was specialised for."""
-        values = dict(zip(self.params, arrays, strict=True))
+        values = self._given(arrays)
         for check in self.checks:
             if check.probe.stands is not None:
                 values[check.probe.stands] = check.probe.value
         return self._outputs(values)
+
+    def _given(self, arrays: Sequence[np.ndarray]) -> dict[Var, np.ndarray]:
+        values = dict(zip(self.params, arrays, strict=True))
+        for var in self.random:
+            values[var] = fresh_key()
+        return values
 
     def _outputs(self, values: dict[Var, np.ndarray]) -> list[Any]:
         computed: Sequence[Any] = ()

@@ -140,7 +140,8 @@ def _rule(operator: str, since: int, function: Callable[..., Any]) -> Rule:
     attributes: dict[str, object] = {}
     wants_node = False
     for parameter in inspect.signature(function).parameters.values():
-        kind, _, absent = str(parameter.annotation).partition(" | ")
+        written, _, absent = str(parameter.annotation).partition(" | ")
+        kind = written.partition("[")[0]
         if parameter.kind is parameter.KEYWORD_ONLY:
             if parameter.name == "node":
                 wants_node = True

@@ -1,1 +1,208 @@
-"""To come."""
+"""Branches and loops on values that are known at conversion, and sequences of tensors.
+
+A branch is the one that its condition's value takes; a loop is unrolled.  The program is then good for inputs that
+give the same conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....ir import Expr, const
+from ..emit import op
+from ..errors import ModelError, NotSupported
+from ..graph import Graph
+from ..rules import converts
+from ._tools import axis_of, concatenate, index, ndim, shape
+from .shape import split_parts
+
+if TYPE_CHECKING:
+    from ..convert import NodeView
+
+Scalar = Any
+Array = np.ndarray
+_MOST_STEPS = 4096  # of an unrolled loop
+
+
+@converts("If")
+def branch(condition: Scalar, *, then_branch: Graph, else_branch: Graph, node: NodeView) -> tuple[Any, ...]:
+    return tuple(node.subgraph(then_branch if condition else else_branch, {}))
+
+
+@converts("Loop")
+def loop(
+    trips: object = None, condition: object = None, *state: object, body: Graph, node: NodeView
+) -> tuple[Any, ...]:
+    """Unrolled; each step's condition decides whether there is another."""
+    most = int(node.value(trips).reshape(())) if isinstance(trips, Expr) else None
+    going = bool(node.value(condition).reshape(())) if isinstance(condition, Expr) else True
+    carried: list[Any] = list(state)
+    scanned: list[list[Expr]] = [[] for _ in range(len(body.outputs) - 1 - len(carried))]
+    step = 0
+    while going and (most is None or step < most):
+        if step >= _MOST_STEPS:
+            raise NotSupported(f"a loop of more than {_MOST_STEPS} steps")
+        counter, proceed = const(np.array(step, np.int64)), const(np.array(True))
+        given = dict(zip(body.all_inputs, [counter, proceed, *carried], strict=False))
+        results = node.subgraph(body, given)
+        again, carried = results[0], results[1 : 1 + len(carried)]
+        for rows, value in zip(scanned, results[1 + len(carried) :], strict=True):
+            assert isinstance(value, Expr)
+            rows.append(value)
+        going = bool(node.value(again).reshape(())) if isinstance(again, Expr) else True
+        step += 1
+    if scanned and not step:
+        raise NotSupported("a loop without a step that gives scanned outputs")
+    return (*carried, *[op.stack(rows, axis=0) for rows in scanned])
+
+
+@converts("Scan", since=9)
+def scan(
+    *values: object,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None = None,
+    scan_input_directions: Sequence[int] | None = None,
+    scan_output_axes: Sequence[int] | None = None,
+    scan_output_directions: Sequence[int] | None = None,
+    node: NodeView,
+) -> tuple[Any, ...]:
+    """Unrolled over the scanned axis."""
+    num_state = len(values) - num_scan_inputs
+    state: list[Any] = list(values[:num_state])
+    scanned = [v for v in values[num_state:] if isinstance(v, Expr)]
+    axes = [axis_of(a, ndim(x)) for a, x in zip(scan_input_axes or (0,) * len(scanned), scanned, strict=True)]
+    reverse = scan_input_directions or (0,) * len(scanned)
+    steps = shape(scanned[0])[axes[0]]
+    rows: list[list[Expr]] = [[] for _ in range(len(body.outputs) - num_state)]
+    for step in range(steps):
+        parts = [
+            index(x, a, steps - 1 - step if back else step)
+            for x, a, back in zip(scanned, axes, reverse, strict=True)
+        ]
+        results = node.subgraph(body, dict(zip(body.all_inputs, [*state, *parts], strict=True)))
+        state = results[:num_state]
+        for row, value in zip(rows, results[num_state:], strict=True):
+            assert isinstance(value, Expr)
+            row.append(value)
+    if rows and not steps:
+        raise NotSupported("a scan over an empty axis")
+    out_axes = scan_output_axes or (0,) * len(rows)
+    out_reverse = scan_output_directions or (0,) * len(rows)
+    stacked = []
+    for row, axis, back in zip(rows, out_axes, out_reverse, strict=True):
+        stacked.append(op.stack(row[::-1] if back else row, axis=axis_of(axis, ndim(row[0]) + 1)))
+    return (*state, *stacked)
+
+
+@converts("Scan", since=8)
+def scan_8(
+    *values: object, body: Graph, num_scan_inputs: int, directions: Sequence[int] | None = None, node: NodeView
+) -> tuple[Any, ...]:
+    """With a batch axis in front of everything: each batch is a scan of its own."""
+    lengths, *rest = values
+    if lengths is not None:
+        raise NotSupported("lengths of sequences")
+    tensors = [v for v in rest if isinstance(v, Expr)]
+    batches = []
+    for b in range(shape(tensors[0])[0]):
+        batches.append(
+            scan(
+                *[index(t, 0, b) for t in tensors],
+                body=body,
+                num_scan_inputs=num_scan_inputs,
+                scan_input_directions=directions,
+                node=node,
+            )
+        )
+    return tuple([op.stack(list(results), axis=0) for results in zip(*batches, strict=True)])
+
+
+@converts("SequenceConstruct", since=11)
+def sequence_construct(*values: object) -> list[object]:
+    return list(values)
+
+
+@converts("SequenceEmpty", since=11)
+def sequence_empty(*, dtype: int = 1) -> list[object]:
+    return []
+
+
+@converts("SequenceLength", since=11)
+def sequence_length(values: Sequence[Any]) -> Expr:
+    return const(np.array(len(values), np.int64))
+
+
+def _position(values: Sequence[object], position: Scalar, extra: int = 0) -> int:
+    at, size = int(position), len(values) + extra
+    if not -size <= at < max(size, 1):
+        raise ModelError(f"position {at} of a sequence of {len(values)}")
+    return at % max(size, 1)
+
+
+@converts("SequenceAt", since=11)
+def sequence_at(values: Sequence[Any], position: Scalar) -> object:
+    return values[_position(values, position)]
+
+
+@converts("SequenceErase", since=11)
+def sequence_erase(values: Sequence[Any], position: Scalar | None = None) -> list[object]:
+    at = _position(values, -1 if position is None else position)
+    return [v for k, v in enumerate(values) if k != at]
+
+
+@converts("SequenceInsert", since=11)
+def sequence_insert(values: Sequence[Any], value: object, position: Scalar | None = None) -> list[object]:
+    at = len(values) if position is None else _position(values, position, extra=1)
+    return [*values[:at], value, *values[at:]]
+
+
+@converts("ConcatFromSequence", since=11)
+def concat_from_sequence(values: Sequence[Any], *, axis: int, new_axis: int = 0) -> Expr:
+    return op.stack(list(values), axis=axis) if new_axis else concatenate(values, axis)
+
+
+@converts("SplitToSequence", since=11)
+def split_to_sequence(x: Expr, split: Array | None = None, *, axis: int = 0, keepdims: int = 1) -> list[Expr]:
+    at = axis_of(axis, ndim(x))
+    extent = shape(x)[at]
+    if split is None:
+        return [p if keepdims else index(x, at, k) for k, p in enumerate(split_parts(x, at, [1] * extent))]
+    if split.ndim == 0:
+        size = int(split)
+        sizes = [min(size, extent - begin) for begin in range(0, extent, size)]
+    else:
+        sizes = [int(n) for n in split]
+    return list(split_parts(x, at, sizes))
+
+
+@converts("SequenceMap", since=17)
+def sequence_map(values: Sequence[Any], *others: object, body: Graph, node: NodeView) -> tuple[list[Any], ...]:
+    """The body for each element; other sequences give theirs in turn, tensors are the same each time."""
+    rows = []
+    for k, value in enumerate(values):
+        given = [value, *[other[k] if isinstance(other, list) else other for other in others]]
+        rows.append(node.subgraph(body, dict(zip(body.all_inputs, given, strict=True))))
+    return tuple([[row[k] for row in rows] for k in range(len(body.outputs))])
+
+
+@converts("Optional", since=15)
+def optional(value: object = None, *, type: object = None) -> object:
+    return value
+
+
+@converts("OptionalHasElement", since=15)
+def optional_has_element(value: object = None) -> Expr:
+    return const(np.array(value is not None))
+
+
+@converts("OptionalGetElement", since=15)
+def optional_get_element(value: object) -> object:
+    if value is None:
+        raise ModelError("the optional value is absent")
+    return value
+
+

@@ -1,1 +1,190 @@
-"""To come."""
+"""Quantised numbers: conversions and products of integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+from ....ir import Expr
+from ....vocabulary import DType
+from ..element_types import dtype_of
+from ..emit import op
+from ..errors import NotSupported
+from ..rules import converts
+from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
+from .linalg import matmul
+from .window import cross_correlation, spatial, windows
+
+Ints = Sequence[int]
+
+
+def _along(p: Expr, like: Expr, axis: int, block: int) -> Expr:
+    """Scales or zero points, shaped to broadcast: one, one a slice of the axis, or one a block of it."""
+    if ndim(p) == 0 or (ndim(p) == 1 and shape(p) == (1,)):
+        return reshape(p, ())
+    at = axis_of(axis, ndim(like))
+    if block:
+        return _cut(op.repeat(p, repeats=block, axis=at), at, shape(like)[at])
+    if ndim(p) == 1:
+        return reshape(p, [shape(p)[0] if d == at else 1 for d in range(ndim(like))])
+    return p
+
+
+def _cut(p: Expr, axis: int, extent: int) -> Expr:
+    return p if shape(p)[axis] == extent else op.strided_slice(p, begin=(0,), end=(extent,), axes=(axis,))
+
+
+def quantized(x: Expr, scale: Expr, zero: Expr | None, kind: str) -> Expr:
+    """round(x / scale) + zero, halves to even, saturated to `kind`; operands broadcast."""
+    steps = op.round(op.divide(x, scale))
+    wide = "float64" if DType(kind).bits > 16 else "float32"
+    moved = cast(steps, wide)
+    if zero is not None:
+        moved = op.add(moved, cast(zero, wide))
+    low, high = DType(kind).lowest, DType(kind).highest
+    return op.cast(op.minimum(op.maximum(moved, float(low)), float(high)), dtype=kind)
+
+
+@converts("QuantizeLinear", since=10)
+def quantize_linear(
+    x: Expr,
+    scale: Expr,
+    zero: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Expr:
+    kind = dtype(zero) if zero is not None else dtype_of(output_dtype) if output_dtype else DType("uint8")
+    if not kind.is_int:
+        raise NotSupported(f"quantisation to {kind}")
+    wide = dtype_of(precision) if precision else dtype(scale)
+    by = _along(cast(scale, wide), x, axis, block_size)
+    at = None if zero is None else _along(zero, x, axis, block_size)
+    return quantized(cast(x, wide) if dtype(x).is_float else op.cast(x, dtype=wide), by, at, kind)
+
+
+@converts("DequantizeLinear", since=10)
+def dequantize_linear(
+    x: Expr, scale: Expr, zero: Expr | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+) -> Expr:
+    kind = dtype_of(output_dtype) if output_dtype else dtype(scale)
+    wide = "float32" if dtype(x).bits <= 16 else "float64"
+    value = op.cast(x, dtype=wide)
+    if zero is not None:
+        value = op.subtract(value, cast(_along(zero, x, axis, block_size), wide))
+    return cast(op.multiply(value, cast(_along(scale, x, axis, block_size), wide)), kind)
+
+
+@converts("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(x: Expr) -> tuple[Expr, ...]:
+    low = op.minimum(op.min(x, keepdims=False), 0.0)
+    high = op.maximum(op.max(x, keepdims=False), 0.0)
+    scale = op.divide(op.subtract(high, low), 255.0)
+    zero = op.cast(op.minimum(op.maximum(op.round(op.divide(op.negative(low), scale)), 0.0), 255.0), dtype="uint8")
+    return quantized(x, scale, zero, "uint8"), scale, zero
+
+
+def _shifted(x: Expr, zero: Expr | None) -> Expr:
+    """int32, without the zero point, which broadcasts."""
+    wide = cast(x, "int32")
+    return wide if zero is None else op.subtract(wide, cast(zero, "int32"))
+
+
+def _rows_zero(zero: Expr | None, like: Expr) -> Expr | None:
+    """The zero point of a left operand: one, or one a row."""
+    if zero is None or ndim(zero) == 0 or ndim(zero) > 1 or shape(zero) == (1,):
+        return zero if zero is None or ndim(zero) != 1 else reshape(zero, ())
+    return reshape(zero, (*shape(zero), 1))
+
+
+def _columns_zero(zero: Expr | None) -> Expr | None:
+    return reshape(zero, ()) if zero is not None and shape(zero) == (1,) else zero
+
+
+@converts("MatMulInteger", since=10)
+def matmul_integer(a: Expr, b: Expr, za: Expr | None = None, zb: Expr | None = None) -> Expr:
+    return matmul(_shifted(a, _rows_zero(za, a)), _shifted(b, _columns_zero(zb)))
+
+
+@converts("QLinearMatMul", since=10)
+def qlinear_matmul(
+    a: Expr, a_scale: Expr, za: Expr, b: Expr, b_scale: Expr, zb: Expr, y_scale: Expr, zy: Expr
+) -> Expr:
+    product = matmul_integer(a, b, za, zb)
+    by = op.divide(
+        op.multiply(cast(_must(_rows_zero(a_scale, a)), "float32"), cast(_must(_columns_zero(b_scale)), "float32")),
+        cast(_must(_rows_zero(y_scale, a)), "float32"),
+    )
+    scaled = op.multiply(op.cast(product, dtype="float32"), by)
+    return quantized(scaled, scalar(1.0, "float32"), _rows_zero(zy, a), dtype(zy))
+
+
+def _must(x: Expr | None) -> Expr:
+    assert x is not None
+    return x
+
+
+def _integer_conv(
+    x: Expr, w: Expr, zx: Expr | None, zw: Expr | None, group: int, attributes: dict[str, object]
+) -> Expr:
+    moved = windows(spatial(x), spatial(w), **attributes)  # type: ignore[arg-type]  # ONNX's attributes as they are
+    weights = _shifted(w, None if zw is None else _filters(zw, w))
+    return cross_correlation(_shifted(x, None if zx is None else reshape(zx, ())), weights, moved, group)
+
+
+def _filters(p: Expr, w: Expr) -> Expr:
+    """One number, or one a filter."""
+    return reshape(p, ()) if math.prod(shape(p)) == 1 else reshape(p, (shape(p)[0], *[1] * (ndim(w) - 1)))
+
+
+@converts("ConvInteger", since=10)
+def conv_integer(
+    x: Expr,
+    w: Expr,
+    zx: Expr | None = None,
+    zw: Expr | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads, "auto_pad": auto_pad}
+    return _integer_conv(x, w, zx, zw, group, attributes)
+
+
+@converts("QLinearConv", since=10)
+def qlinear_conv(
+    x: Expr,
+    x_scale: Expr,
+    zx: Expr,
+    w: Expr,
+    w_scale: Expr,
+    zw: Expr,
+    y_scale: Expr,
+    zy: Expr,
+    bias: Expr | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads, "auto_pad": auto_pad}
+    product = _integer_conv(x, w, zx, zw, group, attributes)
+    if bias is not None:
+        product = op.bias_add(product, bias, axis=1)
+    by = op.divide(op.multiply(reshape(x_scale, ()), w_scale), reshape(y_scale, ()))
+    by = reshape(by, ()) if math.prod(shape(by)) == 1 else reshape(by, (1, shape(by)[0], *[1] * (ndim(x) - 2)))
+    scaled = op.multiply(op.cast(product, dtype="float32"), by)
+    return quantized(scaled, scalar(1.0, "float32"), reshape(zy, ()), dtype(zy))
+
+
