@@ -58,7 +58,7 @@ def inherit(
             return None if chain[-1] is not document.root else (document, _ancestry(chain, names))
         found = known.get(parent.value)
         if found is None:
-            hint = did_you_mean(parent.value, known)
+            hint = did_you_mean(parent.value, [name for name in known if name not in seen])
             text = f"there is no declaration of `{parent.value[:60]}` to extend"
             diagnostics.error("extends", text, parent.place, hint)
             return None

@@ -67,6 +67,8 @@ def message_of(error: BaseException) -> str:
         return "; ".join([first, *(text.strip() for text in others if text.strip().startswith("expected"))])
     if isinstance(error, RecursionError):
         return "the expression is nested too deeply"
+    if isinstance(error, TypeError | AttributeError) and "'NoneType' object" in str(error):
+        return "this is None here (an optional input or attr that is absent); ask `is not None` first"
     if isinstance(error, AttributeError):
         return f"this value has no `.{error.name}`" if error.name else "this value has no such property"
     return f"this cannot be computed: {error}"

@@ -44,7 +44,7 @@ def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
             checker.check(entry.when, REQUIRE, {})
     _check_outputs(op, checker)
     if op.compute is not None:
-        partial = "compute" in op.partial
+        partial = "compute" in op.partial or "outputs" in op.partial
         check_compute(op.compute, checker, partial)
     return namespace
 

@@ -271,8 +271,20 @@ class ComputeChecker:
             elif isinstance(index, s.Name):
                 local = self.checker.bind((index,), Kind.INDEX, local)
             else:
-                self.checker.check(index, STATIC, local)
-                self.checker.need_static(index, "a position on the left", local)
+                local = self._position(index, local)
+        return local
+
+    def _position(self, index: s.Expression, local: Local) -> Local:
+        """A static position; names that nothing binds, as in `out[i + 1]`, are taken for indices."""
+        inside = [node for node in s.walk(index) if isinstance(node, s.Name)]
+        fresh = tuple(node for node in inside if self.checker.is_unknown(node.name, local))
+        if fresh:
+            text = "an index on the left is a fresh name, `*name` or a static position"
+            hint = f"write `{fresh[0].name[:60]}` alone, and shift the indices that are read"
+            self.checker.error("index", text, index.place, hint)
+            return {**local, **{node.name: Kind.INDEX for node in fresh}}
+        self.checker.check(index, STATIC, local)
+        self.checker.need_static(index, "a position on the left", local)
         return local
 
     def _for(self, item: s.For, local: Local, defined: Collection[str]) -> None:

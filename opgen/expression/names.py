@@ -94,6 +94,12 @@ class NameChecker:
         symbol = self.namespace.symbols.get(name)
         return None if symbol is None else symbol.kind
 
+    def is_unknown(self, name: str, local: Local) -> bool:
+        """True of a name that nothing binds, here or further down."""
+        known = name in LIBRARY or name in CONSTANTS or name in DTYPE_NAMES or name in self.hidden
+        sure = not self.namespace.partial and name not in self.namespace.lost
+        return sure and not known and self.kind(name, local) is None
+
     def is_element(self, node: s.Node, local: Local) -> bool:
         """True if the value certainly depends on an index, a loop variable or a tensor element."""
         match node:

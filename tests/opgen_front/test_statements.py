@@ -59,3 +59,19 @@ def test_a_dtype_of_another_input_hints_at_a_variable() -> None:
         {"one.yaml": (HEAD + text).replace("dtype: float}", "dtype: float}, y: {dtype: x.dtype}")}
     )[1]
     assert found[0].suggestion == "give both operands one dtype variable: `dtypes: {T: ...}`, then `dtype: T`"
+
+
+def test_a_shifted_index_on_the_left_is_said_to_be_no_index() -> None:
+    (found,) = findings("compute: out[i + 1] = x[i]\n")
+    assert (found.code, found.place.column) == ("index", 14)
+
+
+def test_an_update_that_reads_what_it_updates_is_placed_at_the_update() -> None:
+    (found,) = findings("compute: |\n  out[i] = 0\n  for i in range(N):\n      out[i] += out[0]\n")
+    assert (found.code, found.place.line) == ("update", 7)
+
+
+def test_what_is_absent_is_said_to_be_absent() -> None:
+    head = HEAD.replace("float}}", "float}, y: {shape: N, dtype: float, optional: true}}", 1)
+    found = check_project({"one.yaml": head + "compute: out[i] = x[i] + y[i]\n" + TAIL})[1]
+    assert found[0].message.startswith("this is None here (an optional input or attr that is absent)")

@@ -159,9 +159,9 @@ def _scan_axes(group: list[Tensor], edges: list[_Edge]) -> tuple[dict[Tensor, in
                 return positions, offsets
             best_error = "round a cycle the offsets do not have one sign"
     names = ", ".join(t.name for t in group)
+    how = "refer to each other in a cycle" if len(group) > 1 else "refers to itself in a way"
     raise LanguageError(
-        f"{names} refer to each other in a cycle that is no recurrence along one axis"
-        + (f": {best_error}" if best_error else ""),
+        f"{names} {how} that is no recurrence along one axis" + (f": {best_error}" if best_error else ""),
         "cyclic",
     )
 

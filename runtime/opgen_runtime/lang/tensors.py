@@ -11,7 +11,7 @@ from typing import Final
 from .. import arith
 from ..arith.expr import Dim, Expr, Shape, Var
 from ..errors import DTypeError, LanguageError
-from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor
+from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read
 from ..te.widen import widen_half
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from .element import join
@@ -164,6 +164,10 @@ class Defined:
                 self._active = False
             self._around.built.append(self)
         return self._tensor
+
+    def is_read_by(self, expr: Expr) -> bool:
+        """Whether an expression reads the tensor, as it is before its updates."""
+        return self._tensor is not None and self._tensor in tensors_read(expr)
 
     def recurrence(self, tensor: Tensor) -> Recurrence | None:
         """The recurrence that defines `tensor`, if that is this tensor and it is one."""

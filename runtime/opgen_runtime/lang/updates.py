@@ -93,6 +93,9 @@ class Recorder:
         if not self.depth:
             raise LanguageError(f"{target.name} can be updated only inside a `for`", "update")
         indices = checked_indices(target.name, target.shape, key)
+        for expr in (*indices, value):
+            if isinstance(expr, Expr) and target.is_read_by(expr):
+                raise _reads_itself(target)
         target.updated = True
         self.frames[-1].append(_Put(target, indices, PUT_OPERATIONS[op], value))
 
@@ -105,10 +108,13 @@ class Recorder:
         body = _for_target(self.frames[0], target, base, built)
         reads = tuple(dict.fromkeys(t for e in _expressions(body) for t in tensors_read(e)))
         if base in reads:
-            raise LanguageError(
-                f"inside its update only the updated entry of {target.name} itself may be read", "update"
-            )
+            raise _reads_itself(target)
         return Tensor(target.name, base.shape, base.dtype, Update(base, body, reads))
+
+
+def _reads_itself(target: Defined) -> LanguageError:
+    text = f"inside its update only the updated entry of {target.name} itself may be read"
+    return LanguageError(text, "update")
 
 
 def _targets(statements: list[_Statement]) -> Iterator[Defined]:
