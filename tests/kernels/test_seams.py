@@ -9,6 +9,7 @@ from opgen_runtime import ir, kernels
 from opgen_runtime import lang as _l
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
 from opgen_runtime.errors import ExecutorError
+from opgen_runtime.executor import create_executor
 from opgen_runtime.registry import remove_op
 from opgen_runtime.schedule import create_schedule
 from opgen_runtime.types import Input, Output, Signature
@@ -42,6 +43,12 @@ def positives(data, out, n):
             lambda: 0.0,
         )
     )
+
+
+def distinct(data):
+    """The distinct elements of a vector, and one more than fits where the first is 0."""
+    found = np.unique(data)
+    return found if data[0] != 0 else np.zeros(data.size + 1, data.dtype)
 
 
 def op(name, signature, **given):
@@ -109,6 +116,25 @@ def test_a_result_of_data_dependent_size(make, cache_directory):
             kernels.forget_kernels()
     finally:
         remove_op("test_positives")
+
+
+@pytest.mark.parametrize("executor", ["graph", "debug"])
+def test_a_hand_written_function_decides_a_data_dependent_size(make, executor):
+    signature = Signature(
+        inputs=(Input("data", shape=("N",)),),
+        outputs=(Output("out", shape=("n",), dtype="data.dtype"),),
+        dynamic={"n": lambda N: N},
+    )
+    made = op("test_distinct", signature, extern=f"{__name__}:distinct")
+    data = make.variable("data", (5,))
+    function = ir.Function((data,), call(made, (data,)))
+    run = create_executor(executor).evaluate(function)
+    try:
+        np.testing.assert_array_equal(run(np.array([3, 1, 3, 1, 1], np.float32)).numpy(), [1, 3])
+        with pytest.raises(ExecutorError):
+            run(np.zeros(5, np.float32)).numpy()
+    finally:
+        remove_op("test_distinct")
 
 
 def special(outputs, target):

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arith import AnyDim
+from ..declaration import OpDeclaration
 from ..errors import ExecutorError
-from ..ir import Call, declared
+from ..ir import Call
 from ..registry import Op
 from ..te import evaluate, placeholder
 from ..te.tensor import Tensor
@@ -21,7 +23,8 @@ def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
     """What the op of `call` gives for arrays (tuples of arrays for variadic operands, () for absent ones)."""
     op = call.op
     assert isinstance(op, Op)
-    declaration, compute = declared(op), op.get_attr("compute")
+    declaration: OpDeclaration | None = op.get_attr("declaration", None)
+    compute = op.get_attr("compute")
     if declaration is None or compute is None:
         raise ExecutorError(f"op {op.name!r} has no compute; the debug executor cannot run it")
     signature = declaration.signature
@@ -39,7 +42,10 @@ def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
         else:
             operands.append(_operand(declared_input.name, arg, feeds))
     results = evaluate(compute(binding, operands), feeds)
-    outputs = cut_dynamic(signature, binding, results)
+    if declaration.extern is None:
+        outputs = cut_dynamic(signature, binding, results)
+    else:
+        outputs = [_within(binding, position, result) for position, result in enumerate(results)]
     return tuple(outputs) if binding.is_tuple else outputs[0]
 
 
@@ -69,6 +75,21 @@ def cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.nda
                 index.extend([slice(None)] * (len(known) if isinstance(known, tuple) else 1))
         cut.append(array[tuple(index)])
     return cut
+
+
+def _within(binding: Binding, position: int, result: np.ndarray) -> np.ndarray:
+    """A result of a hand-written function, which itself decides data-dependent dims.
+
+    Raises ExecutorError for another shape, or a dim beyond its bound.
+    """
+    type_ = binding.outputs[position]
+    bounds = binding.storage[position] if binding.storage else type_.shape
+    for found, dim, bound in zip(result.shape, type_.shape, bounds, strict=True):
+        if found != bound and not (isinstance(dim, AnyDim) and found < int(bound)):
+            raise ExecutorError(
+                f"the hand-written function gave shape {result.shape} for result {position}, expected {tuple(bounds)}"
+            )
+    return result
 
 
 def _type(arg: Arrays) -> Type:
