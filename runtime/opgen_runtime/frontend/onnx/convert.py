@@ -7,7 +7,7 @@ call at hand; the result is then good for inputs of the same types that give the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -174,6 +174,8 @@ class Conversion:
                 return self._apply(rule, node, environment, opsets)
             types = [self._type(environment.get(name)) for name in node.inputs]
             body = schema_body(node, version, types)
+            if body is not None and node.domain:  # bodies outside the default domain leave its opset open
+                body = replace(body, opsets={**body.opsets, "": opsets[""]})
         if body is None:
             raise NotSupported("the operator has no mapping")
         return call_body(self, body, node, environment)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -50,14 +49,11 @@ def axes_of(axes: Iterable[int], rank: int) -> tuple[int, ...]:
 
 def reshape(x: Expr, to: Sequence[int]) -> Expr:
     """`x` in another shape of ints; itself where it has that shape."""
-    return x if shape(x) == tuple(to) else op.reshape(x, newshape=tuple(_named(x, to)))
-
-
-def _named(x: Expr, to: Sequence[int]) -> list[int]:
-    """The shape for the attr of reshape, where 0 stands for the extent at that place in the input."""
-    if 0 not in to or math.prod(to) == 0 and all(k < ndim(x) and shape(x)[k] == 0 for k, n in enumerate(to) if n == 0):
-        return list(to)
-    raise NotSupported(f"an empty tensor of shape {shape(x)} as {tuple(to)}")
+    if shape(x) == tuple(to):
+        return x
+    if 0 in to and 0 in shape(x):  # in the op's attr a 0 stands for the extent of the input
+        return full(to, 0, dtype(x))
+    return op.reshape(x, newshape=tuple(to))
 
 
 def transpose(x: Expr, axes: Sequence[int]) -> Expr:

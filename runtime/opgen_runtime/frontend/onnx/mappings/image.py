@@ -1,1 +1,296 @@
-"""To come."""
+"""Images sampled at places that tensors give: GridSample, RoiAlign, DeformConv."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....ir import Expr
+from ..emit import op
+from ..errors import NotSupported
+from ..rules import converts
+from ._tools import cast, dtype, index, ndim, reshape, scalar, shape, transpose
+from .window import add_bias, spatial, windows
+
+if TYPE_CHECKING:
+    from ..convert import NodeView
+
+Ints = Sequence[int]
+
+
+def _channels_last(x: Expr) -> Expr:
+    """(N, C, *D) as (N, product of D, C)."""
+    n, c, *dims = shape(x)
+    return transpose(reshape(x, (n, c, math.prod(dims))), (0, 2, 1))
+
+
+def _reflected(x: Expr, low: float, high: float) -> Expr:
+    """A place mirrored at the borders until it lies between them."""
+    span = high - low
+    if span <= 0:
+        return op.multiply(x, 0.0)
+    # A triangle wave: the distance from `low`, modulo twice the span, folded.
+    distance = op.floor_mod(op.subtract(x, low), 2 * span)
+    return op.add(op.minimum(distance, op.subtract(2 * span, distance)), low)
+
+
+class _Axis:
+    """One spatial axis of an image that is sampled: its extent, and what lies outside."""
+
+    def __init__(self, extent: int, padding: str, align_corners: bool) -> None:
+        self.extent = extent
+        self.padding = padding
+        self.low = 0.0 if align_corners else -0.5
+        self.high = extent - 1.0 if align_corners else extent - 0.5
+        self.align_corners = align_corners
+
+    def place(self, g: Expr) -> Expr:
+        """The place of a coordinate in -1..1."""
+        if self.align_corners:
+            x = op.multiply(op.add(g, 1.0), (self.extent - 1) / 2)
+        else:
+            x = op.multiply(op.subtract(op.multiply(op.add(g, 1.0), float(self.extent)), 1.0), 0.5)
+        return x
+
+    def inside(self, x: Expr) -> Expr:
+        """A place outside the borders moved to where the padding says."""
+        if self.padding == "border":
+            return op.minimum(op.maximum(x, 0.0), float(self.extent - 1))
+        if self.padding == "reflection":
+            return _reflected(x, self.low, self.high)
+        return x
+
+    def pixel(self, x: Expr) -> tuple[Expr, Expr | None]:
+        """The index of the pixel at a whole place, and whether there is one (None: always)."""
+        if self.padding == "zeros":
+            held = op.logical_and(op.greater_equal(x, 0.0), op.less_equal(x, float(self.extent - 1)))
+            return op.cast(op.minimum(op.maximum(x, 0.0), float(self.extent - 1)), dtype="int64"), held
+        moved = op.trunc(self.inside(x)) if self.padding == "reflection" else x
+        return op.cast(op.minimum(op.maximum(moved, 0.0), float(self.extent - 1)), dtype="int64"), None
+
+
+Tap = tuple[Expr, "Expr | None", "Expr | None"]
+"""An index, whether there is a pixel (None: yes), its weight (None: 1)."""
+
+
+def _taps(axis: _Axis, x: Expr, mode: str) -> list[Tap]:
+    if mode == "nearest":
+        return [(*axis.pixel(op.round(x)), None)]
+    base = op.floor(x)
+    ratio = op.subtract(x, base)
+    if mode == "linear":
+        weights = [op.subtract(1.0, ratio), ratio]
+        offsets = [0.0, 1.0]
+    else:
+        offsets = [-1.0, 0.0, 1.0, 2.0]
+        weights = [_cubic_weight(op.abs(op.subtract(ratio, offset))) for offset in offsets]
+    return [(*axis.pixel(op.add(base, o)), w) for o, w in zip(offsets, weights, strict=True)]
+
+
+def _cubic_weight(t: Expr, a: float = -0.75) -> Expr:
+    """Keys 1981."""
+    near = op.add(op.multiply(op.multiply(op.subtract(op.multiply(t, a + 2), a + 3), t), t), 1.0)
+    inner = op.add(op.multiply(op.subtract(op.multiply(t, a), 5 * a), t), 8 * a)
+    far = op.subtract(op.multiply(inner, t), 4 * a)
+    return op.where(op.less_equal(t, 1.0), near, far)
+
+
+def interpolated(flat: Expr, extents: Sequence[int], taps: Sequence[Sequence[Tap]]) -> Expr:
+    """(N, D, C) sampled: the sum over one tap an axis of the product of weights times the pixel; (N, *O, C)."""
+    total: Expr | None = None
+    for chosen in itertools.product(*taps):
+        place: Expr | None = None
+        weight: Expr | None = None
+        for d, (at, held, share) in enumerate(chosen):
+            stride = math.prod(extents[d + 1 :])
+            step = op.multiply(at, stride) if stride != 1 else at
+            place = step if place is None else op.add(place, step)
+            for factor in (share, None if held is None else op.cast(held, dtype=dtype(flat))):
+                if factor is not None:
+                    weight = factor if weight is None else op.multiply(weight, factor)
+        assert place is not None
+        pixels = op.gather_nd(flat, op.expand_dims(place, axis=ndim(place)), batch_dims=1)
+        if weight is not None:
+            pixels = op.multiply(pixels, op.expand_dims(weight, axis=ndim(weight)))
+        total = pixels if total is None else op.add(total, pixels)
+    assert total is not None
+    return total
+
+
+_MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic", "nearest": "nearest"}
+
+
+@converts("GridSample", since=16)
+def grid_sample(
+    x: Expr, grid: Expr, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
+) -> Expr:
+    extents = spatial(x)
+    wide = "float64" if dtype(x) == "float64" else "float32"
+    points = cast(grid, wide)
+    taps = []
+    for d, extent in enumerate(extents):
+        axis = _Axis(extent, padding_mode, bool(align_corners))
+        taps.append(_taps(axis, axis.inside(axis.place(index(points, ndim(grid) - 1, len(extents) - 1 - d))), _MODES[mode]))
+    made = interpolated(cast(_channels_last(x), wide), extents, taps)
+    order = (0, ndim(made) - 1, *range(1, ndim(made) - 1))
+    return cast(transpose(made, order), dtype(x))
+
+
+@converts("DeformConv", since=19)
+def deform_conv(
+    x: Expr,
+    w: Expr,
+    offset: Expr,
+    bias: Expr | None = None,
+    mask: Expr | None = None,
+    *,
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    offset_group: int = 1,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    """Each tap of the filter is moved by an offset, and interpolated there (zeros outside)."""
+    if ndim(x) != 4:
+        raise NotSupported("a deformable convolution over other than two axes")
+    moved = windows(spatial(x), spatial(w), strides, dilations, pads)
+    n, c = shape(x)[:2]
+    kernel, out = moved.kernel, moved.outputs
+    steps = math.prod(kernel)
+    batch = n * offset_group
+    flat = _channels_last(reshape(x, (batch, c // offset_group, *spatial(x))))
+    offsets = reshape(offset, (batch, steps, 2, *out))
+    taps = []
+    for d in range(2):
+        grid = moved.places(d)  # (windows, taps of this axis)
+        along = grid.T.reshape([kernel[d] if k == d else 1 for k in range(2)] + [out[d] if k == d else 1 for k in range(2)])
+        regular = np.broadcast_to(along, (*kernel, *out)).reshape(1, steps, *out).astype(dtype(x).numpy)
+        axis = _Axis(spatial(x)[d], "zeros", True)
+        taps.append(_taps(axis, op.add(index(offsets, 2, d), regular), "linear"))
+    columns = interpolated(flat, spatial(x), taps)  # (batch, steps, *out, channels)
+    if mask is not None:
+        columns = op.multiply(columns, reshape(mask, (batch, steps, *out, 1)))
+    places = math.prod(out)
+    columns = transpose(reshape(columns, (batch, steps, places, c // offset_group)), (0, 3, 1, 2))
+    columns = reshape(columns, (n, group, c // group * steps, places))
+    filters = reshape(w, (1, group, shape(w)[0] // group, c // group * steps))
+    return add_bias(reshape(op.matmul(filters, columns), (n, shape(w)[0], *out)), bias)
+
+
+@converts("RoiAlign", since=10)
+def roi_align_10(
+    x: Expr,
+    rois: Expr,
+    batch: Expr,
+    *,
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+    node: NodeView,
+) -> Expr:
+    return roi_align(
+        x,
+        rois,
+        batch,
+        coordinate_transformation_mode="output_half_pixel",
+        mode=mode,
+        output_height=output_height,
+        output_width=output_width,
+        sampling_ratio=sampling_ratio,
+        spatial_scale=spatial_scale,
+        node=node,
+    )
+
+
+@converts("RoiAlign", since=16)
+def roi_align(
+    x: Expr,
+    rois: Expr,
+    batch: Expr,
+    *,
+    coordinate_transformation_mode: str = "half_pixel",
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+    node: NodeView,
+) -> Expr:
+    """Regions in bins, each the mean or the greatest of its samples (He et al., Mask R-CNN, ICCV 2017)."""
+    half = coordinate_transformation_mode == "half_pixel"
+    kind = dtype(x)
+    count = shape(rois)[0]
+    corners = op.subtract(op.multiply(rois, spatial_scale), 0.5 if half else 0.0)
+
+    def samples(low: int, high: int, bins: int) -> tuple[Expr, Expr, int]:
+        """Places (R, bins * most), how many samples of a bin a region has (R), and the most."""
+        start = index(corners, 1, low)
+        length = op.subtract(index(corners, 1, high), start)
+        if not half:
+            length = op.maximum(length, 1.0)
+        size = op.divide(length, float(bins))
+        if sampling_ratio > 0:
+            number, most = op.multiply(op.add(op.multiply(size, 0.0), 1.0), float(sampling_ratio)), sampling_ratio
+        else:
+            number = op.maximum(op.ceil(size), 1.0)
+            most = int(node.value(op.max(number, keepdims=False))) if count else 1
+        bin_of = np.repeat(np.arange(bins), most).astype(kind.numpy)[None]
+        step = (np.tile(np.arange(most), bins) + 0.5).astype(kind.numpy)[None]
+        column = [reshape(e, (count, 1)) for e in (start, size, number)]
+        inner = op.add(op.multiply(column[1], bin_of), op.multiply(step, op.divide(column[1], column[2])))
+        return op.add(column[0], inner), number, most
+
+    y, rows, most_rows = samples(1, 3, output_height)
+    u, columns, most_columns = samples(0, 2, output_width)
+    n, c, height, width = shape(x)
+    flat = reshape(transpose(x, (0, 2, 3, 1)), (n * height * width, c))
+
+    def ends(place: Expr, extent: int, axis: int) -> list[tuple[Expr, Expr]]:
+        """The two pixels around a place with their weights, none outside; shaped (R, rows, columns)."""
+        outside = op.logical_or(op.less(place, -1.0), op.greater(place, float(extent)))
+        held = op.minimum(op.maximum(place, 0.0), float(extent - 1))
+        base = op.minimum(op.floor(held), float(max(extent - 2, 0)))
+        ratio = op.subtract(held, base)
+        keep = op.cast(op.logical_not(outside), dtype=kind)
+        found = []
+        for offset, weight in ((0.0, op.subtract(1.0, ratio)), (1.0, ratio)):
+            at = op.cast(op.minimum(op.add(base, offset), float(extent - 1)), dtype="int64")
+            found.append((op.expand_dims(at, axis=axis), op.expand_dims(op.multiply(weight, keep), axis=axis)))
+        return found
+
+    first = reshape(op.multiply(cast(batch, "int64"), height * width), (count, 1, 1))
+    parts = []
+    for (i, wi), (j, wj) in itertools.product(ends(y, height, 2), ends(u, width, 1)):
+        place = op.add(op.add(op.multiply(i, width), j), first)
+        pixels = op.take(flat, place, axis=0)
+        parts.append(op.multiply(pixels, op.expand_dims(op.multiply(wi, wj), axis=3)))
+    grid = (count, output_height, most_rows, output_width, most_columns)
+
+    def valid(number: Expr, most: int, axis: int) -> Expr:
+        held = op.less(np.arange(most, dtype=kind.numpy)[None], reshape(number, (count, 1)))
+        return reshape(held, [count if d == 0 else most if d == axis else 1 for d in range(6)])
+
+    inside = op.logical_and(valid(rows, most_rows, 2), valid(columns, most_columns, 4))
+    if mode == "max":
+        best = parts[0]
+        for part in parts[1:]:
+            best = op.maximum(best, part)
+        best = op.where(inside, reshape(best, (*grid, c)), scalar(-math.inf, kind))
+        pooled = op.max(best, axis=(2, 4), keepdims=False)
+    else:
+        total = parts[0]
+        for part in parts[1:]:
+            total = op.add(total, part)
+        total = op.where(inside, reshape(total, (*grid, c)), scalar(0.0, kind))
+        number = reshape(op.multiply(rows, columns), (count, 1, 1, 1))
+        pooled = op.divide(op.sum(total, axis=(2, 4), keepdims=False), number)
+    return transpose(pooled, (0, 3, 1, 2))
+
+

@@ -147,10 +147,6 @@ def reverse_sequence(x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: 
 @converts("Unique", since=11)
 def unique(x: Expr, *, axis: int | None = None, sorted: int = 1, node: NodeView) -> tuple[Expr, ...]:
     """Distinct elements, where each first stands, which of them each is, how many of each."""
-    if axis is not None:
-        raise NotSupported("unique slices along an axis")
-    flat = reshape(x, (math.prod(shape(x)),))
-    values, first, inverse, counts, *_ = op.unique(flat, is_sorted=bool(sorted), return_counts=True)
+    at = None if axis is None else axis_of(axis, ndim(x))
+    values, first, inverse, counts = op.unique(x, axis=at, is_sorted=bool(sorted))
     return values, cast(first, "int64"), cast(inverse, "int64"), cast(counts, "int64")
-
-

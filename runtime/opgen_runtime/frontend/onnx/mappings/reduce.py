@@ -33,6 +33,8 @@ COMPOSED: Final[dict[str, tuple[str | None, str, str | None]]] = {
 def _reduction(before: str | None, name: str, after: str | None) -> Callable[..., Any]:
     def convert(x: Expr, axes: Ints | None, keepdims: int) -> Expr:
         kind = dtype(x)
+        if kind.is_bool:
+            return op.cast(convert(op.cast(x, dtype="uint8"), axes, keepdims), dtype="bool")
         if after is not None and not kind.is_float:
             x = op.cast(x, dtype="float64")
         if before is not None:

@@ -1,0 +1,173 @@
+"""Fourier transforms, windows of signals, and counts of n-grams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....ir import Expr, const
+from ..element_types import dtype_of
+from ..emit import op
+from ..errors import NotSupported
+from ..rules import converts
+from ._tools import axis_of, dtype, index, move_axis, ndim, reshape, shape, take_slice
+
+Scalar = Any
+Ints = Sequence[int]
+
+
+def _resized(x: Expr, axis: int, size: int) -> Expr:
+    """The first `size` places of an axis, zeros where it is shorter."""
+    extent = shape(x)[axis]
+    if extent >= size:
+        return take_slice(x, axis, 0, size)
+    widths = [0] * (2 * ndim(x))
+    widths[2 * axis + 1] = size - extent
+    return op.pad(x, pad_width=tuple(widths))
+
+
+def _tables(rows: int, columns: int, length: int, kind: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of 2 pi k t / length."""
+    angle = 2 * np.pi * ((np.arange(rows)[:, None] * np.arange(columns)[None, :]) % length) / length
+    return np.cos(angle).astype(kind), np.sin(angle).astype(kind)
+
+
+def fourier(x: Expr, length: int, axis: int, inverse: bool, onesided: bool) -> Expr:
+    """The discrete Fourier transform along `axis` of numbers whose last axis holds (real) or (real, imaginary)."""
+    rank = ndim(x)
+    used = length // 2 + 1 if inverse and onesided else length
+    moved = move_axis(_resized(x, axis, used), axis, rank - 2)
+    real = index(moved, rank - 1, 0)
+    imaginary = index(moved, rank - 1, 1) if shape(x)[-1] == 2 else None
+    kind = dtype(x).numpy
+    if inverse and onesided:
+        cos, sin = _tables(used, length, length, kind)
+        twice = np.array([1.0 if k == 0 or 2 * k == length else 2.0 for k in range(used)], kind)[:, None] / length
+        result = op.matmul(real, (cos * twice).astype(kind))
+        if imaginary is not None:
+            result = op.subtract(result, op.matmul(imaginary, (sin * twice).astype(kind)))
+        return move_axis(op.expand_dims(result, axis=rank - 1), rank - 2, axis)
+    cos, sin = _tables(length, length // 2 + 1 if onesided else length, length, kind)
+    if inverse:
+        cos, sin = (cos / length).astype(kind), (-sin / length).astype(kind)
+    a, b = op.matmul(real, cos), op.negative(op.matmul(real, sin))
+    if imaginary is not None:
+        a, b = op.add(a, op.matmul(imaginary, sin)), op.add(b, op.matmul(imaginary, cos))
+    return move_axis(op.stack([a, b], axis=rank - 1), rank - 2, axis)
+
+
+@converts("DFT", since=17)
+def dft_17(x: Expr, length: Scalar | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Expr:
+    return dft(x, length, axis, inverse=inverse, onesided=onesided)
+
+
+@converts("DFT", since=20)
+def dft(
+    x: Expr, length: Scalar | None = None, axis: Scalar | None = None, *, inverse: int = 0, onesided: int = 0
+) -> Expr:
+    at = axis_of(-2 if axis is None else int(axis), ndim(x))
+    extent = shape(x)[at]
+    default = 2 * (extent - 1) if inverse and onesided else extent
+    return fourier(x, default if length is None else int(length), at, bool(inverse), bool(onesided))
+
+
+@converts("STFT", since=17)
+def stft(
+    x: Expr, step: Scalar, window: Expr | None = None, length: Scalar | None = None, *, onesided: int = 1
+) -> Expr:
+    """The transforms of frames that are `step` apart."""
+    if length is not None:
+        size = int(length)
+    else:
+        size = shape(x)[1] if window is None else shape(window)[0]
+    if ndim(x) == 2:
+        x = op.expand_dims(x, axis=2)
+    count = 1 + (shape(x)[1] - size) // int(step)
+    places = np.arange(count)[:, None] * int(step) + np.arange(size)[None, :]
+    frames = op.take(x, places.astype(np.int64), axis=1)
+    if window is not None:
+        frames = op.multiply(frames, reshape(_resized(window, 0, size), (1, 1, size, 1)))
+    return fourier(frames, size, 2, False, bool(onesided) and shape(x)[-1] == 1)
+
+
+@converts("MelWeightMatrix", since=17)
+def mel_weight_matrix(
+    bins: Scalar, length: Scalar, rate: Scalar, low: Scalar, high: Scalar, *, output_datatype: int = 1
+) -> Expr:
+    """Triangles on the mel scale, 2595 log10(1 + f / 700), over the bins of a spectrum."""
+    edges = np.arange(bins + 2)
+    first, last = (2595 * np.log1p(f / 700) / np.log(10) for f in (low, high))
+    mels = edges * ((last - first) / (bins + 2)) + first
+    at = (((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10)))) // rate).astype(int)
+    table = np.zeros((length // 2 + 1, bins))
+    for k in range(bins):
+        left, centre, right = at[k : k + 3]
+        if centre == left:
+            table[centre, k] = 1
+        else:
+            table[left : centre + 1, k] = (np.arange(left, centre + 1) - left) / (centre - left)
+        if right > centre:
+            table[centre:right, k] = (right - np.arange(centre, right)) / (right - centre)
+    return const(table.astype(dtype_of(output_datatype).numpy))
+
+
+@converts("TfIdfVectorizer", since=9)
+def tf_idf(
+    x: Expr,
+    *,
+    max_gram_length: int,
+    max_skip_count: int,
+    min_gram_length: int,
+    mode: str,
+    ngram_counts: Ints,
+    ngram_indexes: Ints,
+    pool_int64s: Ints | None = None,
+    pool_strings: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Expr:
+    """How often each n-gram of a pool occurs in each row, its elements up to `max_skip_count` apart."""
+    if pool_int64s is None:
+        raise NotSupported("a pool of strings")
+    rows = reshape(x, (1, *shape(x))) if ndim(x) == 1 else x
+    pool = np.array(pool_int64s, dtype(x).numpy)
+    width = max(ngram_indexes) + 1
+    total: Expr = const(np.zeros((shape(rows)[0], width), np.float32))
+    number = 0
+    for position, begin in enumerate(ngram_counts):
+        size = position + 1
+        end = ngram_counts[position + 1] if position + 1 < len(ngram_counts) else len(pool)
+        grams = pool[begin:end].reshape(-1, size)
+        columns = list(ngram_indexes[number : number + len(grams)])
+        number += len(grams)
+        if not len(grams) or not min_gram_length <= size <= max_gram_length:
+            continue
+        for apart in range(1, 2 if size == 1 else max_skip_count + 2):
+            found = _occurrences(rows, grams, apart)
+            if found is not None:
+                place = np.zeros((len(grams), width), np.float32)
+                place[np.arange(len(grams)), columns] = 1
+                total = op.add(total, op.matmul(found, place))
+    if mode == "IDF":
+        total = op.cast(op.greater(total, 0.0), dtype="float32")
+    if mode != "TF" and weights is not None:
+        scale = np.ones(width, np.float32)
+        scale[list(ngram_indexes)] = weights
+        total = op.multiply(total, scale)
+    return reshape(total, (width,)) if ndim(x) == 1 else total
+
+
+def _occurrences(rows: Expr, grams: np.ndarray, apart: int) -> Expr | None:
+    """(rows, grams): how often each occurs with its elements `apart`; None where no row is long enough."""
+    size = grams.shape[1]
+    count = shape(rows)[1] - (size - 1) * apart
+    if count <= 0:
+        return None
+    places = np.arange(count)[:, None] + np.arange(size)[None, :] * apart
+    seen = op.take(rows, places.astype(np.int64), axis=1)
+    same = op.equal(reshape(seen, (shape(rows)[0], count, 1, size)), grams[None, None])
+    hits = op.cast(op.all(same, axis=(3,), keepdims=False), dtype="float32")
+    return op.sum(hits, axis=(1,), keepdims=False)
+
+
