@@ -34,9 +34,8 @@ def test_random_attachment(data: st.DataObject, program: Program) -> None:
         if stage.is_output or stage.is_placeholder or stage.body is None:
             continue
         readers = [s for s in schedule.stages if s.body is not None and stage.tensor in s.op.inputs()]
-        plain = [leaf for leaf in leader.leaves if leader.kind(leaf).value != "vectorized"]
-        if readers == [leader] and plain and data.draw(st.booleans()):
-            stage.compute_at(leader, data.draw(st.sampled_from(plain)))
+        if readers == [leader] and data.draw(st.booleans()):
+            stage.compute_at(leader, data.draw(st.sampled_from(leader.leaves)))
             scramble(data.draw, stage)
             if data.draw(st.booleans()):
                 stage.double_buffer()
