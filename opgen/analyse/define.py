@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..diagnostics import Diagnostics, Place
+from opgen_runtime.ir.operators import OPERATORS
+
+from ..diagnostics import Diagnostics, Place, did_you_mean
 from ..document import Declaration, TextNode
 from ..document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
 from ..expression import syntax as s
@@ -204,7 +206,12 @@ class _Definer:
     def _traits(self) -> Mapping[str, object]:
         traits = {name: _plain(value) for name, value in self.part.traits.items()}
         if self.part.operator is not None:
-            traits["operator"] = self.part.operator.value
+            symbol = self.part.operator.value
+            if symbol not in OPERATORS:
+                text = f"`{symbol[:20]}` is not an operator; the operators are {', '.join(OPERATORS)}"
+                hint = did_you_mean(symbol, OPERATORS)
+                self.diagnostics.error("bad-value", text, self.part.operator.place, hint)
+            traits["operator"] = symbol
         return traits
 
     def _tests(self) -> tuple[CaseDef, ...]:
