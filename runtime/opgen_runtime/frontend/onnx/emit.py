@@ -43,8 +43,9 @@ class Emitter:
 
     def has(self, name: str) -> bool:
         """Whether an op of that name is declared."""
-        if name not in self.__dict__ and name not in self._announced:
-            self._announced = frozenset(announced_ops())
+        if name in self.__dict__ or name in self._announced:
+            return True
+        self._announced = frozenset(announced_ops())
         return name in self._announced
 
 

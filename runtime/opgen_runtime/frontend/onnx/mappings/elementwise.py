@@ -92,7 +92,12 @@ def bit_shift(x: Expr, by: Expr, *, direction: str) -> Expr:
 
 @converts("BitCast")
 def bit_cast(x: Expr, *, to: int) -> Expr:
-    return op.reinterpret(x, dtype=dtype_of(to))
+    kind = dtype_of(to)
+    if dtype(x).is_bool:  # a bool is a byte that is 0 or 1
+        x = op.cast(x, dtype="uint8")
+    if kind.is_bool:
+        return op.not_equal(op.reinterpret(x, dtype="uint8"), 0)
+    return x if dtype(x) is kind else op.reinterpret(x, dtype=kind)
 
 
 @converts("Identity")

@@ -183,8 +183,9 @@ def tile(x: Expr, repeats: Ints) -> Expr:
 
 @converts("Range", since=11)
 def range_of(start: Array, limit: Array, delta: Array) -> Expr:
-    count = max(math.ceil((limit - start) / delta), 0)
-    return const((start + np.arange(count) * delta).astype(start.dtype).reshape(count))
+    first, last, step = (each.reshape(())[()] for each in (start, limit, delta))
+    count = max(math.ceil((last - first) / step), 0)
+    return const((first + np.arange(count) * step).astype(start.dtype))
 
 
 @converts("EyeLike", since=9)
