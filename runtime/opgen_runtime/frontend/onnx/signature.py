@@ -90,19 +90,7 @@ class Signature:
                 raise ModelError(
                     f"the model has {len(self.inputs)} inputs ({', '.join(self.names)}), found {len(values)}"
                 )
-        bound: list[Any] = [each.check(value) for each, value in zip(self.inputs, values, strict=True)]
-        self._check_named_dims(bound)
-        return bound
-
-    def _check_named_dims(self, arrays: Sequence[Any]) -> None:
-        seen: dict[str, tuple[int, str]] = {}
-        for each, array in zip(self.inputs, arrays, strict=True):
-            if isinstance(each, TensorInput) and each.dims is not None:
-                for dim, extent in zip(each.dims, array.shape, strict=True):
-                    if isinstance(dim, str) and seen.setdefault(dim, (extent, each.name))[0] != extent:
-                        raise ModelError(
-                            f"dim {dim!r} is {extent} in input {each.name!r}, but {seen[dim][0]} in {seen[dim][1]!r}"
-                        )
+        return [each.check(value) for each, value in zip(self.inputs, values, strict=True)]
 
 
 def signature_of(model: Model) -> Signature:
@@ -143,10 +131,10 @@ def dims_of(tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
     found: list[int | str | None] = []
     for dim in tensor.shape.dim:
         kind = dim.WhichOneof("value")
-        # Some exporters write dynamic extents as 0 or -1.
-        found.append(dim.dim_param or None if kind == "dim_param" else dim.dim_value if kind else None)
-        if isinstance(found[-1], int) and found[-1] < 0:
-            found[-1] = None
+        if kind == "dim_value":
+            found.append(dim.dim_value if dim.dim_value >= 0 else None)  # some exporters write -1 where it is open
+        else:  # and some write one text, such as "?", for all dims that are open
+            found.append(dim.dim_param if dim.dim_param.isidentifier() else None)
     return tuple(found)
 
 
