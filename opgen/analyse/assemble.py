@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from ..model import (
     ShapeEntry,
     StaticEntry,
 )
-from .meter import Meter, MeteredLibrary
+from .meter import Meter, MeteredLibrary, metered_builtins
 
 _CHECKED: Final = {ast.Add: "checked_add", ast.Sub: "checked_sub", ast.Mult: "checked_mul"}
 
@@ -46,9 +45,11 @@ class Assembler:
         self._globals = {
             "__builtins__": {},
             "_l": MeteredLibrary(self.meter),
-            "_b": builtins,
+            "_b": metered_builtins(self.meter),
             "_t": typing,
             "_tick": self.meter.tick,
+            "_star": self.meter.star,
+            "_made": self.meter.made,
         }
 
     def function(self, tree: ast.Lambda) -> Callable[..., Any]:
@@ -142,7 +143,10 @@ def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:
 
 
 class _Checked:
-    """Copies a tree with `a + b` as `_l.checked_add(a, b)` and a tick in each function and lambda."""
+    """Copies a tree with what keeps static work within limits.
+
+    `a + b` is `_l.checked_add(a, b)`; each function and lambda ticks; `*t` and tuples are counted.
+    """
 
     def copy(self, node: Any) -> Any:
         """The copied node; annotations are left out."""
@@ -156,7 +160,13 @@ class _Checked:
             return _at(node, _call("_l", _CHECKED[type(made.op)], made.left, made.right))
         if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Tuple):
             made.value = _unpack(made.value, len(made.targets[0].elts))
-        if isinstance(made, ast.Lambda) and (made.args.args or made.args.vararg):
+        if isinstance(made, ast.Starred) and isinstance(made.ctx, ast.Load):
+            made.value = _at(node, _call("_star", None, made.value))
+        elif isinstance(made, ast.Tuple) and isinstance(made.ctx, ast.Load):
+            return _at(node, _call("_made", None, made))
+        elif isinstance(made, ast.Subscript):
+            made.slice = _unwrapped(made.slice)
+        elif isinstance(made, ast.Lambda) and (made.args.args or made.args.vararg):
             made.body = _at(node, ast.BoolOp(ast.Or(), [_at(node, _call("_tick")), made.body]))
         elif isinstance(made, ast.FunctionDef):
             made.body.insert(0, _at(node, ast.Expr(_at(node, _call("_tick")))))
@@ -172,6 +182,12 @@ def _unpack(value: ast.expr, count: int) -> ast.expr:
 def _unpacked(tree: ast.Lambda, count: int) -> ast.Lambda:
     """The lambda of a rule that binds several names."""
     return at(ast.Lambda(tree.args, _unpack(tree.body, count)), place_of(tree))
+
+
+def _unwrapped(index: Any) -> Any:
+    """The tuple of `t[i, j]` as it stands: it is no value of the declaration, and slices stand in no call."""
+    is_made = isinstance(index, ast.Call) and isinstance(index.func, ast.Name) and index.func.id == "_made"
+    return index.args[0] if is_made else index
 
 
 _ANNOTATIONS: Final = frozenset({"annotation", "returns"})

@@ -1,28 +1,51 @@
-"""A limit on the static work of a declaration, so that none can keep the generator busy without end."""
+"""Limits on the static work of a declaration, so that none can keep the generator busy without end.
+
+Steps are calls of the library and of declared functions, and the entries of tuples.  A tuple counts with all that is
+inside it, however often that is shared: printing, comparing and walking it takes as long.
+"""
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
 from opgen_runtime import lang
 from opgen_runtime.errors import LanguageError
 
-MAX_STEPS: Final = 150_000
+MAX_STEPS: Final = 100_000  # for one signature
+MAX_TOTAL: Final = (
+    300_000  # for all signatures of one op; tests beyond are an error, made-up samples are left out
+)
+FREE_STEPS: Final = 1_000  # of each signature, that do not count in the total
+MAX_SIZE: Final = 50_000  # entries of a tuple, with those of the tuples inside
+_LOOPS: Final = (lang.over, lang.sum, lang.prod, lang.min, lang.max, lang.any, lang.all)
 _SIZED: Final = frozenset(
-    {"each", "over", "tuple", "sorted", "sum", "prod", "min", "max", "any", "all", "zip"}
+    {"each", "over", "tuple", "sorted", "sum", "prod", "min", "max", "any", "all", "zip", "checked_add"}
 )
 
 
 class Meter:
-    """Counts steps; past the limit every further step raises LanguageError (code "limit")."""
+    """Counts steps; past a limit every further step raises LanguageError (code "limit")."""
 
     def __init__(self) -> None:
         self.steps = 0
+        self.total = 0
+        self._sizes: dict[
+            int, tuple[tuple[Any, ...], int]
+        ] = {}  # by id; the tuple is kept, so that no other has it
 
     def reset(self) -> None:
+        """Begin with another signature."""
+        self.total += max(0, self.steps - FREE_STEPS)
         self.steps = 0
+        self._sizes.clear()
+
+    def spent(self, part: float = 1.0) -> bool:
+        """Whether this part of the total has been spent."""
+        return self.total + max(0, self.steps - FREE_STEPS) > MAX_TOTAL * part
 
     def tick(self, count: int = 1) -> None:
         self.steps += count
@@ -30,6 +53,31 @@ class Meter:
             raise LanguageError(
                 f"more than {MAX_STEPS} static steps to build this; is a loop without end?", "limit"
             )
+
+    def star(self, value: Any) -> Any:
+        """The value of `*value`; its entries are counted before they are spread."""
+        self.tick(_length(value))
+        return value
+
+    def made(self, value: Any) -> Any:
+        """A value that has been made; a tuple that is too large is refused."""
+        if isinstance(value, tuple):
+            self._size(value)
+        return value
+
+    def _size(self, value: tuple[Any, ...]) -> int:
+        known = self._sizes.get(id(value))
+        if known is not None:
+            return known[1]
+        self.tick(len(value))
+        size = 1 + len(value)
+        for item in value:
+            if isinstance(item, tuple):
+                size += self._size(item)
+        if size > MAX_SIZE:
+            raise LanguageError(f"a static tuple of more than {MAX_SIZE} entries in all", "limit")
+        self._sizes[id(value)] = (value, size)
+        return size
 
 
 class MeteredLibrary:
@@ -41,18 +89,31 @@ class MeteredLibrary:
     def __getattr__(self, name: str) -> Any:
         found = getattr(lang, name)
         if callable(found):
-            found = self._counted(found, name in _SIZED)
+            found = counted(self._meter, found, name in _SIZED)
         setattr(self, name, found)
         return found
 
-    def _counted(self, function: Callable[..., Any], sized: bool) -> Callable[..., Any]:
-        tick = self._meter.tick
 
-        def counted(*arguments: Any, **keywords: Any) -> Any:
-            tick(1 + (sum(map(_length, arguments)) if sized else 0))
-            return function(*arguments, **keywords)
+def metered_builtins(meter: Meter) -> SimpleNamespace:
+    """What generated code uses of Python's builtins."""
+    return SimpleNamespace(tuple=counted(meter, builtins.tuple, sized=False))
 
-        return counted
+
+def counted(meter: Meter, function: Callable[..., Any], sized: bool) -> Callable[..., Any]:
+    """The function; its calls, with `sized` the entries of its arguments, and the tuples that it gives count."""
+    tick, made = meter.tick, meter.made
+    length = _unrolled if function in _LOOPS else _length
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        tick(1 + (sum(map(length, arguments)) if sized else 0))
+        return made(function(*arguments, **keywords))
+
+    return call
+
+
+def _unrolled(value: object) -> int:
+    """Likewise for what makes a loop of a range, and unrolls tuples only."""
+    return len(value) if isinstance(value, tuple | list) else 0
 
 
 def _length(value: object) -> int:

@@ -71,8 +71,9 @@ def check_project(
         made = _check(document, parents, families.get(document.path, ""), roots, names, diagnostics)
         if made is not None:
             checked.append(made)
+    first = set(map(id, known.values()))
     for document in documents:
-        if document not in known.values():
+        if id(document) not in first:
             _check(document, known, "", roots, names, diagnostics)
     wrong = {finding.place.path for finding in diagnostics.found if finding.is_error}
     return [op for op in checked if op.source not in wrong], diagnostics.sorted()

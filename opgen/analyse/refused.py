@@ -16,7 +16,7 @@ from ..model import CheckedCase, CheckedSignature, Refusal
 from .run import Runner
 from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped
 from .samples import Sample, case_samples
-from .values import parse_operand
+from .values import ValueProblem, parse_operand
 
 MAX_REFUSED: Final = 8
 _BASES: Final = 3  # declared tests that are changed
@@ -39,7 +39,10 @@ def refused_cases(
 
 def _refusal(runner: Runner, case: CheckedCase) -> str | None:
     """The class of error with which the signature refuses a case, if it is one of dtypes or shapes."""
-    (sample,) = case_samples((case,))
+    try:
+        (sample,) = case_samples((case,))
+    except ValueProblem:
+        return None  # too many elements
     refused: list[tuple[Sample, BaseException]] = []
     if runner.bind(replace(sample, place=None), refused) is not None:
         return None

@@ -19,6 +19,7 @@ from ..model import CheckedAttr, CheckedCase, CheckedSignature
 from ..model.opdef import OpDef
 from .assemble import Assembled, Assembler
 from .located import PYTHON_ERRORS, code_of, message_of, place_by_name, place_in_code
+from .meter import MAX_TOTAL
 from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
 
 _MAX_BUILDS: Final = 40
@@ -75,6 +76,8 @@ class Runner:
             return None
         refused: list[tuple[Sample, BaseException]] = []
         for sample in made_up(self.signature, self.assembled.signature, attrs):
+            if self.meter.spent(0.3):
+                break
             found = self.bind(sample, refused)
             if found is not None:
                 bound.append(found)
@@ -99,7 +102,14 @@ class Runner:
     # ---------------------------------------------------------------- binding
 
     def bind(self, sample: Sample, refused: list[tuple[Sample, BaseException]] | None = None) -> Bound | None:
-        """The sample's attrs and binding.  With `refused`, one that does not fit is noted there, not reported."""
+        """The sample's attrs and binding.  With `refused`, one that does not fit is noted there, not reported.
+
+        None also where too much has been computed already for this op.
+        """
+        if self.meter.spent():
+            if refused is None and not sample.symbolic:
+                self._too_much(sample)
+            return None
         try:
             attrs, binding = self._bind(sample)
         except _ERRORS as error:
@@ -174,6 +184,10 @@ class Runner:
         """
         if self.assembled.compute is None or self.builds >= _MAX_BUILDS:
             return False
+        if self.meter.spent():
+            if self.pattern is None or bound.sample.place is not None:
+                self._too_much(bound.sample)
+            return False
         self.builds += 1
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
@@ -192,12 +206,19 @@ class Runner:
         """Whether the compute expression can be built for a sample; nothing is reported.  True of a seam."""
         if self.assembled.compute is None:
             return True
+        if self.meter.spent():
+            return False
         self.meter.reset()
         try:
             lang.build(self.assembled, bound.binding, _placeholders(self.names, bound.binding))
         except _ERRORS:
             return False
         return True
+
+    def _too_much(self, sample: Sample) -> None:
+        self.failed = True
+        text = f"more than {MAX_TOTAL} static steps for the tests together; give fewer or smaller tests"
+        self.diagnostics.error("limit", text, sample.place or self.op.place)
 
     def _join_pattern(self, outputs: Sequence[te.Tensor], operands: Sequence[Any]) -> None:
         flat = [

@@ -18,7 +18,7 @@ from opgen_runtime.vocabulary import DTYPE_CLASSES
 from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
 from .run import Runner
 from .samples import case_samples
-from .values import parse_operand
+from .values import ValueProblem, parse_operand
 
 MAX_SAMPLED: Final = 12  # with the declared tests well below 40 compiled signatures an op
 _BASES: Final = 4  # declared tests that are varied
@@ -58,7 +58,10 @@ def _key(case: CheckedCase) -> str:
 
 
 def _fits(runner: Runner, case: CheckedCase) -> bool:
-    (sample,) = case_samples((case,))
+    try:
+        (sample,) = case_samples((case,))
+    except ValueProblem:
+        return False  # too many elements
     bound = runner.bind(replace(sample, place=None), [])
     return bound is not None and runner.can_build(bound)
 

@@ -22,6 +22,7 @@ _OPERAND = re.compile(
     rf"(?P<dtype>[a-z]+[0-9]*)\[(?P<dims>[0-9, ]*)\](\s+in\s+(?P<low>{_LIMIT})\.\.(?P<high>{_LIMIT}))?\Z"
 )
 MAX_TEST_ELEMENTS: Final = 1 << 22
+MAX_TEST_RANK: Final = 32  # numpy's own limit, before its second version
 
 
 class ValueProblem(Exception):
@@ -81,7 +82,9 @@ def parse_operand(text: str) -> tuple[str, tuple[int, ...]]:
     if any(not part or len(part) > 9 or " " in part for part in parts):
         raise ValueProblem(f"expected dims such as `[4, 4, 1]`, found `[{match['dims'][:60]}]`")
     shape = tuple(int(part) for part in parts)
-    if math.prod(shape) > MAX_TEST_ELEMENTS:
+    if len(shape) > MAX_TEST_RANK:
+        raise ValueProblem(f"a test operand has at most {MAX_TEST_RANK} dims, found {len(shape)}")
+    if math.prod(max(extent, 1) for extent in shape) > MAX_TEST_ELEMENTS:
         raise ValueProblem(f"a test has at most {MAX_TEST_ELEMENTS} elements an operand")
     if match["low"] is not None and float(match["low"]) >= float(match["high"]):
         raise ValueProblem(f"the range {match['low']}..{match['high']} is empty")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Final
 
 from .codes import CODES
 from .place import Place
+
+_LONGEST: Final = 1000  # characters of a message; values that it shows may be of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Diagnostics:
     sources: dict[str, Sequence[str]] = field(default_factory=dict)
     found: list[Diagnostic] = field(default_factory=list)
     count: int = 0  # how often an error was reported, repetitions included
+    _seen: set[tuple[Place, str]] = field(default_factory=set)
 
     def add_source(self, path: str, lines: Sequence[str]) -> None:
         """The lines of a file, for the source line of each finding."""
@@ -54,11 +58,13 @@ class Diagnostics:
         """Record an error.  The same code at the same place is kept once."""
         assert code in CODES, code
         self.count += 1
+        if len(message) > _LONGEST:
+            message = f"{message[:_LONGEST]}..."
         lines = self.sources.get(place.path, ())
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-        made = Diagnostic(code, message, place, line, suggestion, "error", tuple(notes))
-        if all(old.place != place or old.code != code for old in self.found):
-            self.found.append(made)
+        if (place, code) not in self._seen:
+            self._seen.add((place, code))
+            self.found.append(Diagnostic(code, message, place, line, suggestion, "error", tuple(notes)))
 
     @property
     def failed(self) -> bool:

@@ -17,6 +17,7 @@ from .source import Scalar, SourceFile
 
 MAX_DEPTH: Final = 16
 MAX_NODES: Final = 50_000
+MAX_ITEMS: Final = 1_000  # of one list or mapping
 QUOTE_HINT: Final = (
     "in braces and brackets, text with `,`, `[`, `]`, `{`, `}`, `*`, `: ` or quotes must itself be quoted"
 )
@@ -115,7 +116,12 @@ class _Composer:
 
     def _add(self, node: Node) -> None:
         if self.stack:
-            self.stack[-1].items.append(node)
+            opened = self.stack[-1]
+            opened.items.append(node)
+            if len(opened.items) > MAX_ITEMS * (1 + opened.is_map):
+                what = "a mapping" if opened.is_map else "a list"
+                self.diagnostics.error("limit", f"{what} of more than {MAX_ITEMS} entries", node.place)
+                raise _Stop
         else:
             self.root = node
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from typing import Annotated, Final
 
@@ -77,6 +78,9 @@ def _op_name(value: object) -> TextNode:
         raise _wrong("bad-name", f"an op is named in snake_case, such as `axis_abs`, not `{text.value[:60]}`")
     if len(text.value) > 80:
         raise _wrong("bad-name", "the name of an op has at most 80 characters")
+    if keyword.iskeyword(text.value) or text.value == "compute":
+        what = "a Python keyword" if text.value != "compute" else "a name of the generated module"
+        raise _wrong("reserved-name", f"an op cannot be called `{text.value}`: it is {what}")
     return text
 
 

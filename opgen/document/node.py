@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..diagnostics import Place
 from .source import Scalar
@@ -47,12 +47,18 @@ class MapNode:
     entries: tuple[tuple[TextNode, Node], ...]
     place: Place
     flow: bool
+    _index: dict[str, tuple[TextNode, Node]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", {entry[0].value: entry for entry in self.entries})
 
     def get(self, key: str) -> Node | None:
-        return next((node for name, node in self.entries if name.value == key), None)
+        found = self._index.get(key)
+        return None if found is None else found[1]
 
     def key(self, key: str) -> TextNode | None:
-        return next((name for name, _ in self.entries if name.value == key), None)
+        found = self._index.get(key)
+        return None if found is None else found[0]
 
     def __iter__(self) -> Iterator[tuple[TextNode, Node]]:
         return iter(self.entries)

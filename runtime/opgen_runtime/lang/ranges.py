@@ -124,6 +124,9 @@ def ndindex(shape: Value) -> NdIndex:
     """The index tuples of `shape`."""
     if not isinstance(shape, tuple):
         raise LanguageError(f"ndindex takes a shape, found {describe(shape)}", "value")
+    for extent in shape:
+        if not isinstance(extent, int | Expr | Weak):
+            raise LanguageError(f"ndindex takes a shape, but one of its dims is {describe(extent)}", "value")
     return NdIndex(shape)
 
 

@@ -14,7 +14,7 @@ from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
-from .element import both, either, intrinsic, join, select
+from .element import both, checked_add, checked_mul, either, intrinsic, join, select
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of
 from .scope import bound, guarded
 from .weak import Value, Weak, as_condition, as_expr, describe, is_static, kind_of, lift
@@ -88,9 +88,9 @@ def _identity(combiner: str) -> Value:
 def combine(combiner: str, a: Value, b: Value) -> Value:
     """One step of a commutative reduction on two values."""
     if combiner == "sum":
-        return a + b
+        return checked_add(a, b)
     if combiner == "prod":
-        return a * b
+        return checked_mul(a, b)
     if combiner == "any":
         return either(a, lambda: b)
     if combiner == "all":
