@@ -150,7 +150,7 @@ def _strategy(
     if entry.when is not None:
         body = Translator(namespace, static=True).expression(entry.when, {})
         when = make_lambda(namespace.used(entry.when), body, entry.when.place)
-    target = "default" if entry.target is None else entry.target.value
+    target = "" if entry.target is None else entry.target.value
     return CheckedStrategy(entry.name.value, target, schedule, when, entry.when_text, entry.plevel)
 
 

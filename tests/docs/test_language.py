@@ -255,7 +255,7 @@ def refresh(page: str, blocks: list[Any]) -> None:
 
 
 if __name__ == "__main__":
-    from conftest import blocks_of
+    from conftest import blocks_of  # the folder of this file is on the path of a script
 
     for each in PAGES:
         refresh(each, blocks_of(each))

@@ -75,3 +75,9 @@ def test_what_is_absent_is_said_to_be_absent() -> None:
     head = HEAD.replace("float}}", "float}, y: {shape: N, dtype: float, optional: true}}", 1)
     found = check_project({"one.yaml": head + "compute: out[i] = x[i] + y[i]\n" + TAIL})[1]
     assert found[0].message.startswith("this is None here (an optional input or attr that is absent)")
+
+
+def test_a_strategy_without_a_target_is_for_every_target() -> None:
+    text = "compute: out[i] = x[i]\nstrategy: [{name: one, schedule: injective}]\n"
+    (op,) = check_project({"one.yaml": HEAD + text + TAIL})[0]
+    assert op.strategy[0].target == ""
