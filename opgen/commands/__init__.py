@@ -26,6 +26,8 @@ _COMMANDS: Final = {
     "show": "show",
     "explain": "explain",
     "schema": "schema",
+    "run": "run",
+    "inspect": "inspect",
 }
 
 
@@ -73,4 +75,5 @@ def main() -> None:
       opgen generate                regenerate what changed declarations touch
       opgen test                    run the generated suites
       opgen explain axis_abs --shape 4,4    every stage, down to assembly
+      opgen run model.onnx --input x=x.npy  an ONNX model through the declared ops
     """

@@ -22,6 +22,7 @@ from .api import load, prepare, run
 from .backend import Backend
 from .errors import ModelError, Unsupported, UnsupportedOperatorError
 from .inspect import Inspection, inspect_model
+from .signature import random_inputs
 
 __all__ = [
     "Backend",
@@ -32,5 +33,6 @@ __all__ = [
     "inspect_model",
     "load",
     "prepare",
+    "random_inputs",
     "run",
 ]

@@ -138,4 +138,22 @@ def dims_of(tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
     return tuple(found)
 
 
+def random_inputs(signature: Signature, seed: int, dims: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
+    """Random arrays for the tensors among the inputs: floats in -1..1, integers in 0..9.
 
+    `dims` gives named dynamic dims their extents; those without one are 1.  Raises ModelError for an input of
+    unknown rank.
+    """
+    random = np.random.default_rng(seed)
+    found: dict[str, np.ndarray] = {}
+    for each in signature.inputs:
+        if not isinstance(each, TensorInput):
+            continue
+        if each.dims is None:
+            raise ModelError(f"input {each.name!r} has no rank; give an array for it")
+        shape = [d if isinstance(d, int) else (dims or {}).get(d or "", 1) for d in each.dims]
+        if each.dtype.is_float:
+            found[each.name] = random.uniform(-1, 1, shape).astype(each.dtype.numpy)
+        else:
+            found[each.name] = random.integers(0, 2 if each.dtype.is_bool else 10, shape).astype(each.dtype.numpy)
+    return found
