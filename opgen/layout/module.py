@@ -43,7 +43,11 @@ def drop_unused_imports(source: str) -> str:
         if len(kept) < len(node.names):
             last = node.end_lineno or node.lineno
             node.names = kept
-            lines[node.lineno - 1 : last] = [line + "\n" for line in statement_lines([node])] if kept else []
+            first = node.lineno - 1
+            lines[first:last] = [line + "\n" for line in statement_lines([node])] if kept else []
+            group_gone = not kept and "".join(lines[first - 1 : first + 1]) == "\n\n"
+            if group_gone:
+                del lines[first]
     return "".join(lines)
 
 

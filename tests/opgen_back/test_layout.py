@@ -89,6 +89,12 @@ def test_statements() -> None:
     assert ast.dump(ast.parse("\n".join(lines))) == ast.dump(ast.parse(source))
 
 
+def test_a_group_of_unused_imports_leaves_one_blank_line() -> None:
+    source = "from __future__ import annotations\n\nimport a as _a\nimport b as _b\n\nfrom c import d as _d\n\n_d\n"
+    kept = "from __future__ import annotations\n\nfrom c import d as _d\n\n_d\n"
+    assert drop_unused_imports(source) == kept
+
+
 def test_unused_imports_are_dropped() -> None:
     source = (
         "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\nfrom g import h as h\n_b(_f)\n"
