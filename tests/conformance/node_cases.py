@@ -130,7 +130,9 @@ def why_different(found: Any, expected: Any, name: str) -> str | None:
     if isinstance(expected, list):
         if not isinstance(found, list | tuple) or len(found) != len(expected):
             return f"{len(expected)} values expected, found {found!r:.80}"
-        return next((d for f, e in zip(found, expected, strict=True) if (d := why_different(f, e, name))), None)
+        return next(
+            (d for f, e in zip(found, expected, strict=True) if (d := why_different(f, e, name))), None
+        )
     if expected is None:
         return None if found is None else "no value expected"
     expected = np.asarray(expected)
@@ -170,7 +172,14 @@ def classify(cases: Iterable[Any]) -> None:
         inside.append(case.name) if reason is None else outside.append(f"{case.name}  {reason}")
     head = f"# of onnx {onnx.__version__}; python tests/conformance/node_cases.py --classify"
     (HERE / "in_scope.txt").write_text(
-        "\n".join([f"# Node cases on tensors of bool, ints, float16, float32, float64: {len(inside)}", head, *sorted(inside)]) + "\n"
+        "\n".join(
+            [
+                f"# Node cases on tensors of bool, ints, float16, float32, float64: {len(inside)}",
+                head,
+                *sorted(inside),
+            ]
+        )
+        + "\n"
     )
     (HERE / "left_out.txt").write_text(
         "\n".join([f"# Node cases that are not run, and why: {len(outside)}", head, *sorted(outside)]) + "\n"
@@ -200,13 +209,19 @@ def report(outcomes: list[Outcome], verbose: bool) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names, with * (default: all)")
-    parser.add_argument("--list", type=Path, help="a file of names instead of in_scope.txt (last word of a line)")
+    parser.add_argument(
+        "--list", type=Path, help="a file of names instead of in_scope.txt (last word of a line)"
+    )
     parser.add_argument("--classify", action="store_true", help="write in_scope.txt and left_out.txt")
     parser.add_argument("--left-out", action="store_true", help="run the cases that are left out, too")
     parser.add_argument("--trace", action="store_true", help="tracebacks of errors")
-    parser.add_argument("--slow", type=float, default=0.0, metavar="SECONDS", help="name cases slower than this")
+    parser.add_argument(
+        "--slow", type=float, default=0.0, metavar="SECONDS", help="name cases slower than this"
+    )
     options = parser.parse_args()
     cases = collect()
     if options.classify:

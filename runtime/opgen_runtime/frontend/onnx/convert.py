@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from .rules import REQUIRED, InputRule, Rule, find
 Value: TypeAlias = "Expr | list[Any] | None"
 """What a name of a graph stands for: a tensor, a sequence, or an absent optional."""
 Environment: TypeAlias = "dict[str, Value]"
-
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,7 +48,9 @@ class Probe:
 class Conversion:
     """The conversion of one model for the types, and where there are any the arrays, of its inputs."""
 
-    def __init__(self, model: Model, inputs: Mapping[str, Var], arrays: Mapping[Var, np.ndarray] | None) -> None:
+    def __init__(
+        self, model: Model, inputs: Mapping[str, Value], arrays: Mapping[Var, np.ndarray] | None
+    ) -> None:
         self.model = model
         self.inputs = inputs
         self.has_arrays = arrays is not None
@@ -201,7 +202,9 @@ class Conversion:
         foldable = bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
         if not foldable:
             return results
-        return [self.folded(r) if isinstance(r, Expr) and self.evaluator.is_constant(r) else r for r in results]
+        return [
+            self.folded(r) if isinstance(r, Expr) and self.evaluator.is_constant(r) else r for r in results
+        ]
 
     def _operands(self, rule: Rule, node: Node, environment: Environment) -> list[Any]:
         names = list(node.inputs)

@@ -9,7 +9,7 @@ from onnx import TensorProto
 from ...vocabulary import DTYPES, DType
 from .errors import NotSupported
 
-_NAMES: Final = {
+_NAMES: Final[dict[int, str]] = {
     TensorProto.BOOL: "bool",
     TensorProto.INT8: "int8",
     TensorProto.INT16: "int16",

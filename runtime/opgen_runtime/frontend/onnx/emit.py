@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...declaration.index import announced_ops
 from ...errors import RegistryError
-from ...ir import Call, Operand, make_call
+from ...ir import Expr, Operand, make_call
 from ...registry import Op
 from .errors import NotSupported
 
@@ -24,7 +24,7 @@ class Emitter:
 
     _announced: frozenset[str] = frozenset()
 
-    def __getattr__(self, name: str) -> Callable[..., Call]:
+    def __getattr__(self, name: str) -> Callable[..., Expr]:
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -34,7 +34,7 @@ class Emitter:
         declaration: OpDeclaration = found.get_attr("declaration")
         kind = declaration.attrs
 
-        def build(*operands: Operand, **attrs: Any) -> Call:
+        def build(*operands: Operand, **attrs: Any) -> Expr:
             return make_call(found, operands, None if kind is None else kind(**attrs))
 
         build.__name__ = build.__qualname__ = name

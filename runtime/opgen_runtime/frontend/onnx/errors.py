@@ -1,7 +1,7 @@
 """Errors of the ONNX front end.
 
-    UnsupportedOperatorError    operators (or uses of them) that have no mapping; all that are known at once
-    ModelError                  a model that breaks a rule of ONNX, or inputs that do not fit it
+UnsupportedOperatorError    operators (or uses of them) that have no mapping; all that are known at once
+ModelError                  a model that breaks a rule of ONNX, or inputs that do not fit it
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ class ModelError(OpgenError):
     """A model that breaks a rule of ONNX, or inputs that do not fit it."""
 
 
-class NotSupported(Exception):  # noqa: N818  # turned into UnsupportedOperatorError where the node is known
+class NotSupported(Exception):  # turned into UnsupportedOperatorError where the node is known
     """Raised by a conversion: this use of the operator is not supported."""

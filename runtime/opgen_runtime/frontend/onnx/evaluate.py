@@ -30,7 +30,9 @@ class Evaluator:
         """Whether `expr` reads no variable."""
         for node in self._order(expr, self._constant):
             inner = node.children()
-            self._constant[id(node)] = not isinstance(node, Var) and all([self._constant[id(c)] for c in inner])
+            self._constant[id(node)] = not isinstance(node, Var) and all(
+                [self._constant[id(c)] for c in inner]
+            )
             self._alive.append(node)
         return self._constant[id(expr)]
 

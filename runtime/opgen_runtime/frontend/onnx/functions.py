@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import FunctionProto, TypeProto, helper
@@ -39,8 +39,11 @@ def schema_body(node: Node, version: int, types: Sequence[TensorType | None]) ->
 
 
 @lru_cache(None)
-def schema_of(domain: str, operator: str, version: int) -> onnx.defs.OpSchema | None:
-    """The schema of an operator at an opset; None if onnx knows none or has taken it back."""
+def schema_of(domain: str, operator: str, version: int) -> Any:
+    """The `onnx.defs.OpSchema` of an operator at an opset; None if onnx knows none or has taken it back.
+
+    The type stubs of onnx leave out what is said of functions.
+    """
     try:
         schema = onnx.defs.get_schema(operator, version, domain)
     except onnx.defs.SchemaError:
@@ -58,7 +61,7 @@ def _plain_body(domain: str, operator: str, version: int) -> FunctionBody | None
     return _with_defaults(FunctionBody.of(proto), schema) if proto.node else None
 
 
-def _with_defaults(body: FunctionBody, schema: onnx.defs.OpSchema) -> FunctionBody:
+def _with_defaults(body: FunctionBody, schema: Any) -> FunctionBody:
     """The body with the defaults of the operator's attributes, which the schema alone holds."""
     defaults = {
         name: each.default_value

@@ -58,7 +58,9 @@ class _Specialisation:
     ) -> None:
         self.params: list[Var] = []
         given: dict[Var, np.ndarray] = {}
-        inputs = {name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)}
+        inputs: dict[str, Value] = {
+            name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)
+        }
         conversion = Conversion(model, inputs, given)
         outputs = conversion.outputs()
         self.random = conversion.random

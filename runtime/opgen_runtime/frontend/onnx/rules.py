@@ -55,7 +55,8 @@ class Rename:
     """An operator that is a declared op under another name.
 
     `attributes`: ONNX name -> attr of the op (None: accepted and without effect); `fixed`: attrs always given;
-    `defaults`: ONNX's defaults where they differ from the op's.  `chain`: a binary op that takes any number of operands.
+    `defaults`: ONNX's defaults where they differ from the op's.  `chain`: a binary op
+    that takes any number of operands.
     """
 
     operator: str
@@ -91,7 +92,14 @@ def renames(table: Iterable[Rename], domain: str = "") -> None:
         _add(
             domain,
             Rule(
-                entry.operator, entry.since, _renamed(entry), () if rest else inputs, rest, wanted, False, (entry.op,)
+                entry.operator,
+                entry.since,
+                _renamed(entry),
+                () if rest else inputs,
+                rest,
+                wanted,
+                False,
+                (entry.op,),
             ),
         )
 

@@ -24,7 +24,9 @@ class TensorInput:
     dims: tuple[int | str | None, ...] | None
 
     def __str__(self) -> str:
-        dims = "any shape" if self.dims is None else [d if isinstance(d, int) else d or "?" for d in self.dims]
+        dims = (
+            "any shape" if self.dims is None else [d if isinstance(d, int) else d or "?" for d in self.dims]
+        )
         return f"{self.name}: {self.dtype} {dims if isinstance(dims, str) else '[' + ', '.join(map(str, dims)) + ']'}"
 
     def check(self, value: object) -> np.ndarray:
@@ -37,7 +39,8 @@ class TensorInput:
         if self.dims is None:
             return array
         fits = array.ndim == len(self.dims) and all(
-            not isinstance(dim, int) or dim == extent for dim, extent in zip(self.dims, array.shape, strict=True)
+            not isinstance(dim, int) or dim == extent
+            for dim, extent in zip(self.dims, array.shape, strict=True)
         )
         if not fits:
             raise ModelError(f"input {self} is given an array of shape {array.shape}")
@@ -132,13 +135,17 @@ def dims_of(tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
     for dim in tensor.shape.dim:
         kind = dim.WhichOneof("value")
         if kind == "dim_value":
-            found.append(dim.dim_value if dim.dim_value >= 0 else None)  # some exporters write -1 where it is open
+            found.append(
+                dim.dim_value if dim.dim_value >= 0 else None
+            )  # some exporters write -1 where it is open
         else:  # and some write one text, such as "?", for all dims that are open
             found.append(dim.dim_param if dim.dim_param.isidentifier() else None)
     return tuple(found)
 
 
-def random_inputs(signature: Signature, seed: int, dims: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
+def random_inputs(
+    signature: Signature, seed: int, dims: Mapping[str, int] | None = None
+) -> dict[str, np.ndarray]:
     """Random arrays for the tensors among the inputs: floats in -1..1, integers in 0..9.
 
     `dims` gives named dynamic dims their extents; those without one are 1.  Raises ModelError for an input of
@@ -155,5 +162,7 @@ def random_inputs(signature: Signature, seed: int, dims: Mapping[str, int] | Non
         if each.dtype.is_float:
             found[each.name] = random.uniform(-1, 1, shape).astype(each.dtype.numpy)
         else:
-            found[each.name] = random.integers(0, 2 if each.dtype.is_bool else 10, shape).astype(each.dtype.numpy)
+            found[each.name] = random.integers(0, 2 if each.dtype.is_bool else 10, shape).astype(
+                each.dtype.numpy
+            )
     return found

@@ -1,6 +1,21 @@
 """The mappings of ONNX operators to declared ops, by family; importing this package registers them."""
 
-from . import control, elementwise, image, index, linalg, nn, quantize, random, recurrent, reduce, resize, shape, signal, window
+from . import (
+    control,
+    elementwise,
+    image,
+    index,
+    linalg,
+    nn,
+    quantize,
+    random,
+    recurrent,
+    reduce,
+    resize,
+    shape,
+    signal,
+    window,
+)
 
 __all__ = [
     "control",

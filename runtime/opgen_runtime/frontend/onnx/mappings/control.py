@@ -100,7 +100,11 @@ def scan(
 
 @converts("Scan", since=8)
 def scan_8(
-    *values: object, body: Graph, num_scan_inputs: int, directions: Sequence[int] | None = None, node: NodeView
+    *values: object,
+    body: Graph,
+    num_scan_inputs: int,
+    directions: Sequence[int] | None = None,
+    node: NodeView,
 ) -> tuple[Any, ...]:
     """With a batch axis in front of everything: each batch is a scan of its own."""
     lengths, *rest = values
@@ -180,7 +184,9 @@ def split_to_sequence(x: Expr, split: Array | None = None, *, axis: int = 0, kee
 
 
 @converts("SequenceMap", since=17)
-def sequence_map(values: Sequence[Any], *others: object, body: Graph, node: NodeView) -> tuple[list[Any], ...]:
+def sequence_map(
+    values: Sequence[Any], *others: object, body: Graph, node: NodeView
+) -> tuple[list[Any], ...]:
     """The body for each element; other sequences give theirs in turn, tensors are the same each time."""
     rows = []
     for k, value in enumerate(values):
@@ -204,5 +210,3 @@ def optional_get_element(value: object) -> object:
     if value is None:
         raise ModelError("the optional value is absent")
     return value
-
-

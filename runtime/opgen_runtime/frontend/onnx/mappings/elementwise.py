@@ -144,7 +144,9 @@ def celu(x: Expr, *, alpha: float = 1.0) -> Expr:
 
 
 @converts("Selu")
-def selu(x: Expr, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Expr:
+def selu(
+    x: Expr, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875
+) -> Expr:
     return op.multiply(elu(x, alpha=alpha), gamma)
 
 
@@ -179,7 +181,9 @@ def gelu(x: Expr, *, approximate: str = "none") -> Expr:
     half = op.multiply(x, 0.5)
     if approximate == "tanh":
         cube = op.multiply(op.multiply(x, x), op.multiply(x, 0.044715))
-        return op.multiply(half, op.add(op.tanh(op.multiply(op.add(x, cube), float(np.sqrt(2 / np.pi)))), 1.0))
+        return op.multiply(
+            half, op.add(op.tanh(op.multiply(op.add(x, cube), float(np.sqrt(2 / np.pi)))), 1.0)
+        )
     return op.multiply(half, op.add(op.erf(op.multiply(x, float(np.sqrt(0.5)))), 1.0))
 
 
@@ -191,5 +195,3 @@ def swish(x: Expr, *, alpha: float = 1.0) -> Expr:
 @converts("Dropout")
 def dropout_7(x: Expr, *, ratio: float = 0.5, node: NodeView) -> object:
     return (x, full(shape(x), True, "bool" if node.version >= 10 else dtype(x)))[: node.num_outputs]
-
-

@@ -121,7 +121,13 @@ def interpolated(flat: Expr, extents: Sequence[int], taps: Sequence[Sequence[Tap
     return total
 
 
-_MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic", "nearest": "nearest"}
+_MODES = {
+    "bilinear": "linear",
+    "bicubic": "cubic",
+    "linear": "linear",
+    "cubic": "cubic",
+    "nearest": "nearest",
+}
 
 
 @converts("GridSample", since=16)
@@ -134,7 +140,13 @@ def grid_sample(
     taps = []
     for d, extent in enumerate(extents):
         axis = _Axis(extent, padding_mode, bool(align_corners))
-        taps.append(_taps(axis, axis.inside(axis.place(index(points, ndim(grid) - 1, len(extents) - 1 - d))), _MODES[mode]))
+        taps.append(
+            _taps(
+                axis,
+                axis.inside(axis.place(index(points, ndim(grid) - 1, len(extents) - 1 - d))),
+                _MODES[mode],
+            )
+        )
     made = interpolated(cast(_channels_last(x), wide), extents, taps)
     order = (0, ndim(made) - 1, *range(1, ndim(made) - 1))
     return cast(transpose(made, order), dtype(x))
@@ -168,7 +180,9 @@ def deform_conv(
     taps = []
     for d in range(2):
         grid = moved.places(d)  # (windows, taps of this axis)
-        along = grid.T.reshape([kernel[d] if k == d else 1 for k in range(2)] + [out[d] if k == d else 1 for k in range(2)])
+        along = grid.T.reshape(
+            [kernel[d] if k == d else 1 for k in range(2)] + [out[d] if k == d else 1 for k in range(2)]
+        )
         regular = np.broadcast_to(along, (*kernel, *out)).reshape(1, steps, *out).astype(dtype(x).numpy)
         axis = _Axis(spatial(x)[d], "zeros", True)
         taps.append(_taps(axis, op.add(index(offsets, 2, d), regular), "linear"))
@@ -237,7 +251,10 @@ def roi_align(
             length = op.maximum(length, 1.0)
         size = op.divide(length, float(bins))
         if sampling_ratio > 0:
-            number, most = op.multiply(op.add(op.multiply(size, 0.0), 1.0), float(sampling_ratio)), sampling_ratio
+            number, most = (
+                op.multiply(op.add(op.multiply(size, 0.0), 1.0), float(sampling_ratio)),
+                sampling_ratio,
+            )
         else:
             number = op.maximum(op.ceil(size), 1.0)
             most = int(node.value(op.max(number, keepdims=False))) if count else 1
@@ -262,7 +279,9 @@ def roi_align(
         found = []
         for offset, weight in ((0.0, op.subtract(1.0, ratio)), (1.0, ratio)):
             at = op.cast(op.minimum(op.add(base, offset), float(extent - 1)), dtype="int64")
-            found.append((op.expand_dims(at, axis=axis), op.expand_dims(op.multiply(weight, keep), axis=axis)))
+            found.append(
+                (op.expand_dims(at, axis=axis), op.expand_dims(op.multiply(weight, keep), axis=axis))
+            )
         return found
 
     first = reshape(op.multiply(cast(batch, "int64"), height * width), (count, 1, 1))
@@ -292,5 +311,3 @@ def roi_align(
         number = reshape(op.multiply(rows, columns), (count, 1, 1, 1))
         pooled = op.divide(op.sum(total, axis=(2, 4), keepdims=False), number)
     return transpose(pooled, (0, 3, 1, 2))
-
-

@@ -10,7 +10,6 @@ import numpy as np
 
 from ....ir import Expr
 from ..emit import op
-from ..errors import NotSupported
 from ..rules import Rename, converts, renames
 from ._tools import axis_of, cast, dtype, full, ndim, reshape, shape
 
@@ -51,7 +50,9 @@ def scatter_elements(
     x: Expr, indices: Expr, updates: Expr, *, axis: int = 0, reduction: str = "none"
 ) -> Expr:
     if dtype(x) == "bool":
-        made = scatter_elements(cast(x, "uint8"), indices, cast(updates, "uint8"), axis=axis, reduction=reduction)
+        made = scatter_elements(
+            cast(x, "uint8"), indices, cast(updates, "uint8"), axis=axis, reduction=reduction
+        )
         return op.cast(made, dtype="bool")
     at = axis_of(axis, ndim(x))
     return op.scatter_elements(x, indices, updates, axis=at, reduction=_REDUCTIONS[reduction])
@@ -72,13 +73,17 @@ def tensor_scatter(
     """`update` written into `cache` along one axis, for each batch from its own position on."""
     at = axis_of(axis, ndim(cache))
     extents = shape(update)
-    places = np.arange(extents[at], dtype=np.int64).reshape([-1 if d == at else 1 for d in range(ndim(cache))])
+    places = np.arange(extents[at], dtype=np.int64).reshape(
+        [-1 if d == at else 1 for d in range(ndim(cache))]
+    )
     starts = full((extents[0],), 0, "int64") if write_indices is None else write_indices
     starts = reshape(starts, [extents[0], *[1] * (ndim(cache) - 1)])
     positions = op.add(starts, places)
     if mode == "circular":
         positions = op.floor_mod(positions, shape(cache)[at])
-    positions = op.broadcast_to(positions, shape=tuple([extents[0] if d == 0 else n for d, n in enumerate(extents)]))
+    positions = op.broadcast_to(
+        positions, shape=tuple([extents[0] if d == 0 else n for d, n in enumerate(extents)])
+    )
     return scatter_elements(cache, positions, update, axis=at)
 
 
@@ -127,7 +132,9 @@ def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
 
 @converts("TopK", since=10)
 def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Expr:
-    return op.topk(x, k=int(k), axis=axis_of(axis, ndim(x)), ret_type="both", is_ascend=not largest, dtype="int64")
+    return op.topk(
+        x, k=int(k), axis=axis_of(axis, ndim(x)), ret_type="both", is_ascend=not largest, dtype="int64"
+    )
 
 
 @converts("ReverseSequence", since=10)

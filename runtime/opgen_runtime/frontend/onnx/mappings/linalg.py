@@ -13,7 +13,6 @@ from ..rules import converts
 from ._tools import dtype, index, ndim, reshape, scalar, shape
 
 
-
 @converts("MatMul")
 def matmul(a: Expr, b: Expr) -> Expr:
     """numpy's matmul: vectors become a row or a column, which the result does not keep."""
@@ -30,7 +29,14 @@ def matmul(a: Expr, b: Expr) -> Expr:
 
 @converts("Gemm")
 def gemm(
-    a: Expr, b: Expr, c: Expr | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
 ) -> Expr:
     left = op.transpose(a, axes=(1, 0)) if transA else a
     result = op.dense(left, b) if transB else op.matmul(left, b)
@@ -67,16 +73,18 @@ def det(x: Expr) -> Expr:
         a = op.gather_nd(a, op.stack([const(batches), swapped], axis=2))
         head = op.strided_slice(a, begin=(0,), end=(1,), axes=(1,))
         value = reshape(op.strided_slice(head, begin=(0,), end=(1,), axes=(2,)), (rows,))
-        sign = op.where(op.equal(reshape(places, (rows,)), np.zeros((), np.int64)), const(1.0, dtype(x)), -1.0)
+        sign = op.where(
+            op.equal(reshape(places, (rows,)), np.zeros((), np.int64)), const(1.0, dtype(x)), -1.0
+        )
         result = op.multiply(op.multiply(result, value), sign)
         if left == 1:
             break
         safe = op.where(op.equal(value, 0.0), const(1.0, dtype(x)), value)
         rest = op.strided_slice(a, begin=(1,), end=(left,), axes=(1,))
-        factor = op.divide(op.strided_slice(rest, begin=(0,), end=(1,), axes=(2,)), reshape(safe, (rows, 1, 1)))
+        factor = op.divide(
+            op.strided_slice(rest, begin=(0,), end=(1,), axes=(2,)), reshape(safe, (rows, 1, 1))
+        )
         lower = op.strided_slice(rest, begin=(1,), end=(left,), axes=(2,))
         above = op.strided_slice(head, begin=(1,), end=(left,), axes=(2,))
         a = op.subtract(lower, op.multiply(factor, above))
     return reshape(result, batch)
-
-

@@ -113,16 +113,22 @@ def layer_normalization(
 
 
 @converts("RMSNormalization", since=23)
-def rms_normalization(x: Expr, gamma: Expr, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Expr:
+def rms_normalization(
+    x: Expr, gamma: Expr, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> Expr:
     axes = tuple(range(axis_of(axis, ndim(x)), ndim(x)))
     wide = dtype_of(stash_type) if dtype(x).bits < 32 else dtype(x)
     data = cast(x, wide)
-    factor = op.rsqrt(op.add(op.mean(op.multiply(data, data), axis=axes, keepdims=True), scalar(epsilon, wide)))
+    factor = op.rsqrt(
+        op.add(op.mean(op.multiply(data, data), axis=axes, keepdims=True), scalar(epsilon, wide))
+    )
     return op.multiply(cast(op.multiply(data, factor), dtype(gamma)), gamma)
 
 
 @converts("GroupNormalization", since=18)
-def group_normalization_18(x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: int) -> Expr:
+def group_normalization_18(
+    x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: int
+) -> Expr:
     """The scale and the shift are one number a group."""
     c = shape(x)[1] // num_groups
 

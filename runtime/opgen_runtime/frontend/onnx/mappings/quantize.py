@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
+from collections.abc import Mapping, Sequence
 
 from ....ir import Expr
 from ....vocabulary import DType
@@ -69,7 +68,13 @@ def quantize_linear(
 
 @converts("DequantizeLinear", since=10)
 def dequantize_linear(
-    x: Expr, scale: Expr, zero: Expr | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+    x: Expr,
+    scale: Expr,
+    zero: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
 ) -> Expr:
     kind = dtype_of(output_dtype) if output_dtype else dtype(scale)
     wide = "float32" if dtype(x).bits <= 16 else "float64"
@@ -84,7 +89,9 @@ def dynamic_quantize_linear(x: Expr) -> tuple[Expr, ...]:
     low = op.minimum(op.min(x, keepdims=False), 0.0)
     high = op.maximum(op.max(x, keepdims=False), 0.0)
     scale = op.divide(op.subtract(high, low), 255.0)
-    zero = op.cast(op.minimum(op.maximum(op.round(op.divide(op.negative(low), scale)), 0.0), 255.0), dtype="uint8")
+    zero = op.cast(
+        op.minimum(op.maximum(op.round(op.divide(op.negative(low), scale)), 0.0), 255.0), dtype="uint8"
+    )
     return quantized(x, scale, zero, "uint8"), scale, zero
 
 
@@ -116,7 +123,9 @@ def qlinear_matmul(
 ) -> Expr:
     product = matmul_integer(a, b, za, zb)
     by = op.divide(
-        op.multiply(cast(_must(_rows_zero(a_scale, a)), "float32"), cast(_must(_columns_zero(b_scale)), "float32")),
+        op.multiply(
+            cast(_must(_rows_zero(a_scale, a)), "float32"), cast(_must(_columns_zero(b_scale)), "float32")
+        ),
         cast(_must(_rows_zero(y_scale, a)), "float32"),
     )
     scaled = op.multiply(op.cast(product, dtype="float32"), by)
@@ -129,7 +138,7 @@ def _must(x: Expr | None) -> Expr:
 
 
 def _integer_conv(
-    x: Expr, w: Expr, zx: Expr | None, zw: Expr | None, group: int, attributes: dict[str, object]
+    x: Expr, w: Expr, zx: Expr | None, zw: Expr | None, group: int, attributes: Mapping[str, object]
 ) -> Expr:
     moved = windows(spatial(x), spatial(w), **attributes)  # type: ignore[arg-type]  # ONNX's attributes as they are
     weights = _shifted(w, None if zw is None else _filters(zw, w))
@@ -183,8 +192,8 @@ def qlinear_conv(
     if bias is not None:
         product = op.bias_add(product, bias, axis=1)
     by = op.divide(op.multiply(reshape(x_scale, ()), w_scale), reshape(y_scale, ()))
-    by = reshape(by, ()) if math.prod(shape(by)) == 1 else reshape(by, (1, shape(by)[0], *[1] * (ndim(x) - 2)))
+    by = (
+        reshape(by, ()) if math.prod(shape(by)) == 1 else reshape(by, (1, shape(by)[0], *[1] * (ndim(x) - 2)))
+    )
     scaled = op.multiply(op.cast(product, dtype="float32"), by)
     return quantized(scaled, scalar(1.0, "float32"), reshape(zy, ()), dtype(zy))
-
-

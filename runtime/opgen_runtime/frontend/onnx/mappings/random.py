@@ -57,28 +57,52 @@ def _normal_around(to: Ints, kind: str, mean: float, scale: float, key: Expr) ->
 
 @converts("RandomUniform")
 def random_uniform(
-    *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints, node: NodeView
+    *,
+    dtype: int = 1,
+    high: float = 1.0,
+    low: float = 0.0,
+    seed: float | None = None,
+    shape: Ints,
+    node: NodeView,
 ) -> Expr:
     return _uniform_between(shape, dtype_of(dtype), low, high, _key(seed, node))
 
 
 @converts("RandomNormal")
 def random_normal(
-    *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints, node: NodeView
+    *,
+    dtype: int = 1,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
+    shape: Ints,
+    node: NodeView,
 ) -> Expr:
     return _normal_around(shape, dtype_of(dtype), mean, scale, _key(seed, node))
 
 
 @converts("RandomUniformLike")
 def random_uniform_like(
-    x: Expr, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None, node: NodeView
+    x: Expr,
+    *,
+    dtype: int | None = None,
+    high: float = 1.0,
+    low: float = 0.0,
+    seed: float | None = None,
+    node: NodeView,
 ) -> Expr:
     return _uniform_between(shape(x), _kind(x, dtype), low, high, _key(seed, node))
 
 
 @converts("RandomNormalLike")
 def random_normal_like(
-    x: Expr, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, node: NodeView
+    x: Expr,
+    *,
+    dtype: int | None = None,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
+    node: NodeView,
 ) -> Expr:
     return _normal_around(shape(x), _kind(x, dtype), mean, scale, _key(seed, node))
 
@@ -89,7 +113,10 @@ def _kind(x: Expr, wanted: int | None) -> str:
 
 @converts("Bernoulli", since=15)
 def bernoulli(x: Expr, *, dtype: int | None = None, seed: float | None = None, node: NodeView) -> Expr:
-    return op.cast(op.less(uniform(shape(x), _key(seed, node), _wide(_kind(x, None))), _widened(x)), dtype=_kind(x, dtype))
+    return op.cast(
+        op.less(uniform(shape(x), _key(seed, node), _wide(_kind(x, None))), _widened(x)),
+        dtype=_kind(x, dtype),
+    )
 
 
 def _widened(x: Expr) -> Expr:
@@ -97,7 +124,9 @@ def _widened(x: Expr) -> Expr:
 
 
 @converts("Multinomial")
-def multinomial(x: Expr, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None, node: NodeView) -> Expr:
+def multinomial(
+    x: Expr, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None, node: NodeView
+) -> Expr:
     """Classes drawn by the sums of their probabilities; the input holds logarithms of weights."""
     rows, classes = shape(x)
     wide = _widened(x)
@@ -112,7 +141,12 @@ def multinomial(x: Expr, *, dtype: int = 6, sample_size: int = 1, seed: float | 
 
 @converts("Dropout", since=12)
 def dropout(
-    x: Expr, ratio: Scalar | None = None, training: Scalar | None = None, *, seed: int | None = None, node: NodeView
+    x: Expr,
+    ratio: Scalar | None = None,
+    training: Scalar | None = None,
+    *,
+    seed: int | None = None,
+    node: NodeView,
 ) -> object:
     """In training elements are dropped with probability `ratio` and the others scaled up."""
     rate = 0.5 if ratio is None else float(ratio)
@@ -122,5 +156,3 @@ def dropout(
     kept = op.greater_equal(uniform(shape(x), _key(seed, node), wide), rate)
     scaled = op.multiply(x, scalar(1.0 / (1.0 - rate), dtype(x)))
     return (op.where(kept, scaled, scalar(0.0, dtype(x))), kept)[: node.num_outputs]
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,7 +29,11 @@ _ACTIVATIONS: Final[dict[str, tuple[Callable[..., Expr], float, float]]] = {
     "thresholdedrelu": (lambda x, a, b: op.where(op.greater(x, a), x, scalar(0, dtype(x))), 1.0, 0),
     "scaledtanh": (lambda x, a, b: op.multiply(op.tanh(op.multiply(x, b)), a), 1.0, 1.0),
     "hardsigmoid": (lambda x, a, b: op.maximum(op.minimum(op.add(op.multiply(x, a), b), 1.0), 0.0), 0.2, 0.5),
-    "elu": (lambda x, a, b: op.where(op.less(x, 0.0), op.multiply(op.subtract(op.exp(x), 1.0), a), x), 1.0, 0),
+    "elu": (
+        lambda x, a, b: op.where(op.less(x, 0.0), op.multiply(op.subtract(op.exp(x), 1.0), a), x),
+        1.0,
+        0,
+    ),
     "softsign": (lambda x, a, b: op.divide(x, op.add(op.abs(x), 1.0)), 0, 0),
     "softplus": (lambda x, a, b: op.log(op.add(op.exp(x), 1.0)), 0, 0),
 }
@@ -59,7 +64,11 @@ class Layer:
 
 
 def _activations(
-    names: Sequence[str] | None, alphas: Sequence[float] | None, betas: Sequence[float] | None, default: Sequence[str], n: int
+    names: Sequence[str] | None,
+    alphas: Sequence[float] | None,
+    betas: Sequence[float] | None,
+    default: Sequence[str],
+    n: int,
 ) -> tuple[tuple[Activation, ...], ...]:
     """The functions of each direction; alpha and beta are listed for those functions that have them."""
     chosen = [name.lower() for name in (names or list(default) * n)]
@@ -73,8 +82,12 @@ def _activations(
         function, a, b = _ACTIVATIONS[name]
         a = next(alpha, a) if a else a
         b = next(beta, b) if b or name == "affine" else b
-        made.append(lambda z, f=function, a=a, b=b: f(z, a, b))
+        made.append(partial(_activated, function, a, b))
     return tuple([tuple(made[k * len(default) : (k + 1) * len(default)]) for k in range(n)])
+
+
+def _activated(function: Callable[..., Expr], a: float, b: float, z: Expr) -> Expr:
+    return function(z, a, b)
 
 
 def _layer(
@@ -90,7 +103,11 @@ def _layer(
     direction = attributes["direction"]
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     functions = _activations(
-        attributes["activations"], attributes["activation_alpha"], attributes["activation_beta"], default, len(backwards)
+        attributes["activations"],
+        attributes["activation_alpha"],
+        attributes["activation_beta"],
+        default,
+        len(backwards),
     )
     if attributes["layout"]:
         x = transpose(x, (1, 0, 2))
@@ -101,8 +118,10 @@ def _layer(
 Step = Callable[[int, Expr, "tuple[Expr, ...]"], "tuple[Expr, ...]"]
 
 
-def _unrolled(layer: Layer, states: Sequence[Expr | None], cell: Callable[[int], Step]) -> tuple[Expr, list[Expr]]:
-    """The hidden state at each time (T, D, N, H) and the last states (D, N, H), from cells `(W x, states) -> states`."""
+def _unrolled(
+    layer: Layer, states: Sequence[Expr | None], cell: Callable[[int], Step]
+) -> tuple[Expr, list[Expr]]:
+    """The hidden state at each time (T, D, N, H) and the last states (D, N, H), from cells."""
     steps, batch = shape(layer.x)[:2]
     kind = dtype(layer.x)
     all_rows, finals = [], []
@@ -117,7 +136,9 @@ def _unrolled(layer: Layer, states: Sequence[Expr | None], cell: Callable[[int],
             new = step(t, index(wide, 0, t), current)
             row = new[0]
             if layer.lengths is not None:
-                alive = op.expand_dims(op.greater(cast(layer.lengths, "int64"), np.array(t, np.int64)), axis=1)
+                alive = op.expand_dims(
+                    op.greater(cast(layer.lengths, "int64"), np.array(t, np.int64)), axis=1
+                )
                 new = tuple([op.where(alive, n, c) for n, c in zip(new, current, strict=True)])
                 row = op.where(alive, row, scalar(0, kind))
             current = new
@@ -244,7 +265,9 @@ def gru(
 
         def step(t: int, wx: Expr, state: tuple[Expr, ...]) -> tuple[Expr, ...]:
             h = state[0]
-            z = _plus(op.add(take_slice(wx, 1, 0, 2 * hidden), op.matmul(h, gates)), of(wb, 0, 2), of(rb, 0, 2))
+            z = _plus(
+                op.add(take_slice(wx, 1, 0, 2 * hidden), op.matmul(h, gates)), of(wb, 0, 2), of(rb, 0, 2)
+            )
             z = f(layer.clipped(z))
             update, reset = _gate(z, 0, hidden), _gate(z, 1, hidden)
             if linear_before_reset:
@@ -304,10 +327,8 @@ def lstm(
             h, c = state
             z = _plus(op.add(wx, op.matmul(h, weights)), wb, rb)
             into = f(layer.clipped(seen(_gate(z, 0, hidden), 0, c)))
-            if input_forget:
-                kept = op.subtract(1.0, into)
-            else:
-                kept = f(layer.clipped(seen(_gate(z, 2, hidden), 2, c)))
+            forget = seen(_gate(z, 2, hidden), 2, c)
+            kept = op.subtract(1.0, into) if input_forget else f(layer.clipped(forget))
             new = op.add(op.multiply(kept, c), op.multiply(into, g(layer.clipped(_gate(z, 3, hidden)))))
             out = f(layer.clipped(seen(_gate(z, 1, hidden), 1, new)))
             return op.multiply(out, h_of(new)), new

@@ -54,7 +54,9 @@ def _register(operator: str, reduction: Callable[..., Any], since_inputs: int) -
         return reduction(x, axes, keepdims)
 
     @converts(operator, since=since_inputs)
-    def by_input(x: Expr, axes: Ints | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
+    def by_input(
+        x: Expr, axes: Ints | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    ) -> Any:
         if not axes and noop_with_empty_axes:
             return reduction(x, (), keepdims)
         return reduction(x, axes or None, keepdims)
@@ -137,5 +139,3 @@ def log_softmax_1(x: Expr, *, axis: int = 1) -> Expr:
 @converts("LogSoftmax", since=13)
 def log_softmax(x: Expr, *, axis: int = -1) -> Expr:
     return op.log_softmax(x, axis=axis)
-
-

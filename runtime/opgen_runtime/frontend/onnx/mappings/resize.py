@@ -58,13 +58,8 @@ def places(
 
 def nearest(how: Sampling, x: np.ndarray) -> np.ndarray:
     """The nearest integer of each place."""
-    if how.nearest_mode == "floor":
-        return np.floor(x)
-    if how.nearest_mode == "ceil":
-        return np.ceil(x)
-    if how.nearest_mode == "round_prefer_ceil":
-        return np.floor(x + 0.5)
-    return np.ceil(x - 0.5)
+    rounding = {"floor": np.floor(x), "ceil": np.ceil(x), "round_prefer_ceil": np.floor(x + 0.5)}
+    return np.asarray(rounding.get(how.nearest_mode, np.ceil(x - 0.5)))
 
 
 def taps(how: Sampling, x: np.ndarray, extent: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +163,12 @@ def resize(
         scales = None
     extents, factors = _sizes(x, named, scales, sizes or None, keep_aspect_ratio_policy)
     how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(antialias), bool(exclude_outside)
+        mode,
+        coordinate_transformation_mode,
+        nearest_mode,
+        cubic_coeff_a,
+        bool(antialias),
+        bool(exclude_outside),
     )
     crops = coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None
     kind = dtype(x)

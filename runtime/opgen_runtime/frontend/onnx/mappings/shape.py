@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,9 +37,7 @@ Ints = Sequence[int]
 Array = np.ndarray
 Scalar = Any
 
-TABLE: Final = (
-    Rename("Transpose", "transpose", attributes={"perm": "axes"}),
-)
+TABLE: Final = (Rename("Transpose", "transpose", attributes={"perm": "axes"}),)
 renames(TABLE)
 
 
@@ -63,7 +62,9 @@ def constant(
 
 @converts("ConstantOfShape", since=9)
 def constant_of_shape(to: Ints, *, value: Array | None = None) -> Expr:
-    return full(to, 0.0 if value is None else value.reshape(())[()], "float32" if value is None else value.dtype.name)
+    return full(
+        to, 0.0 if value is None else value.reshape(())[()], "float32" if value is None else value.dtype.name
+    )
 
 
 @converts("Shape")
@@ -144,7 +145,7 @@ def split_parts(x: Expr, axis: int, sizes: Sequence[int]) -> tuple[Expr, ...]:
     edges = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
     if edges[-1] != shape(x)[axis]:
         raise ModelError(f"parts of sizes {tuple(sizes)} of an axis of extent {shape(x)[axis]}")
-    return tuple([take_slice(x, axis, begin, end) for begin, end in zip(edges, edges[1:], strict=False)])
+    return tuple([take_slice(x, axis, begin, end) for begin, end in pairwise(edges)])
 
 
 @converts("Slice")
@@ -156,13 +157,17 @@ def slice_1(x: Expr, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> E
 def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Expr:
     named = axes_of(range(len(starts)) if axes is None else axes, ndim(x))
     steps = (1,) * len(starts) if steps is None else steps
-    cuts = [slice(b, e, s).indices(shape(x)[d]) for b, e, s, d in zip(starts, ends, steps, named, strict=True)]
+    cuts = [
+        slice(b, e, s).indices(shape(x)[d]) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
+    ]
     empty = [not range(*cut) for cut in cuts]
     if any(empty):
         return full(_cut(x, named, cuts), 0, dtype(x))
     # A backward slice that takes the first element ends before it: in the attr, at the extent below zero.
     ends = [e if e >= 0 else -shape(x)[d] - 1 for (_, e, _), d in zip(cuts, named, strict=True)]
-    return op.strided_slice(x, begin=tuple([c[0] for c in cuts]), end=tuple(ends), strides=tuple(steps), axes=named)
+    return op.strided_slice(
+        x, begin=tuple([c[0] for c in cuts]), end=tuple(ends), strides=tuple(steps), axes=named
+    )
 
 
 def _cut(x: Expr, named: Sequence[int], cuts: Sequence[tuple[int, int, int]]) -> list[int]:
@@ -191,7 +196,7 @@ def range_of(start: Array, limit: Array, delta: Array) -> Expr:
 @converts("EyeLike", since=9)
 def eye_like(x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     kind = _dtype(x) if dtype is None else dtype_of(dtype)
-    return const(np.eye(*shape(x), k, dtype=kind.numpy))
+    return const(np.eye(shape(x)[0], shape(x)[1], k).astype(kind.numpy))
 
 
 def _dtype(x: Expr) -> DType:
@@ -209,7 +214,9 @@ def pad_2(x: Expr, *, mode: str = "constant", pads: Ints, value: float = 0.0) ->
 
 
 @converts("Pad", since=11)
-def pad(x: Expr, pads: Ints, value: Scalar | None = None, axes: Ints | None = None, *, mode: str = "constant") -> Expr:
+def pad(
+    x: Expr, pads: Ints, value: Scalar | None = None, axes: Ints | None = None, *, mode: str = "constant"
+) -> Expr:
     """Pads of the named axes, begins then ends; a negative one cuts."""
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
     low, high = [0] * ndim(x), [0] * ndim(x)

@@ -44,7 +44,9 @@ def fourier(x: Expr, length: int, axis: int, inverse: bool, onesided: bool) -> E
     kind = dtype(x).numpy
     if inverse and onesided:
         cos, sin = _tables(used, length, length, kind)
-        twice = np.array([1.0 if k == 0 or 2 * k == length else 2.0 for k in range(used)], kind)[:, None] / length
+        twice = (
+            np.array([1.0 if k == 0 or 2 * k == length else 2.0 for k in range(used)], kind)[:, None] / length
+        )
         result = op.matmul(real, (cos * twice).astype(kind))
         if imaginary is not None:
             result = op.subtract(result, op.matmul(imaginary, (sin * twice).astype(kind)))
@@ -59,7 +61,9 @@ def fourier(x: Expr, length: int, axis: int, inverse: bool, onesided: bool) -> E
 
 
 @converts("DFT", since=17)
-def dft_17(x: Expr, length: Scalar | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Expr:
+def dft_17(
+    x: Expr, length: Scalar | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
+) -> Expr:
     return dft(x, length, axis, inverse=inverse, onesided=onesided)
 
 
@@ -78,10 +82,8 @@ def stft(
     x: Expr, step: Scalar, window: Expr | None = None, length: Scalar | None = None, *, onesided: int = 1
 ) -> Expr:
     """The transforms of frames that are `step` apart."""
-    if length is not None:
-        size = int(length)
-    else:
-        size = shape(x)[1] if window is None else shape(window)[0]
+    framed = shape(x)[1] if window is None else shape(window)[0]
+    size = framed if length is None else int(length)
     if ndim(x) == 2:
         x = op.expand_dims(x, axis=2)
     count = 1 + (shape(x)[1] - size) // int(step)
@@ -169,5 +171,3 @@ def _occurrences(rows: Expr, grams: np.ndarray, apart: int) -> Expr | None:
     same = op.equal(reshape(seen, (shape(rows)[0], count, 1, size)), grams[None, None])
     hits = op.cast(op.all(same, axis=(3,), keepdims=False), dtype="float32")
     return op.sum(hits, axis=(1,), keepdims=False)
-
-

@@ -97,7 +97,9 @@ def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
         axis = 2 + 2 * d
         inside = (places >= 0) & (places < moved.extents[d])
         x = op.take(x, np.clip(places, 0, moved.extents[d] - 1), axis=axis)
-        keep = keep & inside.reshape([inside.shape[a - axis] if a in (axis, axis + 1) else 1 for a in range(2 + 2 * k)])
+        keep = keep & inside.reshape(
+            [inside.shape[a - axis] if a in (axis, axis + 1) else 1 for a in range(2 + 2 * k)]
+        )
     if not keep.all():
         x = op.where(keep, x, scalar(outside, dtype(x)))
     order = [0, 1, *[2 + 2 * d for d in range(k)], *[3 + 2 * d for d in range(k)]]
@@ -177,7 +179,11 @@ def conv_transpose(
     extra = list(output_padding or (0,) * k)
     low, high = list((pads or (0,) * (2 * k))[:k]), list((pads or (0,) * (2 * k))[k:])
     if output_shape is not None or auto_pad.startswith("SAME"):
-        wanted = list(output_shape[-k:]) if output_shape else [n * s for n, s in zip(spatial(x), step, strict=True)]
+        wanted = (
+            list(output_shape[-k:])
+            if output_shape
+            else [n * s for n, s in zip(spatial(x), step, strict=True)]
+        )
         for d in range(k):
             reach = spread[d] * (shape(w)[2 + d] - 1) + 1
             total = step[d] * (spatial(x)[d] - 1) + extra[d] + reach - wanted[d]
@@ -209,7 +215,9 @@ def _pooled(name: str, x: Expr, moved: Windows, **attrs: Any) -> Expr | None:
         return None
     pool = getattr(op, name.format(rank))
     size = (1,) * (rank - k) + moved.kernel
-    result = pool(_with_rank(x, rank), pool_size=size, ceil_mode=moved.ceil_mode, **_attrs(moved, rank), **attrs)
+    result = pool(
+        _with_rank(x, rank), pool_size=size, ceil_mode=moved.ceil_mode, **_attrs(moved, rank), **attrs
+    )
     return reshape(result, (*shape(result)[:2], *shape(result)[2 + rank - k :]))
 
 
@@ -241,7 +249,9 @@ def max_pool(
     where = cast(op.argmax(flat, axis=2 + k, keepdims=True), "int64")
     n, c = shape(x)[:2]
     planes = np.arange(n * c, dtype=np.int64).reshape(n, c, *[1] * k) * math.prod(moved.extents)
-    flat_places = np.broadcast_to(_flat_places(moved, bool(storage_order)), (n, c, *moved.outputs, shape(flat)[-1]))
+    flat_places = np.broadcast_to(
+        _flat_places(moved, bool(storage_order)), (n, c, *moved.outputs, shape(flat)[-1])
+    )
     inner = op.squeeze(op.gather(const(flat_places), where, axis=2 + k), axis=(2 + k,))
     return best, op.add(inner, planes)
 
@@ -253,7 +263,9 @@ def _flat_places(moved: Windows, column_major: bool) -> np.ndarray:
     for d in range(k):
         stride = math.prod(moved.extents[:d] if column_major else moved.extents[d + 1 :])
         places = moved.places(d) * stride
-        total = total + places.reshape([places.shape[0] if a == d else places.shape[1] if a == k + d else 1 for a in range(2 * k)])
+        total = total + places.reshape(
+            [places.shape[0] if a == d else places.shape[1] if a == k + d else 1 for a in range(2 * k)]
+        )
     return total.reshape(*moved.outputs, -1)
 
 
@@ -277,7 +289,9 @@ def average_pool(
     counts = np.ones((1,) * k)
     for d in range(k):
         places = moved.places(d)
-        begin, end = (-moved.low[d], moved.extents[d] + moved.high[d]) if count_include_pad else (0, moved.extents[d])
+        begin, end = (
+            (-moved.low[d], moved.extents[d] + moved.high[d]) if count_include_pad else (0, moved.extents[d])
+        )
         inside = ((places >= begin) & (places < end)).sum(1)
         counts = counts * inside.reshape([-1 if a == d else 1 for a in range(k)])
     total = op.sum(gathered(x, moved, 0), axis=tuple(range(2 + k, 2 + 2 * k)), keepdims=False)
@@ -338,9 +352,7 @@ def max_unpool(
     """Each element at the place that MaxPool found it in; zeros elsewhere."""
     k = len(spatial(x))
     step, pad = strides or (1,) * k, pads or (0,) * (2 * k)
-    inferred = [
-        (n - 1) * step[d] - pad[d] - pad[k + d] + kernel_shape[d] for d, n in enumerate(spatial(x))
-    ]
+    inferred = [(n - 1) * step[d] - pad[d] - pad[k + d] + kernel_shape[d] for d, n in enumerate(spatial(x))]
     n, c = shape(x)[:2]
     size = math.prod(shape(x))
     flat = full((n * c * math.prod(inferred),), 0, dtype(x))
@@ -370,9 +382,13 @@ def col2im(
     inside = np.ones((1,) * (2 * k), bool)
     for d in range(k):
         ok = (moved.places(d) >= 0) & (moved.places(d) < moved.extents[d])
-        inside = inside & ok.reshape([ok.shape[0] if a == d else ok.shape[1] if a == k + d else 1 for a in range(2 * k)])
+        inside = inside & ok.reshape(
+            [ok.shape[0] if a == d else ok.shape[1] if a == k + d else 1 for a in range(2 * k)]
+        )
     size = math.prod(moved.extents)
-    places = np.where(inside.reshape(*moved.outputs, -1), _flat_places(moved, False), size)  # outside: dropped
+    places = np.where(
+        inside.reshape(*moved.outputs, -1), _flat_places(moved, False), size
+    )  # outside: dropped
     places = np.moveaxis(places.reshape(math.prod(moved.outputs), -1), 0, 1).reshape(1, -1)
     updates = reshape(x, (n * c, places.shape[1]))
     flat = full((n * c, size), 0, dtype(x))
