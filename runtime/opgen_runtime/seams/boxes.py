@@ -22,7 +22,9 @@ def all_class_non_max_suppression(
     kept: list[tuple[int, int, int]] = []
     for n in range(boxes.shape[0]):
         for c in range(scores.shape[1]):
-            chosen = _kept(corners[n], scores[n, c], max_output_boxes_per_class, iou_threshold, score_threshold)
+            chosen = _kept(
+                corners[n], scores[n, c], max_output_boxes_per_class, iou_threshold, score_threshold
+            )
             kept.extend([(n, c, box) for box in chosen])
     return np.array(kept, np.int64).reshape(-1, 3)
 
@@ -55,4 +57,6 @@ def _overlap(box: np.ndarray, others: np.ndarray) -> np.ndarray:
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     both = np.prod(np.maximum(sides, 0), axis=-1)
     union = np.prod(box[2:] - box[:2]) + np.prod(others[:, 2:] - others[:, :2], axis=-1) - both
-    return np.divide(both, union, out=np.zeros_like(both), where=union > 0)
+    result: np.ndarray = np.zeros_like(both)
+    np.divide(both, union, out=result, where=union > 0)
+    return result

@@ -10,7 +10,7 @@ def order(data: np.ndarray, axis: int, is_ascend: bool) -> np.ndarray:
     if is_ascend:
         return np.argsort(data, axis=axis, kind="stable").astype(np.int64)
     backwards = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
-    return (data.shape[axis] - 1 - np.flip(backwards, axis)).astype(np.int64)
+    return np.asarray(data.shape[axis] - 1 - np.flip(backwards, axis), np.int64)
 
 
 def sort(data: np.ndarray, *, axis: int, is_ascend: bool) -> np.ndarray:
@@ -28,4 +28,6 @@ def topk(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first `k` elements of `data` sorted along `axis`, and where they stand."""
     places = np.take(order(data, axis, is_ascend), np.arange(k), axis)
-    return np.ascontiguousarray(np.take_along_axis(data, places, axis)), np.ascontiguousarray(places.astype(dtype))
+    return np.ascontiguousarray(np.take_along_axis(data, places, axis)), np.ascontiguousarray(
+        places.astype(dtype)
+    )

@@ -132,9 +132,7 @@ def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
 
 @converts("TopK", since=10)
 def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Expr:
-    return op.topk(
-        x, k=int(k), axis=axis_of(axis, ndim(x)), ret_type="both", is_ascend=not largest, dtype="int64"
-    )
+    return op.topk(x, k=int(k), axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
 
 
 @converts("ReverseSequence", since=10)
@@ -157,3 +155,23 @@ def unique(x: Expr, *, axis: int | None = None, sorted: int = 1, node: NodeView)
     at = None if axis is None else axis_of(axis, ndim(x))
     values, first, inverse, counts = op.unique(x, axis=at, is_sorted=bool(sorted))
     return values, cast(first, "int64"), cast(inverse, "int64"), cast(counts, "int64")
+
+
+@converts("NonMaxSuppression", since=10)
+def non_max_suppression(
+    boxes: Expr,
+    scores: Expr,
+    most: Scalar | None = None,
+    iou_threshold: Scalar | None = None,
+    score_threshold: Scalar | None = None,
+    *,
+    center_point_box: int = 0,
+) -> Expr:
+    return op.all_class_non_max_suppression(
+        boxes,
+        scores,
+        max_output_boxes_per_class=min(int(most or 0), shape(boxes)[1]),
+        iou_threshold=float(iou_threshold or 0.0),
+        score_threshold=None if score_threshold is None else float(score_threshold),
+        center_point_box=bool(center_point_box),
+    )
