@@ -305,6 +305,22 @@ def test_two_writes_of_one_iteration_keep_their_order() -> None:
     assert te.evaluate([out], {})[0].tolist() == [0, 1, 2, 12]
 
 
+def test_puts_of_several_operations_run_in_turn() -> None:
+    base = te.compute("base", (3,), "int64", lambda i: const(1, "int64"))
+    u, v = te.IterVar(Var(INDEX, "u"), 3), te.IterVar(Var(INDEX, "v"), 2)
+    puts = (te.Put((u.var,), "add", cast(v.var, "int64")), te.Put((u.var,), "mul", cast(u.var + 2, "int64")))
+    guarded = te.Guard(eq(u.var, v.var), (te.Put((v.var,), "xor", cast(v.var + 7, "int64")),))
+    body = te.Loop(u, (te.Loop(v, (*puts, guarded)),))
+    out = te.Tensor("out", (3,), DType("int64"), te.Update(base, (body,), ()))
+    expected = [1, 1, 1]
+    for i in range(3):
+        for j in range(2):
+            expected[i] = (expected[i] + j) * (i + 2)
+            if i == j:
+                expected[j] ^= j + 7
+    assert te.evaluate([out], {})[0].tolist() == expected
+
+
 def test_extern() -> None:
     x = te.placeholder("x", (4,), "int32")
 

@@ -176,3 +176,13 @@ def test_programs() -> None:
     y = ops.exp(x)
     assert testing.count_ops(ops.add(y, ops.multiply(y, y))) == {"add": 1, "exp": 1, "multiply": 1}
     assert testing.run_infer_type(y).checked_type == TensorType((2,), "float32")
+
+
+def test_a_reference_that_does_not_overflow_is_hinted_at() -> None:
+    type_ = TensorType((2,), "float32")
+    found, expected = np.array([np.inf, 1], "float32"), np.array([3e38, 1], "float32")
+    with pytest.raises(AssertionError, match="Does an intermediate overflow float32"):
+        assert_close(Value(found), expected, type_, [], OpPattern.ELEMWISE, "test")
+    with pytest.raises(AssertionError) as caught:
+        assert_close(Value(found), expected + 1, type_, [], OpPattern.ELEMWISE, "test")
+    assert "overflow" not in str(caught.value)

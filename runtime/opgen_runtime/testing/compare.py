@@ -99,4 +99,9 @@ def _report(
         read = ", ".join([repr(given[at]) for given in inputs if given.shape == array.shape])
         operands = f"  (operands there: {read})" if read else ""
         lines.append(f"  at {at}: found {array[at]!r}, expected {wanted[at]!r}{operands}")
+    if array.dtype.kind == "f" and np.isfinite(wanted[wrong]).all() and not np.isfinite(array[wrong]).any():
+        lines.append(
+            f"  Does an intermediate overflow {array.dtype}, but not the reference's wider dtype? Then compute the "
+            "reference in the operands' dtype, or limit an operand: `float32[3] in -100..100`."
+        )
     return "\n".join(lines)

@@ -172,8 +172,8 @@ def _run(
     """One statement, iteration by iteration."""
     frame = make_frame(axes, 0)
     if isinstance(statement, Put):
-        flat = int(_position(tensor, statement, array, frame, None))
-        value = frame.value(statement.value).astype(array.dtype, copy=False)
+        flat = int(_position(tensor, statement, array, frame, None).item())  # one loop variable: shape (1,)
+        value = frame.value(statement.value).astype(array.dtype, copy=False).reshape(())
         cells = array.reshape(-1)
         if statement.op == "=":
             cells[flat] = value
@@ -181,12 +181,12 @@ def _run(
             with np.errstate(all="ignore"):
                 cells[flat] = binary(statement.op, tensor.dtype, cells[flat : flat + 1], value.reshape(1))[0]
     elif isinstance(statement, Guard):
-        if bool(frame.value(statement.condition)):
+        if bool(frame.value(statement.condition).item()):
             for inner in statement.body:
                 _run(tensor, inner, array, make_frame, axes)
     else:
         extent = statement.axis.extent
-        count = extent if isinstance(extent, int) else int(frame.value(extent))
+        count = extent if isinstance(extent, int) else int(frame.value(extent).item())
         for k in range(count):
             here = {**axes, statement.axis.var: Axis(k, k + 1, 0)}
             for inner in statement.body:
