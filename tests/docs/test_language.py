@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -194,6 +195,21 @@ def test_errors(name: str, read_page: Any) -> None:
 def test_every_code_is_shown(read_page: Any) -> None:
     shown = "\n".join(text for page in PAGES for _, _, text in erroneous(page, read_page(page)))
     assert set(re.findall(r"error\[([\w-]+)\]", shown)) == set(CODES) - {"compute"}
+
+
+def run_python(block: Any) -> str:
+    """What a Python block prints, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", block.text], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{block}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_python(name: str, read_page: Any) -> None:
+    for block, after in itertools.pairwise(read_page(name)):
+        if block.language == "python":
+            assert after.note == "prints", f"{block}: what does it print?"
+            assert run_python(block) == after.text, str(block)
 
 
 # ------------------------------------------------------------------ tables of values
