@@ -1,7 +1,7 @@
 """Cases that the type relation refuses, for the generated suite: a relation that has become too lax fails there.
 
 Each changes one operand of a declared test so that it no longer fits: another dtype than the declaration admits, an
-extent that disagrees, an axis too many or too few.
+extent that disagrees or is 0, an axis too many or too few.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped
 from .samples import Sample, case_samples
 from .values import ValueProblem, parse_operand
 
-MAX_REFUSED: Final = 8
+MAX_REFUSED: Final = 10
 _BASES: Final = 3  # declared tests that are changed
 
 
@@ -70,6 +70,7 @@ def _changes(case: CheckedCase, signature: CheckedSignature) -> Iterator[tuple[s
                 yield f"{operand.name} mixed", _with(case, operand.name, value, dtype=dtype)
         for axis in range(max(map(len, _shapes(value)), default=0)):
             yield f"{operand.name} extent {axis}", _with(case, operand.name, value, axis=axis)
+            yield f"{operand.name} empty {axis}", _with(case, operand.name, value, axis=axis, empty=True)
         yield f"{operand.name} rank +", _with(case, operand.name, value, rank=1)
         yield f"{operand.name} rank -", _with(case, operand.name, value, rank=-1)
 
@@ -85,13 +86,16 @@ def _with(
     dtype: str | None = None,
     axis: int | None = None,
     rank: int = 0,
+    empty: bool = False,
 ) -> CheckedCase:
     """The case with one operand changed; limits of its values are dropped."""
 
     def turn(text: str) -> str:
         own, shape = parse_operand(text)
         if axis is not None:
-            shape = tuple(extent + 1 if k == axis else extent for k, extent in enumerate(shape))
+            shape = tuple(
+                (0 if empty else extent + 1) if k == axis else extent for k, extent in enumerate(shape)
+            )
         if rank:
             shape = (2, *shape) if rank > 0 else shape[1:]
         return f"{dtype or own}[{', '.join(map(str, shape))}]"

@@ -56,7 +56,10 @@ def _attempt(project: Project, form: str) -> None:
 def generate(project: Project, form: str = "text") -> Plan:
     """Carry the plan of `project` out and say what was done.  Raises Failure."""
     plan = checked_workspace(project, form).plan()
-    apply(plan)
+    try:
+        apply(plan)
+    except OSError as error:
+        raise Failure(f"cannot write the generated files: {error}; run opgen generate again") from None
     for step in plan.steps:
         out.print(f"  {_VERBS[step.change]:9}{project.relative(step.path)}")
     edited = sum(step.change is Change.EDITED for step in plan.steps)

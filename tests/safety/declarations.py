@@ -57,7 +57,8 @@ BENIGN: Final[dict[str, Any]] = {
 
 # Fields that hold any text at all: whatever stands there, the generated code has the same structure.
 FREE: Final[tuple[Path, ...]] = (
-    ("doc",), ("since",), ("deprecated",), ("operator",), ("inputs", "data", "doc"), ("inputs", "bias", "doc"), ("attrs", "axis", "doc"),
+    ("doc",), ("since",), ("deprecated",), ("operator",), ("inputs", "data", "doc"), ("inputs", "bias", "doc"),
+    ("attrs", "axis", "doc"),
     ("attrs", "label", "default"), ("attrs", "names", "default", 0), ("attrs", "label", "doc"),
     ("type_relation", "require", 0, "error"), ("outputs", "out", "doc"), ("strategy", 0, "name"),
     ("strategy", 0, "target"), ("tests", 0, "label"),

@@ -70,15 +70,15 @@ def ordinary(spec: Spec, seed: str) -> np.ndarray:
     return np.asarray(random.integers(low, high, spec.shape)).astype(dtype)
 
 
-def special(spec: Spec, seed: str, extremes: bool) -> np.ndarray:
+def special(spec: Spec, seed: str, extremes: bool, finite: bool = False) -> np.ndarray:
     """`ordinary` values with special ones among them, as far as the spec's range admits them; not contiguous.
 
     `extremes`: with the greatest and least finite numbers and denormals too, whose sums and products depend on
-    the order.
+    the order.  `finite`: floats hold large numbers (100 and -100, whose exponentials overflow) and no others.
     """
     values = ordinary(spec, f"special {seed}")
     random = np.random.default_rng(zlib.crc32(f"places {seed} {spec}".encode()))
-    choices = _special_values(spec, extremes)
+    choices = _special_values(spec, extremes, finite)
     count = min(max(values.size // 4, min(values.size // 2, choices.size), 1), values.size)
     if choices.size and count:
         places = random.permutation(values.size)[:count]
@@ -87,14 +87,14 @@ def special(spec: Spec, seed: str, extremes: bool) -> np.ndarray:
     return scattered(values)
 
 
-def _special_values(spec: Spec, extremes: bool) -> np.ndarray:
+def _special_values(spec: Spec, extremes: bool, finite: bool) -> np.ndarray:
     dtype: Any = spec.dtype.numpy
     if spec.dtype.is_bool:
         return np.zeros(0, dtype)
     if spec.dtype.is_float:
         found = np.finfo(dtype)
-        listed = [np.nan, -0.0, np.inf, -np.inf]
-        if extremes:
+        listed = [100.0, -100.0] if finite else [np.nan, -0.0, np.inf, -np.inf]
+        if extremes and not finite:
             listed += [
                 found.smallest_subnormal,
                 -found.smallest_subnormal,
@@ -108,7 +108,7 @@ def _special_values(spec: Spec, extremes: bool) -> np.ndarray:
         values = np.array(listed, dtype)
     else:
         limits = np.iinfo(dtype)
-        values = np.array([limits.max, limits.min, 0, 1] if extremes else [0, 1], dtype)
+        values = np.array([limits.max, limits.min, 0, 1], dtype)  # sums and products of ints wrap
     if spec.limits is None:
         return values
     return values[(values >= spec.limits[0]) & (values < spec.limits[1])]

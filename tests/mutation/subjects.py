@@ -1,0 +1,156 @@
+"""The mutants of one op: of its declaration's `compute` and `reference`, and of its generated module.
+
+A mutant of a declaration is generated anew; one that the generator refuses is no mutant.  A mutant of a module stands
+beside the suite that was generated for the right one.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from opgen.analyse import Source, SourceSet, check_project, read_sources
+from opgen.emit import emitter_digest
+from opgen.emit.outputs import render_op
+from opgen.model import CheckedOp
+from opgen.project import Project, find_project
+from opgen.render import Renderer
+
+from .equivalent import why_equivalent
+from .mutators import mutants
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_NONE: Final = re.compile(r'([:,\[] )"(None|null|~)"')  # quoted it would be a text
+PER_PART: Final = {"compute": 4, "reference": 2, "default": 1, "bound": 2, "relation": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A module and a suite that should fail."""
+
+    op: str
+    pattern: str
+    part: str
+    change: str
+    module: str
+    suite: str
+
+    def __str__(self) -> str:
+        return f"{self.op} ({self.pattern}), {self.part}: {self.change}"
+
+
+class Library:
+    """The built-in declarations, checked."""
+
+    def __init__(self) -> None:
+        self.sources: SourceSet = read_sources(ROOT / "opdefs", ROOT)
+        packages = {"opgen_runtime": ROOT / "runtime" / "opgen_runtime"}
+        ops, _ = check_project(self.sources, packages)
+        self.documents: dict[str, dict[str, Any]] = {}
+        for source in self.sources.sources:
+            for document in yaml.load_all(source.text, yaml.CBaseLoader):
+                if document:
+                    self.documents[document["op"]] = document
+        self.ops = {op.name: op for op in ops if self._is_subject(op)}
+
+    def _is_subject(self, op: CheckedOp) -> bool:
+        own = self.documents.get(op.name, {})
+        return bool(op.compute and op.reference and op.tests and isinstance(own.get("compute"), str))
+
+    def chosen(self, seed: int, count: int) -> list[CheckedOp]:
+        """`count` ops of each pattern."""
+        chooser = random.Random(seed)
+        patterns = sorted({op.pattern for op in self.ops.values()})
+        groups = [[op for _, op in sorted(self.ops.items()) if op.pattern == pattern] for pattern in patterns]
+        return [op for group in groups for op in chooser.sample(group, min(count, len(group)))]
+
+    def generated(self, name: str, document: Mapping[str, Any], project: Project) -> tuple[str, str] | None:
+        """Module and suite of a declaration; None if the generator refuses it."""
+        text = _NONE.sub(r"\1\2", json.dumps(document))
+        ops, found = check_project([Source("opdefs/mutant.yaml", text)], library=self.sources)
+        if found or len(ops) != 1 or ops[0].name != name:
+            return None
+        module, suite = render_op(project, Renderer(), emitter_digest(), ops[0])
+        return module.text, suite.text
+
+    def right(self, op: CheckedOp, project: Project) -> Mutant:
+        """The op without a mutation, whose suite must pass."""
+        made = self.generated(op.name, self.documents[op.name], project)
+        assert made is not None, f"the declaration of {op.name} is refused"
+        return Mutant(op.name, op.pattern.name.lower(), "none", "none", *made)
+
+    def mutants_of(self, op: CheckedOp, project: Project, seed: int) -> Iterator[Mutant]:
+        """At most `PER_PART` mutants of each part, chosen by `seed`."""
+        document, chooser = self.documents[op.name], random.Random(f"{seed} {op.name}")
+        right = self.generated(op.name, document, project)
+        assert right is not None, f"the declaration of {op.name} is refused"
+        for part in ("compute", "reference"):
+            if not isinstance(document.get(part), str):
+                continue
+            for change, tree in self._some(ast.parse(document[part]), op, part, chooser):
+                made = self.generated(op.name, {**document, part: ast.unparse(tree)}, project)
+                if made is not None and made != right:
+                    yield Mutant(op.name, op.pattern.name.lower(), part, change, *made)
+        for part, roots in _parts(ast.parse(right[0])).items():
+            for change, module in self._some_of_module(right[0], len(roots), part, op, chooser):
+                yield Mutant(op.name, op.pattern.name.lower(), part, change, module, right[1])
+
+    def _some(
+        self, tree: ast.AST, op: CheckedOp, part: str, chooser: random.Random
+    ) -> Iterator[tuple[str, ast.AST]]:
+        every = [each for each in mutants(tree) if why_equivalent(op.name, part, each[0]) is None]
+        yield from chooser.sample(every, min(PER_PART[part], len(every)))
+
+    def _some_of_module(
+        self, text: str, count: int, part: str, op: CheckedOp, chooser: random.Random
+    ) -> Iterator[tuple[str, str]]:
+        every: list[tuple[str, str]] = []
+        for number in range(count):
+            for position, (change, _) in enumerate(mutants(_parts(ast.parse(text))[part][number][1])):
+                if why_equivalent(op.name, part, change) is None:
+                    module = ast.parse(text)
+                    holder, root = _parts(module)[part][number]
+                    holder(list(mutants(root))[position][1])
+                    every.append((change, "\n".join(text.split("\n")[:2]) + "\n" + ast.unparse(module)))
+        yield from chooser.sample(every, min(PER_PART[part], len(every)))
+
+
+def _parts(module: ast.Module) -> dict[str, list[tuple[Any, ast.AST]]]:
+    """The expressions of a module that state defaults, bounds and the relation, each with what replaces it."""
+    found: dict[str, list[tuple[Any, ast.AST]]] = {"default": [], "bound": [], "relation": []}
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id == "_attr":
+            for keyword in node.keywords:
+                if keyword.arg in ("default", "check"):
+                    part = "default" if keyword.arg == "default" else "bound"
+                    found[part].append((_replace(keyword, "value"), keyword.value))
+        elif node.func.id == "_Bound":
+            found["bound"].append((_at(node.args, 1), node.args[1]))
+        elif node.func.id in ("_Require", "_Static", "_Spread"):
+            found["relation"].append((_at(node.args, 0), node.args[0]))
+    return found
+
+
+def _replace(node: ast.AST, field: str) -> Any:
+    return lambda value: setattr(node, field, value)
+
+
+def _at(items: list[ast.expr], position: int) -> Any:
+    return lambda value: items.__setitem__(position, value)
+
+
+def scratch_project(folder: Path) -> Project:
+    """An empty project in `folder`, whose package is `mutated`."""
+    (folder / "opdefs").mkdir()
+    (folder / "pyproject.toml").write_text('[tool.opgen]\npackage = "mutated"\nnamespace = "mutated"\n')
+    return find_project(folder)
