@@ -434,7 +434,6 @@ def test_several_and_variadic_outputs() -> None:
     assert one.result_type == TupleType((t(7),))
 
 
-
 def test_a_number_of_results_that_is_a_symbol_is_undecided() -> None:
     signature = Signature(
         inputs=(Input("data", shape=("N", "*R")),),
