@@ -140,27 +140,28 @@ def sequence_length(values: Sequence[Any]) -> Expr:
     return const(np.array(len(values), np.int64))
 
 
-def _position(values: Sequence[object], position: Scalar, extra: int = 0) -> int:
-    at, size = int(position), len(values) + extra
-    if not -size <= at < max(size, 1):
-        raise ModelError(f"position {at} of a sequence of {len(values)}")
-    return at % max(size, 1)
+def _position(values: Sequence[object], position: Scalar, last: int) -> int:
+    """A position counted from the first; negative ones count from the end."""
+    at, size = int(position), len(values)
+    if not -size <= at <= last:
+        raise ModelError(f"position {at} of a sequence of {size}")
+    return at + size if at < 0 else at
 
 
 @converts("SequenceAt", since=11)
 def sequence_at(values: Sequence[Any], position: Scalar) -> object:
-    return values[_position(values, position)]
+    return values[_position(values, position, len(values) - 1)]
 
 
 @converts("SequenceErase", since=11)
 def sequence_erase(values: Sequence[Any], position: Scalar | None = None) -> list[object]:
-    at = _position(values, -1 if position is None else position)
+    at = _position(values, -1 if position is None else position, len(values) - 1)
     return [v for k, v in enumerate(values) if k != at]
 
 
 @converts("SequenceInsert", since=11)
 def sequence_insert(values: Sequence[Any], value: object, position: Scalar | None = None) -> list[object]:
-    at = len(values) if position is None else _position(values, position, extra=1)
+    at = len(values) if position is None else _position(values, position, len(values))
     return [*values[:at], value, *values[at:]]
 
 

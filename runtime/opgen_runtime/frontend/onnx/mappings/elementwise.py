@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
 from ..rules import Rename, converts, renames
-from ._tools import dtype, full, shape
+from ._tools import axis_of, dtype, full, ndim, reshape, shape
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -31,7 +32,7 @@ BINARY: Final = {
 CHAINED: Final = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 renames([Rename(onnx, ours) for onnx, ours in UNARY.items()])
-renames([Rename(onnx, ours, arity=2) for onnx, ours in BINARY.items()])
+renames([Rename(onnx, ours, since=7, arity=2) for onnx, ours in BINARY.items()])
 renames([Rename(onnx, ours, chain=True) for onnx, ours in CHAINED.items()])
 renames(
     [
@@ -39,6 +40,22 @@ renames(
         Rename("Where", "where", arity=3),
     ]
 )
+
+
+def _before_opset_7(name: str) -> Callable[..., Any]:
+    """The operands meet where the attributes say: `axis` is the place in `a` of the first axis of `b`."""
+
+    def convert(a: Expr, b: Expr, *, broadcast: int = 0, axis: int | None = None) -> Expr:
+        if broadcast and axis is not None:
+            after = ndim(a) - axis_of(axis, ndim(a)) - ndim(b)
+            b = reshape(b, (*shape(b), *[1] * after))
+        return getattr(op, name)(a, b)
+
+    return convert
+
+
+for _onnx, _ours in {**BINARY, "Pow": "power"}.items():
+    converts(_onnx)(_before_opset_7(_ours))
 
 
 @converts("Mean")
@@ -68,7 +85,7 @@ def clip(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
     return op.minimum(x, high) if high is not None else x if low is not None else op.copy(x)
 
 
-@converts("Pow")
+@converts("Pow", since=7)
 def pow(base: Expr, exponent: Expr) -> Expr:
     """The result has the dtype of the base; where the dtypes differ the exponent is converted to a float."""
     kind, other = dtype(base), dtype(exponent)
@@ -125,6 +142,14 @@ def cast_like(x: Expr, like: Expr, *, saturate: int = 1, round_mode: str = "up")
 
 
 @converts("PRelu")
+def prelu_1(x: Expr, slope: Expr) -> Expr:
+    """One slope, or one a channel."""
+    if ndim(slope) == 1 and ndim(x) > 2:
+        slope = reshape(slope, (*shape(slope), *[1] * (ndim(x) - 2)))
+    return prelu(x, slope)
+
+
+@converts("PRelu", since=7)
 def prelu(x: Expr, slope: Expr) -> Expr:
     return op.where(op.less(x, const(0, dtype(x))), op.multiply(x, slope), x)
 

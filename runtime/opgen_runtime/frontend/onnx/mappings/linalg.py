@@ -28,6 +28,21 @@ def matmul(a: Expr, b: Expr) -> Expr:
 
 
 @converts("Gemm")
+def gemm_1(
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: int = 0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Expr:
+    return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+@converts("Gemm", since=7)
 def gemm(
     a: Expr,
     b: Expr,

@@ -25,6 +25,26 @@ def _per_channel(x: Expr, like: Expr) -> Expr:
 
 
 @converts("BatchNormalization")
+def batch_normalization_1(
+    x: Expr,
+    gamma: Expr,
+    beta: Expr,
+    mean: Expr,
+    variance: Expr,
+    *,
+    consumed_inputs: Ints | None = None,
+    epsilon: float = 1e-5,
+    is_test: int = 0,
+    momentum: float = 0.9,
+    spatial: int = 1,
+    node: NodeView,
+) -> Expr | tuple[Expr, ...]:
+    if not is_test:
+        raise NotSupported("training")
+    return batch_normalization(x, gamma, beta, mean, variance, epsilon=epsilon, spatial=spatial, node=node)
+
+
+@converts("BatchNormalization", since=7)
 def batch_normalization(
     x: Expr,
     gamma: Expr,
