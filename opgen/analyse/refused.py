@@ -1,7 +1,7 @@
 """Cases that the type relation refuses, for the generated suite: a relation that has become too lax fails there.
 
-Each changes one operand of a declared test so that it no longer fits: another dtype than the declaration admits, an
-extent that disagrees or is 0, an axis too many or too few.
+Each changes one operand or list attr of a declared test so that it no longer fits: another dtype than the declaration
+admits, an extent that disagrees or is 0, an axis too many or too few, entries too many.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped
 from .samples import Sample, case_samples
 from .values import ValueProblem, parse_operand
 
-MAX_REFUSED: Final = 10
+MAX_REFUSED: Final = 12
+_LONGER: Final = 4  # entries more in a list attr
 _BASES: Final = 3  # declared tests that are changed
 
 
@@ -73,6 +74,10 @@ def _changes(case: CheckedCase, signature: CheckedSignature) -> Iterator[tuple[s
             yield f"{operand.name} empty {axis}", _with(case, operand.name, value, axis=axis, empty=True)
         yield f"{operand.name} rank +", _with(case, operand.name, value, rank=1)
         yield f"{operand.name} rank -", _with(case, operand.name, value, rank=-1)
+    for name, given in case.attrs.items():
+        if isinstance(given, tuple) and given:
+            longer = {**case.attrs, name: (*given, *given[:1] * _LONGER)}
+            yield f"{name} length", replace(case, attrs=longer)
 
 
 def _shapes(value: str | tuple[str, ...]) -> list[Shape]:

@@ -18,6 +18,7 @@ from ..views.scaffold import ScaffoldError, parse_attr, scaffold_view
 from .console import note, out
 from .failure import Failure
 from .generate import generate
+from .schema import schema_path, schema_text, with_editor_line
 from .workspace import declaration_files
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -72,7 +73,9 @@ def command(
         text, origin = _scaffold(name, inputs, attrs), "an elementwise op to start from"
         folder = family or "elementwise"
     path = _destination(project, folder, name)
-    write_atomically(path, text)
+    if not schema_path(project).exists():
+        write_atomically(schema_path(project), schema_text())
+    write_atomically(path, with_editor_line(text, path, project))
     out.print(f"  new      {project.relative(path)}   ({origin})")
     if no_generate:
         return

@@ -15,6 +15,7 @@ from ..project import find_project
 from ..render import Renderer
 from .console import note, out
 from .failure import Failure
+from .schema import schema_path, schema_text
 from .workspace import Workspace
 
 # Template -> file in the new project.
@@ -53,6 +54,7 @@ def command(name: Path) -> None:
         write_atomically(folder / file, text)
     write_atomically(folder / package / "py.typed", "")
     project = find_project(folder)
+    write_atomically(schema_path(project), schema_text())
     plan = Workspace(project, ()).plan()
     apply(plan)
     for path in (*_FILES.values(), "opdefs/", f"{package}/"):

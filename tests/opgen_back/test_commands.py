@@ -46,6 +46,7 @@ def test_init_makes_a_whole_project(fresh: Path) -> None:
         "myops/__init__.py",
         "myops/__init__.pyi",
         "myops/py.typed",
+        "opdefs/opdef.schema.json",
         "pyproject.toml",
     ]
     assert (fresh / "opdefs").is_dir()
@@ -190,7 +191,7 @@ def test_errors_are_located_and_nothing_is_written(fresh: Path) -> None:
     before = files(fresh)
     result = run("generate")
     assert result.exit_code == 1
-    assert "opdefs/elementwise/axis_abs.yaml:7:23: error[unknown-key]" in result.output
+    assert "opdefs/elementwise/axis_abs.yaml:8:23: error[unknown-key]" in result.output
     assert "did you mean `default`?" in result.output
     assert files(fresh) == before
     found = json.loads(CliRunner().invoke(main, ["check", "--format", "json"]).stdout)
@@ -245,7 +246,7 @@ def test_every_command_has_help(command: str) -> None:
 def test_explain_prints_every_stage(fresh: Path) -> None:
     run("add-op", "axis_abs")
     names = run("explain", "axis_abs", "--stages").stdout.splitlines()
-    assert names[0] == "declaration (opdefs/elementwise/axis_abs.yaml:1)"
+    assert names[0] == "declaration (opdefs/elementwise/axis_abs.yaml:2)"
     for name in ("checked op", "type inference", "tensor expressions", "schedule", "vectorize_loop", "llvm"):
         assert name in names
     assert names[-1] == "assembly"
