@@ -243,6 +243,50 @@ def test_rewrite_unsafe_select_masks_only_what_may_be_outside(vectorized: bool) 
     assert after("rewrite_unsafe_select", schedule, M) == text
 
 
+def test_rewrite_unsafe_select_needs_no_choice_for_what_the_tail_guards() -> None:
+    """Under the mask of a tail the position of the store is inside, so loads there need the mask alone."""
+    x, y = te.placeholder("x", (7,), "float32"), te.placeholder("y", (9,), "float32")
+    z = te.compute("z", (7,), "float32", lambda i: select(i > 0, read(x, i), read(y, i + 1)))
+    schedule = create_schedule((z,))
+    _, inner = schedule[z].split(schedule[z].axes[0], 4)
+    schedule[z].vectorize(inner)
+    assert after("rewrite_unsafe_select", schedule, x, y) == (
+        "    z[ramp(0, 1, 4)] = x[ramp(0, 1, 4)] if ramp(0, 1, 4) > splat(0, 4) else y[ramp(1, 1, 4)]\n"
+        "    lanes = ramp(4, 1, 4) < splat(7, 4)\n"
+        "    z[ramp(4, 1, 4); lanes] = "
+        "x[ramp(4, 1, 4); lanes] if ramp(4, 1, 4) > splat(0, 4) else y[ramp(5, 1, 4)]\n"
+    )
+
+
+def test_a_long_chain_of_choices_in_a_tail_stays_linear() -> None:
+    x = last = te.placeholder("x", (37,), "float32")
+    for number in range(60):
+        last = te.compute(
+            f"t{number}",
+            (37,),
+            "float32",
+            lambda i, t=last: select(read(t, i) > 0.0, read(t, i) * 0.5, read(x, i)),
+        )
+    schedule = create_schedule((last,))
+    for stage in schedule.stages[1:-1]:
+        stage.compute_inline()
+    _, inner = schedule[last].split(schedule[last].axes[0], 16)
+    schedule[last].vectorize(inner)
+    func = tir.run_phases(tir.lower(schedule, (x,), (last,), "kernel"))
+    assert isinstance(func.body, tir.Block)
+
+
+def test_vectors_of_vectors_are_not_made() -> None:
+    double = te.compute("double", (4, 6), "float32", lambda i, j: read(M, 3 - i, j) * 2.0)
+    out = te.compute("out", (4, 6), "float32", lambda i, j: read(double, i, j) + 1.0)
+    schedule = create_schedule((out,))
+    outer, inner = schedule[out], schedule[double]
+    outer.vectorize(outer.axes[0])
+    inner.compute_at(outer, outer.axes[0])
+    inner.vectorize(inner.axes[1])
+    assert after("vectorize_loop", schedule, M).startswith("    for i0 in range(4):\n")
+
+
 def test_hooks_run_after_the_phase_of_their_name() -> None:
     seen: list[str] = []
 

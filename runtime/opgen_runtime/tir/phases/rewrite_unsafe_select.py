@@ -6,12 +6,25 @@ condition as its mask.  Every other operation is total.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from ...arith import Expr, Select, Table, Var, const, logical_and, logical_not, post_order, select
+from ...arith import (
+    Expr,
+    Select,
+    Table,
+    Var,
+    const,
+    logical_and,
+    logical_not,
+    post_order,
+    select,
+    structural_equal,
+    structural_hash,
+)
 from ..folding import rebuild_folding
 from ..region import is_within
-from ..stmt import For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
+from ..stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
 from ..vector import lanes_of, splat
 from ..visit import StmtMutator, trips
 
@@ -25,6 +38,10 @@ class _Rewrite(StmtMutator):
     def __init__(self) -> None:
         self.trips: dict[Var, int | None] = {}
         self.vector_vars: dict[Var, int] = {}
+        self.done: dict[int | None, dict[int, Expr]] = {}  # by condition, then by node: within one statement
+        self.unsafe: dict[int, bool] = {}
+        self.settled: set[int] = set()  # loads that need no further mask
+        self.alive: list[Expr] = []
 
     def loop(self, s: For) -> Stmt:
         self.trips[s.var] = trips(s)
@@ -45,19 +62,50 @@ class _Rewrite(StmtMutator):
             value = self.expr(s.value)
             return s if value is s.value and indices[0] is s.indices[0] else Store(s.buffer, indices, value)
         mask = self.expr(s.mask)
-        return Store(s.buffer, indices, self.under(s.value, mask), mask)
+        self.reset()
+        known = _Known()
+        known.add(s.indices[0], s.buffer)
+        return Store(s.buffer, indices, self.wanted(s.value, mask, known), mask)
+
+    def reset(self) -> None:
+        self.done, self.unsafe, self.alive, self.settled = {}, {}, [], set()
 
     def expr(self, e: Expr) -> Expr:
-        if not any(isinstance(node, Select) for node in post_order(e)):
+        self.reset()
+        if not self._has_unsafe(e) or not any(isinstance(node, Select) for node in post_order(e)):
             return e
-        return self.under(e, None)
+        return self.wanted(e, None, _Known())
+
+    def wanted(self, e: Expr, mask: Expr | None, known: _Known) -> Expr:
+        """`e`, wanted where `mask` holds; `known` has indices that are inside buffers there.
+
+        What is read outside of all choices is inside wherever the value is wanted, and so is what is read at the same
+        index elsewhere: the mask of the statement is enough for it, whatever choice it stands in.
+        """
+        if not self._has_unsafe(e):
+            return e
+        for node in _order(e, {}):
+            if isinstance(node, Load):
+                known.add(node.indices[0], node.buffer)
+        done: dict[int, Expr] = {}
+        for node in post_order(e):
+            old = node.children()
+            fresh = [done[id(child)] for child in old]
+            changed = any(a is not b for a, b in zip(fresh, old, strict=True))
+            made = rebuild_folding(node, fresh) if changed else node
+            if isinstance(node, Load) and not self._inside(node) and known.is_inside(node):
+                made = made if mask is None else self._masked(node, fresh, mask)
+                self.settled.add(id(made))
+                self.alive.append(made)
+            done[id(node)] = made
+        settled = done[id(e)]
+        self.unsafe = {}
+        return self.under(settled, mask) if self._has_unsafe(settled) else settled
 
     def under(self, e: Expr, condition: Expr | None) -> Expr:
         """`e` where it is evaluated everywhere but wanted only where `condition` holds."""
-        if condition is not None and not self._has_unsafe(e):
-            return e if not any(isinstance(n, Select) for n in post_order(e)) else self.under(e, None)
-        done: dict[int, Expr] = {}
-        for node in _order(e):
+        done = self.done.setdefault(None if condition is None else id(condition), {})
+        for node in _order(e, done):
             if isinstance(node, Select):
                 done[id(node)] = self._select(node, done[id(node.condition)], condition)
                 continue
@@ -65,11 +113,7 @@ class _Rewrite(StmtMutator):
             fresh = [done[id(child)] for child in old]
             if condition is not None and isinstance(node, Load) and not self._inside(node):
                 done[id(node)] = self._masked(node, fresh, condition)
-            elif (
-                condition is not None
-                and isinstance(node, Table)
-                and not is_within(node.index, len(node.values), self.trips)
-            ):
+            elif condition is not None and isinstance(node, Table) and not self._indexed(node):
                 done[id(node)] = self._clipped(node, fresh[0], condition)
             elif any(a is not b for a, b in zip(fresh, old, strict=True)):
                 done[id(node)] = rebuild_folding(node, fresh)
@@ -86,9 +130,11 @@ class _Rewrite(StmtMutator):
 
     def _branch(self, branch: Expr, chosen: Expr, inverted: bool, outer: Expr | None) -> Expr:
         if not self._has_unsafe(branch):
-            return self.under(branch, None)
+            return branch
         holds = logical_not(chosen) if inverted else chosen
-        return self.under(branch, holds if outer is None else self._both(outer, holds))
+        condition = holds if outer is None else self._both(outer, holds)
+        self.alive.append(condition)
+        return self.under(branch, condition)
 
     def _both(self, a: Expr, b: Expr) -> Expr:
         lanes = max(lanes_of(a, self.vector_vars), lanes_of(b, self.vector_vars))
@@ -119,20 +165,56 @@ class _Rewrite(StmtMutator):
     # ------------------------------------------------------------------ what is certainly inside
 
     def _has_unsafe(self, e: Expr) -> bool:
-        for node in post_order(e):
-            if isinstance(node, Load) and not self._inside(node):
-                return True
-            if isinstance(node, Table) and not is_within(node.index, len(node.values), self.trips):
-                return True
-        return False
+        """Whether `e` reads where it may be outside; remembered for every node below."""
+        unsafe = self.unsafe
+        for node in _order(e, unsafe, whole=True):
+            own = (isinstance(node, Load) and not self._inside(node)) or (
+                isinstance(node, Table) and not self._indexed(node)
+            )
+            unsafe[id(node)] = own or any(unsafe[id(child)] for child in node.children())
+        return unsafe[id(e)]
+
+    def _indexed(self, node: Table) -> bool:
+        return is_within(node.index, len(node.values), self.trips)
 
     def _inside(self, node: Load) -> bool:
+        if id(node) in self.settled:
+            return True
         size = node.buffer.shape[0]
         return isinstance(size, int) and is_within(node.indices[0], size, self.trips)
 
 
-def _order(e: Expr) -> list[Expr]:
-    """Nodes in post order, without the branches of Selects."""
+class _Known:
+    """Indices that lie in 0 <= index < size, each with the least size."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[int, list[tuple[Expr, int]]] = {}  # by structural hash
+        self.hashes: dict[int, tuple[Expr, int]] = {}  # by identity
+
+    def _hash(self, index: Expr) -> int:
+        found = self.hashes.get(id(index))
+        if found is None:
+            found = self.hashes[id(index)] = (index, structural_hash(index))
+        return found[1]
+
+    def add(self, index: Expr, buffer: Buffer) -> None:
+        """An access of the buffer at the index is inside."""
+        size = buffer.shape[0]
+        if isinstance(size, int) and not any(known <= size for known in self._of(index)):
+            self.sizes.setdefault(self._hash(index), []).append((index, size))
+
+    def is_inside(self, node: Load) -> bool:
+        """Whether the load reads inside its buffer, by what was added."""
+        size = node.buffer.shape[0]
+        return isinstance(size, int) and any(known <= size for known in self._of(node.indices[0]))
+
+    def _of(self, index: Expr) -> list[int]:
+        bucket = self.sizes.get(self._hash(index), [])
+        return [size for known, size in bucket if known is index or structural_equal(known, index)]
+
+
+def _order(e: Expr, done: Mapping[int, object], whole: bool = False) -> list[Expr]:
+    """The nodes that are not done yet in post order, without the branches of Selects unless `whole`."""
     order: list[Expr] = []
     seen: set[int] = set()
     stack: list[tuple[Expr, bool]] = [(e, False)]
@@ -140,9 +222,9 @@ def _order(e: Expr) -> list[Expr]:
         node, ready = stack.pop()
         if ready:
             order.append(node)
-        elif id(node) not in seen:
+        elif id(node) not in seen and id(node) not in done:
             seen.add(id(node))
-            children = (node.condition,) if isinstance(node, Select) else node.children()
+            children = (node.condition,) if isinstance(node, Select) and not whole else node.children()
             stack.append((node, True))
             stack.extend([(child, False) for child in reversed(children)])
     return order

@@ -15,9 +15,24 @@ from ...vocabulary import BOOL, INDEX
 from ..folding import fold_substitute
 from ..region import is_within
 from ..relocate import Relocator
-from ..stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, Prefetch, PrimFunc, Stmt, Store
+from ..stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    If,
+    LetStmt,
+    Load,
+    Prefetch,
+    PrimFunc,
+    Ramp,
+    Splat,
+    Stmt,
+    Store,
+)
 from ..vector import NotVectorizable, lanes_of, splat, vectorize_expr
-from ..visit import StmtMutator, block, map_exprs, statements, trips
+from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
 
 
 def vectorize_loop(func: PrimFunc) -> PrimFunc:
@@ -39,12 +54,18 @@ class _Vectorize(StmtMutator):
         serial = For(s.var, s.minimum, s.extent, ForKind.SERIAL, body)
         if not isinstance(s.extent, Const) or not (isinstance(s.minimum, Const) and s.minimum.value == 0):
             return serial
-        if int(s.extent.value) <= 1:
+        if int(s.extent.value) <= 1 or _has_vectors(body):
             return serial
         try:
             return _Lanes(s.var, int(s.extent.value), self.trips).stmt(body, None)
         except NotVectorizable:
             return serial
+
+
+def _has_vectors(s: Stmt) -> bool:
+    """Whether a loop inside was vectorized already; there are no vectors of vectors."""
+    nodes = (node for inner in statements(s) for e in exprs(inner) for node in post_order(e))
+    return any(isinstance(node, Ramp | Splat) for node in nodes)
 
 
 class _Lanes:
