@@ -40,7 +40,7 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
     if value is None:
         return
     element = value[0] if isinstance(value, tuple) and value else value
-    wrap = (lambda v: (v,)) if isinstance(value, tuple) else (lambda v: v)
+    wrap = (lambda v: (v, *value[1:])) if isinstance(value, tuple) else (lambda v: v)
     if isinstance(element, str):
         if _is_outside(runner, bound, attr.name, wrap(_NO_SUCH_TEXT)):
             yield 1, BoundProbe(case, attr.name, value, wrap(_NO_SUCH_TEXT))
