@@ -49,7 +49,8 @@ def _before_opset_7(name: str) -> Callable[..., Any]:
         if broadcast and axis is not None:
             after = ndim(a) - axis_of(axis, ndim(a)) - ndim(b)
             b = reshape(b, (*shape(b), *[1] * after))
-        return getattr(op, name)(a, b)
+        made: Expr = getattr(op, name)(a, b)
+        return made
 
     return convert
 

@@ -188,9 +188,15 @@ def _saturated(x: Expr, low: Any, high: Any) -> Expr:
 
 @converts("Resize", since=10)
 def resize_10(x: Expr, scales: Array, *, mode: str = "nearest") -> Expr:
-    return resize(
-        x, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor"
-    )
+    """The opset leaves open how places are rounded; as onnxruntime does it, down, and up where an axis shrinks."""
+    for axis, scale in enumerate(scales):
+        one = np.ones(ndim(x), np.float32)
+        one[axis] = scale
+        rounding = "ceil" if scale < 1 else "floor"
+        x = resize(
+            x, None, one, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode=rounding
+        )
+    return x
 
 
 @converts("Upsample", since=9)

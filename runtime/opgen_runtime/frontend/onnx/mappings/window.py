@@ -189,7 +189,7 @@ def conv_transpose(
             total = step[d] * (spatial(x)[d] - 1) + extra[d] + reach - wanted[d]
             if total < 0:
                 extra[d], total = extra[d] - total, 0
-            low[d] = total - total // 2 if auto_pad == "SAME_LOWER" else total // 2
+            low[d] = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
             high[d] = total - low[d]
     rank = _declared_rank("conv{}d_transpose", k)
     if not rank:
