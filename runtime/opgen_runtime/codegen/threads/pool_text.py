@@ -307,7 +307,7 @@ leave:
   ret ptr null
 }
 
-; Run this thread on the allowed CPUs without the given one; where no other is allowed the call fails, and nothing changes.
+; Run this thread on the allowed CPUs without the given one; where no other is allowed, nothing changes.
 define internal void @move_away(ptr %allowed, i32 %here) noinline nounwind {
   %others = alloca [128 x i8], align 16
   call void @llvm.memcpy.p0.p0.i64(ptr %others, ptr %allowed, i64 128, i1 false)
