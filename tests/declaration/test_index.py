@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (package / "_half.py").write_text(HALF)
     (package / "_broken.py").write_text("import test_project_nothing\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    import_module("opgen_runtime.ops")  # binds the built-in operators
     monkeypatch.setitem(ir.OPERATORS, "@", None)  # whatever built-in op declares it
     yield "test_project_ops"
     lazy_index("test_project_ops", {}, {})
