@@ -15,14 +15,29 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from opgen_runtime.frontend.onnx import prepare  # noqa: E402
 
 RANDOM = np.random.default_rng(7)
-A = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
-IMAGE = RANDOM.standard_normal((1, 2, 5, 6)).astype(np.float32)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+A = f32(2, 3, 4)
+IMAGE = f32(1, 2, 5, 6)
 INT64 = np.int64
 
 
-def case(operator: str, opset: int, *inputs: Any, outputs: int = 1, constants: tuple[int, ...] = (), **attributes: Any) -> Any:
+def case(
+    operator: str,
+    opset: int,
+    *inputs: Any,
+    outputs: int = 1,
+    constants: tuple[int, ...] = (),
+    **attributes: Any,
+) -> Any:
     """A node: inputs by position, `constants` says which are initializers."""
-    return pytest.param(operator, opset, inputs, outputs, constants, attributes, id=f"{operator}-{opset}-{len(attributes)}")
+    return pytest.param(
+        operator, opset, inputs, outputs, constants, attributes, id=f"{operator}-{opset}-{len(attributes)}"
+    )
 
 
 CASES = [
@@ -71,7 +86,8 @@ CASES = [
     case("Upsample", 7, IMAGE, scales=[1.0, 1.0, 2.0, 3.0]),
     case("Upsample", 9, IMAGE, np.array([1, 1, 2, 2], np.float32), constants=(1,), mode="linear"),
     case("Resize", 10, IMAGE, np.array([1, 1, 0.6, 2], np.float32), constants=(1,)),
-    case("Resize", 11, IMAGE, np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32), constants=(1, 2), mode="cubic"),
+    case("Resize", 11, IMAGE, np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32), constants=(1, 2),
+         mode="cubic"),
     case("Resize", 13, IMAGE, np.zeros(0, np.float32), np.array([1, 1, 3, 2], np.float32), constants=(1, 2),
          mode="linear", coordinate_transformation_mode="align_corners"),
     case("TopK", 7, A, outputs=2, k=2, axis=1),
@@ -125,15 +141,15 @@ CASES = [
     case("Elu", 7, A, alpha=0.5),
     case("ThresholdedRelu", 10, A, alpha=0.3),
     case("Shrink", 9, A, lambd=0.4, bias=0.1),
-    case("ConvTranspose", 7, IMAGE, RANDOM.standard_normal((2, 3, 3, 2)).astype(np.float32), strides=[2, 2],
+    case("ConvTranspose", 7, IMAGE, f32(2, 3, 3, 2), strides=[2, 2],
          output_padding=[1, 0]),
-    case("ConvTranspose", 11, IMAGE, RANDOM.standard_normal((2, 3, 3, 2)).astype(np.float32), strides=[2, 2],
+    case("ConvTranspose", 11, IMAGE, f32(2, 3, 3, 2), strides=[2, 2],
          output_shape=[10, 12]),
-    case("Conv", 7, IMAGE, RANDOM.standard_normal((4, 1, 3, 2)).astype(np.float32), group=2, auto_pad="SAME_UPPER",
+    case("Conv", 7, IMAGE, f32(4, 1, 3, 2), group=2, auto_pad="SAME_UPPER",
          strides=[2, 1]),
-    case("Conv", 11, IMAGE[:, :, 0], RANDOM.standard_normal((4, 2, 3)).astype(np.float32), dilations=[2]),
-    case("DepthToSpace", 11, RANDOM.standard_normal((1, 8, 2, 3)).astype(np.float32), blocksize=2, mode="CRD"),
-    case("SpaceToDepth", 7, RANDOM.standard_normal((1, 2, 4, 6)).astype(np.float32), blocksize=2),
+    case("Conv", 11, IMAGE[:, :, 0], f32(4, 2, 3), dilations=[2]),
+    case("DepthToSpace", 11, f32(1, 8, 2, 3), blocksize=2, mode="CRD"),
+    case("SpaceToDepth", 7, f32(1, 2, 4, 6), blocksize=2),
     case("NonZero", 9, np.round(A)),
     case("Compress", 9, A, np.array([True, False, True]), axis=1),
     case("ReverseSequence", 10, A[0].T.copy(), np.array([1, 3, 2], INT64)),
@@ -141,24 +157,29 @@ CASES = [
     case("DequantizeLinear", 10, np.array([1, 200], np.uint8), np.float32(0.1), np.uint8(128)),
     case("QLinearMatMul", 10, *[RANDOM.integers(0, 255, (3, 3)).astype(np.uint8), np.float32(0.1), np.uint8(9)] * 2,
          np.float32(9.0), np.uint8(7)),
-    case("RNN", 7, A, RANDOM.standard_normal((1, 5, 4)).astype(np.float32), RANDOM.standard_normal((1, 5, 5)).astype(np.float32),
+    case("RNN", 7, A, f32(1, 5, 4), f32(1, 5, 5),
          outputs=2, hidden_size=5),
-    case("GRU", 7, A, RANDOM.standard_normal((2, 15, 4)).astype(np.float32), RANDOM.standard_normal((2, 15, 5)).astype(np.float32),
+    case("GRU", 7, A, f32(2, 15, 4), f32(2, 15, 5),
          outputs=2, hidden_size=5, direction="bidirectional"),
-    case("GRU", 14, A, RANDOM.standard_normal((1, 15, 4)).astype(np.float32), RANDOM.standard_normal((1, 15, 5)).astype(np.float32),
-         RANDOM.standard_normal((1, 30)).astype(np.float32), np.array([2, 1, 2], np.int32), outputs=2, hidden_size=5,
+    case("GRU", 14, A, f32(1, 15, 4), f32(1, 15, 5),
+         f32(1, 30), np.array([2, 1, 2], np.int32), outputs=2, hidden_size=5,
          linear_before_reset=1),
-    case("LSTM", 7, A, RANDOM.standard_normal((2, 20, 4)).astype(np.float32), RANDOM.standard_normal((2, 20, 5)).astype(np.float32),
-         RANDOM.standard_normal((2, 40)).astype(np.float32), np.array([2, 1, 2], np.int32), outputs=3, hidden_size=5,
+    case("LSTM", 7, A, f32(2, 20, 4), f32(2, 20, 5),
+         f32(2, 40), np.array([2, 1, 2], np.int32), outputs=3, hidden_size=5,
          direction="bidirectional"),
-    case("LSTM", 14, A, RANDOM.standard_normal((1, 20, 4)).astype(np.float32), RANDOM.standard_normal((1, 20, 5)).astype(np.float32),
+    case("LSTM", 14, A, f32(1, 20, 4), f32(1, 20, 5),
          outputs=3, hidden_size=5, direction="reverse", clip=0.5, activations=["HardSigmoid", "Relu", "Tanh"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("operator", "opset", "inputs", "outputs", "constants", "attributes"), CASES)
 def test_agrees_with_onnxruntime(
-    operator: str, opset: int, inputs: tuple[Any, ...], outputs: int, constants: tuple[int, ...], attributes: dict[str, Any]
+    operator: str,
+    opset: int,
+    inputs: tuple[Any, ...],
+    outputs: int,
+    constants: tuple[int, ...],
+    attributes: dict[str, Any],
 ) -> None:
     arrays = {f"i{k}": np.asarray(each) for k, each in enumerate(inputs)}
     fixed = {f"i{k}" for k in constants}
@@ -176,7 +197,9 @@ def test_agrees_with_onnxruntime(
     feeds = {name: array for name, array in arrays.items() if name not in fixed}
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     expected = session.run(None, feeds)
     found = prepare(model)(feeds)
     for ours, theirs in zip(found, expected, strict=True):

@@ -101,6 +101,9 @@ class Conversion:
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 environment[name] = value
+                if isinstance(value, Constant) and not node.inputs:  # some exporters write weights as nodes
+                    self.parameters.setdefault(id(value), name)
+                    self._alive.append(value)
         for name in node.outputs[len(results) :]:
             if name:
                 raise self._unsupported(node, f"output {name!r}, number {node.outputs.index(name)}")

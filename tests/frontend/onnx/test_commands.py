@@ -1,0 +1,83 @@
+"""`opgen run` and `opgen inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import parser  # noqa: E402
+
+from opgen.commands import main  # noqa: E402
+
+
+@pytest.fixture
+def double(tmp_path: Path) -> Path:
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[n, 2] x) => (float[n, 2] y) { y = Add (x, x) }'
+    path = tmp_path / "double.onnx"
+    onnx.save(parser.parse_model(text), path)
+    return path
+
+
+def test_run_with_arrays_of_files(double: Path, tmp_path: Path) -> None:
+    x = np.array([[1, 2], [3, 4.5]], np.float32)
+    np.save(tmp_path / "x.npy", x)
+    arguments = [
+        "run",
+        str(double),
+        "--input",
+        f"x={tmp_path / 'x.npy'}",
+        "--output",
+        str(tmp_path / "results"),
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "output  dtype    shape   least  mean  greatest",
+        "y       float32  [2, 2]  2      5.25  9",
+    ]
+    np.testing.assert_array_equal(np.load(tmp_path / "results" / "y.npy"), x + x)
+
+
+def test_run_with_random_inputs(double: Path) -> None:
+    result = CliRunner().invoke(main, ["run", str(double), "--random", "0", "--dim", "n=3"])
+    assert result.exit_code == 0, result.output
+    assert "[3, 2]" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 1, "opgen: input 'x' is not given; the model's inputs are x"),
+        (["--input", "x"], 2, "opgen: --input 'x' must be NAME=FILE.npy"),
+        (["--random", "0", "--dim", "n"], 2, "opgen: --dim 'n' must be NAME=N"),
+    ],
+)
+def test_what_run_refuses(double: Path, arguments: list[str], code: int, message: str) -> None:
+    result = CliRunner().invoke(main, ["run", str(double), *arguments])
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (code, message)
+
+
+def test_inspect(double: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(double)])
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "input   x: float32 [n, 2]",
+        "output  y: float32 [n, 2]",
+        "opset   ai.onnx 18; 0 elements of weights",
+        "",
+        "operator  nodes  mapped to",
+        "Add       1      add",
+    ]
+
+
+def test_inspect_lists_what_is_not_supported(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = NoSuch (x) }'
+    onnx.save(parser.parse_model(text), tmp_path / "bad.onnx")
+    result = CliRunner().invoke(main, ["inspect", str(tmp_path / "bad.onnx")])
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == ["not supported: (node of y): NoSuch: no such operator at opset 18"]
