@@ -8,6 +8,7 @@ happen.  `shape_of` is the structure of generated code with its texts masked, by
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,10 +27,17 @@ from opgen.views import index_view, op_view, suite_view
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
+FULL: Final = os.environ.get("OPGEN_TESTS") == "full"  # set by `scripts/test --full`
+
+
 def many(count: int) -> Callable[[Test], Test]:
-    """Settings of a property of hostile declarations: `count` cases, the same in each run."""
+    """Settings of a property of hostile declarations: `count` cases (a tenth, unless the full suite runs), the same
+    in each run."""
     return settings(
-        max_examples=count, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+        max_examples=count if FULL else max(count // 10, 10),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
     )
 
 
