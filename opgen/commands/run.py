@@ -22,7 +22,11 @@ from .onnx_models import existing, frontend, given_arrays
     "--random", "seed", type=int, metavar="SEED", help="Seeded random values for inputs that are not given."
 )
 @click.option(
-    "--dim", "dims", multiple=True, metavar="NAME=N", help="The extent of a dynamic dim of random inputs; else 1."
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=N",
+    help="The extent of a dynamic dim of random inputs; else 1.",
 )
 @click.option("--output", metavar="FOLDER", help="Write each output there, as NAME.npy.")
 def command(
