@@ -311,3 +311,27 @@ def roi_align(
         number = reshape(op.multiply(rows, columns), (count, 1, 1, 1))
         pooled = op.divide(op.sum(total, axis=(2, 4), keepdims=False), number)
     return transpose(pooled, (0, 3, 1, 2))
+
+
+@converts("MaxRoiPool")
+def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Expr:
+    """Regions (batch, x1, y1, x2, y2) in bins, the greatest of each; 0 where a bin is empty (Girshick 2015)."""
+    count, kind = shape(rois)[0], dtype(x)
+    images = op.take(x, op.cast(index(rois, 1, 0), dtype="int64"), axis=0)  # (R, C, H, W)
+    for axis, low in ((3, 1), (2, 2)):
+        extent, bins = shape(x)[axis], pooled_shape[axis - 2]
+        # Halves are rounded away from zero.
+        first, last = (
+            op.floor(op.add(op.multiply(index(rois, 1, k), spatial_scale), 0.5)) for k in (low, low + 2)
+        )
+        size = op.divide(op.maximum(op.add(op.subtract(last, first), 1.0), 1.0), float(bins))
+        size, first = reshape(size, (count, 1)), reshape(first, (count, 1))
+        step = np.arange(bins, dtype=kind.numpy)[None]
+        begin = reshape(op.add(op.floor(op.multiply(size, step)), first), (count, bins, 1))
+        end = reshape(op.add(op.ceil(op.multiply(size, step + 1)), first), (count, bins, 1))
+        place = np.arange(extent, dtype=kind.numpy).reshape(1, 1, extent)
+        inside = op.logical_and(op.greater_equal(place, begin), op.less(place, end))
+        mask = reshape(inside, (count, 1, 1, bins, extent) if axis == 3 else (count, 1, bins, extent, 1))
+        spread = op.expand_dims(images, axis=axis)
+        images = op.max(op.where(mask, spread, scalar(-math.inf, kind)), axis=(axis + 1,), keepdims=False)
+    return op.where(op.equal(images, -math.inf), scalar(0.0, kind), images)
