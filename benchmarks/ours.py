@@ -1,7 +1,8 @@
-"""This project's column of `peers.py`: each workload as expressions of `opgen_runtime`."""
+"""This project's column of `peers.py`: workloads as expressions of `opgen_runtime`, or through the ONNX front end."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 import opgen_runtime as rt
 from opgen_runtime import ops
+from opgen_runtime.frontend import onnx
 
 EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "chain_tanh_sig": lambda a, b, c: ops.tanh(a * b + c) * ops.sigmoid(a),
@@ -24,16 +26,17 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "transpose": lambda x: ops.transpose(x),
     "heads_permute": lambda x: ops.transpose(ops.reshape(x, newshape=(32, 128, 12, 64)), axes=(0, 2, 1, 3)),
     "gather": lambda x, i: ops.take(x, i, axis=0),
-    "concat": lambda a, b: ops.concatenate(a, b, axis=1),
+    "concat": lambda a, b: ops.concatenate([a, b], axis=1),
 }
 """Workload name (its longest matching start) -> the computation over the workload's inputs, in their order."""
 
 
-def ours(workload: Any) -> Callable[[], np.ndarray] | None:
-    """A function of no arguments that runs the workload; None if it is not one of `EXPRESSIONS`."""
-    name = max((n for n in EXPRESSIONS if workload.name.startswith(n + "_")), key=len, default=None)
-    if name is None or workload.weights:
-        return None
-    compiled = rt.jit(EXPRESSIONS[name])
+def ours(workload: Any) -> Callable[[], np.ndarray]:
+    """A function of no arguments that runs the workload."""
     inputs = list(workload.inputs.values())
-    return lambda: compiled(*inputs)
+    name = max((n for n in EXPRESSIONS if workload.name.startswith(n + "_")), key=len, default=None)
+    if name is not None and not workload.weights:
+        compiled = rt.jit(EXPRESSIONS[name])
+        return lambda: compiled(*inputs)
+    program = onnx.prepare(sys.modules["__main__"].onnx_model(workload))  # weights are constants of the graph
+    return lambda: program(inputs)[0]
