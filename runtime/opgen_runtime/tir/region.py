@@ -28,6 +28,7 @@ class Relaxer:
     def __init__(self, extents: Mapping[Var, int | None], fixed: Mapping[Var, int]) -> None:
         self.extents = extents  # None: it varies over an unknown range
         self.fixed = fixed  # the extents of vars that stay
+        self._atoms: dict[tuple[object, ...], Expr] = {}
 
     def range(self, e: Expr) -> Range | None:
         """The values of `e`; None where nothing is known."""
@@ -76,7 +77,7 @@ class Relaxer:
             return kept, constant // divisor, (constant + extent - 1) // divisor - constant // divisor + 1
         if low is not None and high is not None and low // divisor == (high + extent - 1) // divisor:
             return kept, low // divisor, 1
-        whole = linear(rest, constant) // divisor
+        whole = self._atom("floordiv", rest, constant, divisor)
         exact = extent == 1
         return {**kept, whole: 1}, 0, 1 if exact else (extent - 1 + divisor - 1) // divisor + 1
 
@@ -87,8 +88,17 @@ class Relaxer:
         if low is not None and high is not None and low // divisor == (high + extent - 1) // divisor:
             return rest, constant - low // divisor * divisor, extent
         if extent == 1:
-            return {linear(rest, constant) % divisor: 1}, 0, 1
+            return {self._atom("floormod", rest, constant, divisor): 1}, 0, 1
         return {}, 0, divisor
+
+    def _atom(self, op: str, terms: Terms, constant: int, divisor: int) -> Expr:
+        """A quotient or remainder as an atom: one object however often it is met, so that ranges can be joined."""
+        key = (op, frozenset(terms.items()), constant, divisor)
+        found = self._atoms.get(key)
+        if found is None:
+            total = linear(terms, constant)
+            found = self._atoms[key] = total // divisor if op == "floordiv" else total % divisor
+        return found
 
     def _bounds(self, terms: Terms, constant: int) -> tuple[int | None, int | None]:
         """The least and greatest value over the vars that stay."""
