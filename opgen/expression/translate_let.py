@@ -50,11 +50,19 @@ def _join(item: s.If) -> list[LetItem]:
 
 def translate_let(item: LetItem, namespace: Namespace) -> ast.Lambda:
     """The rule's function: its parameters are the names that the value needs."""
-    needs = [name for name in namespace.used(item.value) if name not in item.names]
+    own = _bound_inside(item.value)
+    needs = [name for name in namespace.used(item.value) if name not in item.names and name not in own]
     if isinstance(item.value, s.Def):
         return make_lambda(needs, _def(item.value, namespace), item.value.place)
     value = Translator(namespace, static=True).expression(item.value, {})
     return make_lambda(needs, value, item.value.place)
+
+
+def _bound_inside(value: s.Node) -> set[str]:
+    """Names of parameters, locals and loops; `compute` may use them again for something else."""
+    clauses = [n for n in s.walk(value) if isinstance(n, s.Clause | s.Assign)]
+    found = {target.name for clause in clauses for target in clause.targets}
+    return found | {n.name for n in s.walk(value) if isinstance(n, s.Parameter)}
 
 
 def _def(item: s.Def, namespace: Namespace) -> ast.Lambda:

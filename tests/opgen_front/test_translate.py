@@ -125,6 +125,18 @@ def test_let() -> None:
     ]
 
 
+def test_locals_of_let_may_be_names_of_compute() -> None:
+    op = check(
+        "r = M\nout[i, j] = data[i, j] + f(b) * 0 + r * 0 + c * 0",
+        "b = 2\ndef f(p):\n    r = p + axis\n    return r * 2\nc = sum(r for r in data.shape)",
+    )
+    assert [ast.unparse(rule.function) for rule in op.signature.rules] == [
+        "lambda: 2",
+        "lambda axis: lambda p: (lambda r: r * 2)(p + axis)",
+        "lambda data: _l.sum((r for r in _l.each(data.shape)))",
+    ]
+
+
 def test_every_node_has_its_place() -> None:
     op = check("out[i, j] = data[i, j] + (\n    1 if i > 0 else 2)")
     assert op.compute is not None

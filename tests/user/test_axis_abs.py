@@ -17,7 +17,9 @@ def expected(data: np.ndarray, axis: int, indice: int) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize(("shape", "axis", "indice"), [((4, 4, 1), 1, 1), ((4, 4, 1), 0, 1), ((3, 3, 3), 1, 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis", "indice"), [((4, 4, 1), 1, 1), ((4, 4, 1), 0, 1), ((3, 3, 3), 1, 1)]
+)
 @pytest.mark.parametrize("kind", ["debug", "graph"])
 def test_the_three_cases(shape: tuple[int, ...], axis: int, indice: int, kind: str) -> None:
     data = np.random.default_rng(0).integers(-100, 100, shape).astype("int32")
@@ -59,7 +61,9 @@ def test_floats_are_bit_equal_to_numpy(dtype: str, kind: str) -> None:
         (0, -1, ["axis_abs", "indice", "-1", "0 <= indice"]),
     ],
 )
-def test_a_bound_is_reported_with_the_op_the_attr_and_the_value(axis: int, indice: int, parts: list[str]) -> None:
+def test_a_bound_is_reported_with_the_op_the_attr_and_the_value(
+    axis: int, indice: int, parts: list[str]
+) -> None:
     x = rt.var("x", rt.TensorType((4, 4, 1), "int32"))
     with pytest.raises(OpgenError) as caught:
         ops.axis_abs(x, axis=axis, indice=indice)

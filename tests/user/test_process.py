@@ -78,7 +78,9 @@ print("both right")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_forked_child_computes() -> None:
-    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=120
+    )
     assert (done.returncode, done.stdout) == (0, "both right\n"), done.stderr
 
 

@@ -29,6 +29,50 @@ def all_class_non_max_suppression(
     return np.array(kept, np.int64).reshape(-1, 3)
 
 
+def non_max_suppression(
+    data: np.ndarray,
+    valid_count: np.ndarray,
+    indices: np.ndarray,
+    *,
+    max_output_size: int,
+    iou_threshold: float,
+    force_suppress: bool,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    invalid_to_bottom: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The boxes by falling score, with -1 for those that are left out; the numbers of those kept; how many.
+
+    data: [N, A, E], valid_count: [N], indices: [N, A]; results [N, A, E], [N, A] and [N, 1], both int32.
+    """
+    out = np.full_like(data, -1)
+    numbers = np.full(data.shape[:2], -1, np.int32)
+    counts = np.zeros((data.shape[0], 1), np.int32)
+    for n in range(data.shape[0]):
+        rows = data[n, : max(int(valid_count[n]), 0)]
+        order = np.argsort(-rows[:, score_index], kind="stable")
+        order = order[:top_k] if top_k > 0 else order
+        boxes = _corners(rows[order, coord_start : coord_start + 4], center_point_box=False)
+        possible = rows[order, score_index] > 0
+        classes = np.zeros(order.size) if id_index < 0 else rows[order, id_index]
+        if id_index >= 0:
+            possible &= classes >= 0
+        kept: list[int] = []
+        for j in np.flatnonzero(possible).tolist():
+            if len(kept) == max_output_size:
+                break
+            rivals = [k for k in kept if force_suppress or classes[k] == classes[j]]
+            if iou_threshold <= 0 or not np.any(_overlap(boxes[j], boxes[rivals]) >= iou_threshold):
+                kept.append(j)
+        places = list(range(len(kept))) if invalid_to_bottom else kept
+        out[n, places] = rows[order[kept]]
+        numbers[n, : len(kept)] = indices[n, order[kept]]
+        counts[n] = len(kept)
+    return out, numbers, counts
+
+
 def _corners(boxes: np.ndarray, center_point_box: bool) -> np.ndarray:
     """The low and the high corner of each box."""
     if center_point_box:

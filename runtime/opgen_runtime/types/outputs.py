@@ -50,7 +50,8 @@ class OutputPlan:
         )
         if not isinstance(count, int) or count < 0:
             raise frame.error(
-                UndecidedError if isinstance(count, Expr) else ShapeError, f"the number of results {output.name!r} must be an int >= 0, found {count}"
+                UndecidedError if isinstance(count, Expr) else ShapeError,
+                f"the number of results {output.name!r} must be an int >= 0, found {count}",
             )
         types, shapes = [], []
         for position in range(count):
