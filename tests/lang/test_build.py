@@ -13,6 +13,7 @@ from opgen_runtime import te
 from opgen_runtime.attrs import Attrs, attr
 from opgen_runtime.errors import AccessError, DTypeError, LanguageError
 from opgen_runtime.types import Input, Let, Output, Signature, Spread, Static, TensorType
+from opgen_runtime.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS
 
 
 class NoAttrs(Attrs):
@@ -228,7 +229,7 @@ def test_a_cycle_that_is_no_recurrence_is_refused() -> None:
 def scatter_add(data, out):
     out.define(lambda i: 0)
     for u in _l.loop(_l.range(data.shape[0])):
-        with _l.guard(_l.both(_l.less_equal(0, data[u]), lambda: _l.less(data[u], data.shape[0]))):
+        with _l.guard(_l.both(_l.less_equal(0, data[u]), lambda u=u: _l.less(data[u], data.shape[0]))):
             out.put((data[u],), "+=", 1)
 
 
@@ -332,3 +333,8 @@ def test_a_running_count_of_hits_is_a_position() -> None:
     for dtype in ("float16", "int32"):
         (out,) = run(declared, np.array([0, 3, 0, 5, 7], dtype))
         np.testing.assert_array_equal(out, [1, 3, 4, -1, -1])
+
+
+@pytest.mark.parametrize("name", [*FLOAT_INTRINSICS, *NUMBER_INTRINSICS])
+def test_every_element_function_has_its_name(name: str) -> None:
+    assert callable(getattr(_l, name))

@@ -13,6 +13,7 @@ docs/language.md.
     tensors.py   inputs, outputs and intermediates
     updates.py   `for` updates (scatter)
     scans.py     recurrences
+    functions.py exp, tanh, ... by name
     indexing.py  bcast, ravel, unravel, reflect, clip, constant tables
     static.py    functions of shapes, dims and dtypes
     build.py     runs a compute function
@@ -21,9 +22,7 @@ docs/language.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from ..vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS
 from .build import Declared, build, guard, loop, tensor
 from .element import (
     absolute,
@@ -46,7 +45,6 @@ from .element import (
     floormod,
     greater,
     greater_equal,
-    intrinsic,
     less,
     less_equal,
     negate,
@@ -63,6 +61,42 @@ from .element import (
     trunc_div,
     trunc_mod,
     truth,
+)
+from .functions import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    clz,
+    copysign,
+    cos,
+    cosh,
+    erf,
+    exp,
+    exp2,
+    expm1,
+    fma,
+    fmod,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    log2,
+    log10,
+    popcount,
+    pow,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
 )
 from .indexing import bcast, clip, item, ravel, reflect, unravel
 from .ranges import each, ndindex, range_, reversed_
@@ -90,7 +124,7 @@ from .static import (
     zip_,
 )
 from .tensors import FREE, REST
-from .weak import Value, cast
+from .weak import cast
 
 inf = math.inf
 nan = math.nan
@@ -115,32 +149,127 @@ tuple = tuple_
 zip = zip_
 next = next_
 
-
-def _named(name: str) -> Callable[..., Value]:
-    def apply(*args: Value) -> Value:
-        return intrinsic(name, *args)
-
-    apply.__name__ = name
-    apply.__doc__ = f"The element function `{name}`."
-    return apply
-
-
-def __getattr__(name: str) -> Callable[..., Value]:
-    """The element functions that have no function of their own here: exp, tanh, isnan, sign, ..."""
-    if name in FLOAT_INTRINSICS or name in NUMBER_INTRINSICS:
-        made = globals()[name] = _named(name)
-        return made
-    raise AttributeError(f"module {__name__} has no attribute {name!r}")
-
-
 __all__ = [
-    "FREE", "REST", "Declared", "abs", "all", "any", "argmax", "argmin", "bcast", "bit_and", "bit_not",
-    "bit_or", "bit_xor", "bits", "both", "broadcast", "build", "cast", "ceil", "ceil_div", "checked_add",
-    "checked_mul", "checked_sub", "checked_unpack", "clip", "contains", "div", "dtype", "each", "einsum_plan", "either",
-    "enumerate", "equal", "float", "floor", "floordiv", "floormod", "greater", "greater_equal", "guard",
-    "highest", "index_of", "inf", "int", "isfloat", "isint", "item", "len", "less", "less_equal", "loop",
-    "lowest", "max", "min", "nan", "ndindex", "negate", "next", "norm_axes", "not_equal", "over", "pi",
-    "power", "prod", "promote", "range", "ravel", "reflect", "reinterpret", "reversed", "round",
-    "same_pads", "select", "shift_left", "shift_right", "slice_indices", "sorted", "sum", "tensor", "trunc",
-    "trunc_div", "trunc_mod", "truth", "tuple", "unravel", "when", "window_out", "zip",
+    "FREE",
+    "REST",
+    "Declared",
+    "abs",
+    "acos",
+    "acosh",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bcast",
+    "bit_and",
+    "bit_not",
+    "bit_or",
+    "bit_xor",
+    "bits",
+    "both",
+    "broadcast",
+    "build",
+    "cast",
+    "ceil",
+    "ceil_div",
+    "checked_add",
+    "checked_mul",
+    "checked_sub",
+    "checked_unpack",
+    "clip",
+    "clz",
+    "contains",
+    "copysign",
+    "cos",
+    "cosh",
+    "div",
+    "dtype",
+    "each",
+    "einsum_plan",
+    "either",
+    "enumerate",
+    "equal",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "float",
+    "floor",
+    "floordiv",
+    "floormod",
+    "fma",
+    "fmod",
+    "greater",
+    "greater_equal",
+    "guard",
+    "highest",
+    "index_of",
+    "inf",
+    "int",
+    "isfinite",
+    "isfloat",
+    "isinf",
+    "isint",
+    "isnan",
+    "item",
+    "len",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "loop",
+    "lowest",
+    "max",
+    "min",
+    "nan",
+    "ndindex",
+    "negate",
+    "next",
+    "norm_axes",
+    "not_equal",
+    "over",
+    "pi",
+    "popcount",
+    "pow",
+    "power",
+    "prod",
+    "promote",
+    "range",
+    "ravel",
+    "reflect",
+    "reinterpret",
+    "reversed",
+    "round",
+    "rsqrt",
+    "same_pads",
+    "select",
+    "shift_left",
+    "shift_right",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "slice_indices",
+    "sorted",
+    "sqrt",
+    "sum",
+    "tan",
+    "tanh",
+    "tensor",
+    "trunc",
+    "trunc_div",
+    "trunc_mod",
+    "truth",
+    "tuple",
+    "unravel",
+    "when",
+    "window_out",
+    "zip",
 ]  # fmt: skip
