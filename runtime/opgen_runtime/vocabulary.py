@@ -6,7 +6,10 @@ of names.
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -37,6 +40,11 @@ class DType(str):
         return self.kind == "f"
 
     @property
+    def is_half(self) -> bool:
+        """True for the floats of 16 bits, which are computed in float32 and rounded once (`te.widen`)."""
+        return self.kind == "f" and self.bits == 16
+
+    @property
     def is_int(self) -> bool:
         """True for signed and unsigned integers and for `index`, not for bool."""
         return self.kind in "iu"
@@ -56,7 +64,12 @@ class DType(str):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy dtype that stores one element (`index` is stored as int64)."""
+        """The numpy dtype that stores one element (`index` is stored as int64, bfloat16 is of ml_dtypes).
+
+        Raises ImportError for bfloat16 if the extra `bfloat16` is not installed.
+        """
+        if self == "bfloat16":
+            return _bfloat16()
         return np.dtype("int64" if self == "index" else str(self))
 
     @property
@@ -76,6 +89,53 @@ class DType(str):
         if self.is_float:
             return float("inf")
         return (1 << (self.bits - (1 if self.is_signed else 0))) - 1
+
+
+@cache
+def _bfloat16() -> np.dtype[np.generic]:
+    try:
+        module = importlib.import_module("ml_dtypes")
+    except ImportError as error:
+        message = (
+            "arrays of bfloat16 need the package ml_dtypes; install the extra: pip install 'opgen[bfloat16]'"
+        )
+        raise ImportError(message) from error
+    found: np.dtype[np.generic] = np.dtype(module.bfloat16)
+    return found
+
+
+def is_float_array(dtype: np.dtype[np.generic]) -> bool:
+    """Whether numpy's `dtype` holds floats; ml_dtypes' bfloat16 counts, though numpy calls its kind void."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """A binary float format (IEEE 754): bits of the fraction, exponents of the least and greatest normal numbers."""
+
+    fraction: int
+    least: int
+    greatest: int
+
+    @property
+    def epsilon(self) -> float:
+        """The spacing at 1."""
+        return 2.0**-self.fraction
+
+    @property
+    def highest(self) -> float:
+        """The greatest finite number."""
+        return (2.0 - self.epsilon) * 2.0**self.greatest
+
+    @property
+    def tiny(self) -> float:
+        """The least positive normal number."""
+        return 2.0**self.least
+
+    @property
+    def step(self) -> float:
+        """The least positive number."""
+        return 2.0 ** (self.least - self.fraction)
 
 
 _INTERNED: Final[dict[str, DType]] = {}
@@ -98,10 +158,18 @@ UINT16: Final = _intern("uint16", "u", 16)
 UINT32: Final = _intern("uint32", "u", 32)
 UINT64: Final = _intern("uint64", "u", 64)
 FLOAT16: Final = _intern("float16", "f", 16)
+BFLOAT16: Final = _intern("bfloat16", "f", 16)
 FLOAT32: Final = _intern("float32", "f", 32)
 FLOAT64: Final = _intern("float64", "f", 64)
 DTYPES: Final[tuple[str, ...]] = tuple(_INTERNED)
 INDEX: Final = _intern("index", "i", 64)
+
+FLOAT_FORMATS: Final[dict[DType, FloatFormat]] = {
+    FLOAT16: FloatFormat(10, -14, 15),
+    BFLOAT16: FloatFormat(7, -126, 127),
+    FLOAT32: FloatFormat(23, -126, 127),
+    FLOAT64: FloatFormat(52, -1022, 1023),
+}
 
 DTYPE_CLASSES: Final[dict[str, tuple[DType, ...]]] = {
     "any": tuple(_INTERNED[n] for n in DTYPES),

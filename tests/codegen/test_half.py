@@ -130,6 +130,6 @@ def test_hardware_is_used_where_it_is_exact() -> None:
 
 def test_other_pairs_are_refused() -> None:
     with pytest.raises(
-        CodegenError, match="float16 conversion of float32 to float64: expected float16 and a wider"
+        CodegenError, match="half conversion of float32 to float64: expected a half and a wider"
     ):
         half.function(FLOAT32, FLOAT64, 1, HOST)

@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 from ..errors import CallError, DTypeError
-from ..vocabulary import BOOL, FLOAT16, FLOAT_INTRINSICS, NUMBER_INTRINSICS, PREDICATE_INTRINSICS, DType
+from ..vocabulary import BOOL, FLOAT_INTRINSICS, NUMBER_INTRINSICS, PREDICATE_INTRINSICS, DType
 from .expr import Binary, Call, Compare, Const, Expr, Not, Select
 from .intrinsics import FOLDABLE, intrinsic
 from .literals import BOOLS, Operand, const, natural, operands
@@ -23,8 +23,8 @@ def _arithmetic(op: str, what: str, a: object, b: object) -> tuple[Expr, Expr, C
     x, y = operands(a, b, what)
     if x.dtype is BOOL and op not in ("min", "max"):
         raise DTypeError(f"cannot {what} bool values; use cast(..., int32) first, or & | ^")
-    if isinstance(x, Const) and isinstance(y, Const) and x.dtype is not FLOAT16:
-        # float16 arithmetic runs in float32 and rounds once at the end (te.widen), so it is not folded here.
+    if isinstance(x, Const) and isinstance(y, Const) and not x.dtype.is_half:
+        # Arithmetic of halves runs in float32 and rounds once at the end (te.widen), so it is not folded here.
         return x, y, const(binary(op, x.dtype, x.value, y.value), x.dtype)
     return x, y, None
 

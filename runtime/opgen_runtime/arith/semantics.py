@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from ..vocabulary import BOOL, FLOAT16, FLOAT32, FLOAT64, DType
+from ..vocabulary import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, DType
 
 Number = bool | int | float
 
@@ -31,11 +31,21 @@ def round_float(value: float, dtype: DType) -> float:
         return value
     if dtype is FLOAT32:
         return ctypes.c_float(value).value
+    if dtype is BFLOAT16:
+        return _round_bfloat16(value)
     assert dtype is FLOAT16
     try:
         return float(struct.unpack("<e", struct.pack("<e", value))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
+
+
+def _round_bfloat16(value: float) -> float:
+    if math.isinf(value):
+        return value
+    step = math.ldexp(1.0, max(math.frexp(value)[1] - 8, -133))  # 8 significant bits
+    rounded = math.copysign(round(value / step) * step, value)
+    return rounded if abs(rounded) < 2.0**128 else math.copysign(math.inf, value)
 
 
 def convert(value: Number, source: DType, dtype: DType) -> Number:
@@ -67,10 +77,14 @@ def _int_to_float(value: int, dtype: DType) -> float:
 
 def reinterpret(value: Number, source: DType, dtype: DType) -> Number:
     """The bits of `value` as `source`, read as `dtype` of the same width."""
-    if source.kind == "f":
+    if source is BFLOAT16:
+        bits = int.from_bytes(struct.pack("<f", value), "little") >> 16
+    elif source.kind == "f":
         bits = int.from_bytes(struct.pack(_PACK[source.bits], value), "little")
     else:
         bits = int(value) & ((1 << source.bits) - 1)
+    if dtype is BFLOAT16:
+        return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
     if dtype.kind == "f":
         return float(struct.unpack(_PACK[dtype.bits], bits.to_bytes(dtype.itemsize, "little"))[0])
     return wrap(bits, dtype)

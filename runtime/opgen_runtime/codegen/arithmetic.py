@@ -46,8 +46,8 @@ def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = Fal
         if sequence is not None:
             return sequence
     dtype = a.dtype
-    if dtype == "float16":
-        return to_half(f, binary(f, op, from_half(f, a), from_half(f, b)))
+    if dtype.is_half:
+        return to_half(f, binary(f, op, from_half(f, a), from_half(f, b)), dtype)
     if dtype.is_bool:
         if op not in _BOOL_OPS:
             raise CodegenError(f"operation {op!r} is not defined on bool")
@@ -168,7 +168,7 @@ def compare(f: FunctionText, op: str, a: Value, b: Value) -> Value:
         mask = _tail_mask(f, op, a, b, lanes)
         if mask is not None:
             return mask
-    if a.dtype == "float16":
+    if a.dtype.is_half:
         a, b = from_half(f, a), from_half(f, b)
     kind = register_type(a.dtype, lanes)
     floating, signed, unsigned = _PREDICATES[op]
@@ -246,8 +246,8 @@ def horizontal(f: FunctionText, combiner: str, value: Value) -> Value:
         raise CodegenError(f"no horizontal reduction {combiner!r}; expected one of {', '.join(_REDUCERS)}")
     if value.lanes == 1:
         return value
-    if dtype == "float16":
-        return to_half(f, horizontal(f, combiner, from_half(f, value)))
+    if dtype.is_half:
+        return to_half(f, horizontal(f, combiner, from_half(f, value)), dtype)
     kind, element = register_type(dtype, value.lanes), register_type(dtype)
     column = 0 if dtype.is_bool else 3 if dtype.is_float else 1 if dtype.is_signed else 2
     name = names[column]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..arith.semantics import round_float
 from ..errors import CodegenError
-from ..vocabulary import BOOL, FLOAT16, FLOAT32, DType
+from ..vocabulary import BFLOAT16, BOOL, FLOAT32, FLOAT64, INT64, DType
 from . import half
 from .llvm_types import literal, register_type, suffix
 from .text import FunctionText, constant
@@ -17,10 +18,10 @@ def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
         return a
     if a.uniform is not None and lanes > 1:
         return splat(cast(f, a.uniform, dtype), lanes)
-    if source == "float16":
+    if source.is_half:
         return cast(f, from_half(f, a), dtype)
-    if dtype == "float16":
-        return to_half(f, a if source.is_float else cast(f, a, FLOAT32))
+    if dtype.is_half:
+        return to_half(f, a if source.is_float else _int_to_wide(f, a, dtype), dtype)
     if dtype.is_bool:
         return _nonzero(f, a)
     kind, result = register_type(source, lanes), register_type(dtype, lanes)
@@ -72,17 +73,48 @@ def bitcast(f: FunctionText, a: Value, dtype: DType) -> Value:
 
 
 def from_half(f: FunctionText, a: Value) -> Value:
-    """float16 to float32, exactly."""
+    """float16 or bfloat16 to float32, exactly."""
     if a.lanes == 1 and a.literal is not None:
         return constant(FLOAT32, a.literal)
     return _convert_half(f, a, FLOAT32)
 
 
-def to_half(f: FunctionText, a: Value) -> Value:
-    """float32 or float64 to float16, rounded once, half to even."""
+def to_half(f: FunctionText, a: Value, dtype: DType) -> Value:
+    """float32 or float64 to float16 or bfloat16, rounded once, half to even."""
     if a.lanes == 1 and a.literal is not None:
-        return Value(FLOAT16, 1, literal(FLOAT16, a.literal), literal=a.literal)
-    return _convert_half(f, a, FLOAT16)
+        rounded = round_float(float(a.literal), dtype)
+        return Value(dtype, 1, literal(dtype, rounded), literal=rounded)
+    return _convert_half(f, a, dtype)
+
+
+def _int_to_wide(f: FunctionText, a: Value, dtype: DType) -> Value:
+    """An int as a wider float whose rounding to `dtype` is that of the int.
+
+    A float16 is infinite long before float32 rounds.  For bfloat16 an int goes through float64; one of 64 bits loses
+    its lowest 11 first, which leave their trace in the bit above them (round to odd), as none decides alone.
+    """
+    if dtype is not BFLOAT16 or a.dtype.is_bool or a.dtype.bits <= 16:
+        return cast(f, a, FLOAT32)
+    if a.dtype.bits == 64:
+        a = _sticky(f, a)
+    return cast(f, a, FLOAT64)
+
+
+def _sticky(f: FunctionText, a: Value) -> Value:
+    """A 64-bit int of at most 53 significant bits: those of 2**53 and more are rounded to odd multiples of 2048."""
+    if a.uniform is not None and a.lanes > 1:
+        return splat(_sticky(f, a.uniform), a.lanes)
+    kind, flag, operand = register_type(a.dtype, a.lanes), register_type(BOOL, a.lanes), f.vector(a, a.lanes)
+    number = {n: f.vector(constant(INT64, n), a.lanes) for n in (11, 52, 2047, -2048)}
+    carried = f.emit(f"add {kind} {f.emit(f'and {kind} {operand}, {number[2047]}')}, {number[2047]}")
+    odd = f.emit(f"and {kind} {f.emit(f'or {kind} {operand}, {carried}')}, {number[-2048]}")
+    shift = "ashr" if a.dtype.is_signed else "lshr"
+    high = f.emit(f"{shift} {kind} {operand}, {number[52]}")
+    small = f.emit(f"icmp eq {kind} {high}, zeroinitializer")
+    if a.dtype.is_signed:
+        minus = f.emit(f"icmp eq {kind} {high}, {f.vector(constant(INT64, -1), a.lanes)}")
+        small = f.emit(f"or {flag} {small}, {minus}")
+    return f.result(a.dtype, a.lanes, f"select {flag} {small}, {kind} {operand}, {kind} {odd}")
 
 
 def _convert_half(f: FunctionText, a: Value, dtype: DType) -> Value:

@@ -1,7 +1,7 @@
-"""float16 conversions, correctly rounded (half to even) from float32 and from float64 alike.
+"""Conversions of float16 and bfloat16, correctly rounded (half to even) from float32 and from float64 alike.
 
-A float16 in a register is an i16 of its bits.  Where the CPU converts exactly this pair (F16C: float32 only) its
-instruction is used; elsewhere integer arithmetic.  float64 never goes through float32, which would round twice.
+A half in a register is an i16 of its bits.  Where the CPU converts exactly this pair (F16C: float32 only) its
+instruction is used; elsewhere integer arithmetic.  float64 never rounds to float32 first, which would round twice.
 NaN becomes quiet, and keeps its sign and the upper bits of its payload.
 """
 
@@ -14,22 +14,25 @@ from ..target import Target
 from ..vocabulary import FLOAT16, DType
 from .vector_math.builder import Builder, Vec, type_text
 
-_ELEMENT = {"float16": "i16", "float32": "float", "float64": "double"}
+_ELEMENT = {"float16": "i16", "bfloat16": "i16", "float32": "float", "float64": "double"}
 
 
 @lru_cache(maxsize=128)
 def function(source: DType, dtype: DType, lanes: int, target: Target) -> tuple[str, str]:
     """(symbol, text) of an `alwaysinline` function from `<lanes x source>` to `<lanes x dtype>`.
 
-    One of the two is float16, the other float32 or float64.  Raises CodegenError for other pairs.
+    One of the two is float16 or bfloat16, the other float32 or float64.  Raises CodegenError for other pairs.
     """
-    if (source == FLOAT16) == (dtype == FLOAT16) or not {source, dtype} <= _ELEMENT.keys():
-        raise CodegenError(f"float16 conversion of {source} to {dtype}: expected float16 and a wider float")
-    wide = dtype if source == FLOAT16 else source
-    b = Builder("float" if source == FLOAT16 else _ELEMENT[wide], lanes, target)
+    if source.is_half == dtype.is_half or not {source, dtype} <= _ELEMENT.keys():
+        raise CodegenError(f"half conversion of {source} to {dtype}: expected a half and a wider float")
+    b = Builder("float" if source.is_half else _ELEMENT[source], lanes, target)
     x = Vec(b, _ELEMENT[source], "%x")
-    y = _widened(b, x, dtype) if source == FLOAT16 else _narrowed(b, x)
-    symbol = f"opgen_convert_f{source.bits}_f{dtype.bits}x{lanes}"
+    if source.is_half:
+        single = _widened(b, x) if source is FLOAT16 else _widened_bfloat(b, x)
+        y = single if dtype == "float32" else b.cast("fpext", single, "double")
+    else:
+        y = _narrowed(b, x) if dtype is FLOAT16 else _narrowed_bfloat(b, x)
+    symbol = f"opgen_convert_{source}_{dtype}_x{lanes}"
     lines = [
         *b.declarations.values(),
         f"define internal {y.type} @{symbol}({x.type} %x) alwaysinline nounwind {{",
@@ -48,21 +51,46 @@ def _native(target: Target, wide: str) -> bool:
     return wide == "float" and target.triple.startswith("x86_64") and target.has("f16c")
 
 
-def _widened(b: Builder, x: Vec, dtype: DType) -> Vec:
-    """Every float16 is a float32, and a float64."""
+def _widened(b: Builder, x: Vec) -> Vec:
+    """Every float16 is a float32."""
     if _native(b.target, "float"):
-        single = b.cast("fpext", b.cast("bitcast", x, "half"), "float")
-    else:
-        bits = b.cast("zext", x, "i32")
-        magnitude = bits & 0x7FFF
-        tiny = (b.cast("sitofp", magnitude, "float") * 2.0**-24).bits()
-        special = magnitude >= 0x7C00
-        rebias = b.select(special, b.const((255 - 31) << 23, "i32"), (127 - 15) << 23)
-        normal = (magnitude << 13) + rebias
-        normal = b.select(magnitude > 0x7C00, normal | 0x400000, normal)
-        finite = b.select(magnitude < 0x0400, tiny, normal)
-        single = (finite | ((bits & 0x8000) << 16)).as_float()
-    return single if dtype == "float32" else b.cast("fpext", single, "double")
+        return b.cast("fpext", b.cast("bitcast", x, "half"), "float")
+    bits = b.cast("zext", x, "i32")
+    magnitude = bits & 0x7FFF
+    tiny = (b.cast("sitofp", magnitude, "float") * 2.0**-24).bits()
+    special = magnitude >= 0x7C00
+    rebias = b.select(special, b.const((255 - 31) << 23, "i32"), (127 - 15) << 23)
+    normal = (magnitude << 13) + rebias
+    normal = b.select(magnitude > 0x7C00, normal | 0x400000, normal)
+    finite = b.select(magnitude < 0x0400, tiny, normal)
+    return (finite | ((bits & 0x8000) << 16)).as_float()
+
+
+def _widened_bfloat(b: Builder, x: Vec) -> Vec:
+    """The bits of a bfloat16 are the upper half of those of the same float32."""
+    bits = b.cast("zext", x, "i32") << 16
+    return b.select((bits & 0x7FFFFFFF) > 0x7F800000, bits | 0x400000, bits).as_float()
+
+
+def _narrowed_bfloat(b: Builder, x: Vec) -> Vec:
+    bits = x.bits() if b.element == "float" else _rounded_to_odd(b, x)
+    rounded = (bits + ((bits >> 16) & 1) + 0x7FFF) >> 16
+    nan = (bits >> 16) | 0x40
+    return b.cast("trunc", b.select((bits & 0x7FFFFFFF) > 0x7F800000, nan, rounded), "i16")
+
+
+def _rounded_to_odd(b: Builder, x: Vec) -> Vec:
+    """The bits of a float64 as float32, where of the two neighbours of an inexact number the odd one is taken.
+
+    A second rounding, to fewer bits, then gives what one alone would (Boldo and Melquiond, "When double rounding is
+    odd", 2005).
+    """
+    single = b.cast("fptrunc", x, "float")
+    bits = b.cast("bitcast", single, "i32")
+    exact, near = b.abs(x), b.abs(b.cast("fpext", single, "double"))
+    even = (bits & 1) < 1
+    up = b.select((near < exact) & even, bits + 1, bits)
+    return b.select((near > exact) & even, bits - 1, up)
 
 
 def _narrowed(b: Builder, x: Vec) -> Vec:

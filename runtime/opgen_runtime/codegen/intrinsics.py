@@ -29,9 +29,9 @@ def call(f: FunctionText, name: str, dtype: DType, arguments: Sequence[Value]) -
     source = arguments[0].dtype
     if name in PREDICATE_INTRINSICS:
         return _predicate(f, name, arguments[0], lanes)
-    if source == "float16":
+    if source.is_half:
         wide = call(f, name, FLOAT32, [from_half(f, a) for a in arguments])
-        return to_half(f, wide)
+        return to_half(f, wide, source)
     if name in NUMBER_INTRINSICS:
         emitter = (_FLOAT_NUMBER if source.is_float else _INT_NUMBER).get(name)
         if emitter is None:
@@ -54,7 +54,7 @@ def _predicate(f: FunctionText, name: str, a: Value, lanes: int) -> Value:
     """isnan, isinf, isfinite; integers are finite."""
     if not a.dtype.is_float:
         return splat(constant(BOOL, name == "isfinite"), lanes)
-    if a.dtype == "float16":
+    if a.dtype.is_half:
         a = from_half(f, a)
     kind, operand = register_type(a.dtype, lanes), f.vector(a, lanes)
     if name == "isnan":

@@ -1,7 +1,7 @@
 """How element types and literals are spelt in LLVM IR.
 
-In registers a bool is `i1` and a float16 is `i16` (its bits): LLVM's own `half` arithmetic may become calls
-to a compiler library that is not there.  In memory a bool is one byte.
+In registers a bool is `i1` and a float16 or bfloat16 is `i16` (its bits): LLVM's own arithmetic of them may
+become calls to a compiler library that is not there.  In memory a bool is one byte.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Final
 
 import numpy as np
 
+from ..arith.semantics import round_float
 from ..vocabulary import DType
 
 _REGISTER: Final[dict[str, str]] = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "index": "i64",
     "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
-    "float16": "i16", "float32": "float", "float64": "double",
+    "float16": "i16", "bfloat16": "i16", "float32": "float", "float64": "double",
 }  # fmt: skip
 _SUFFIX: Final[dict[str, str]] = {"float": "f32", "double": "f64"}
 
@@ -48,6 +49,8 @@ def literal(dtype: DType, value: bool | int | float) -> str:
     if dtype == "float16":
         with np.errstate(over="ignore"):
             return str(int(np.float16(value).view(np.uint16)))
+    if dtype == "bfloat16":
+        return str(int(np.float32(round_float(value, dtype)).view(np.uint32)) >> 16)
     if dtype == "float32":
         with np.errstate(over="ignore"):
             value = float(np.float32(value))

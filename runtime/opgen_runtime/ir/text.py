@@ -12,7 +12,7 @@ import numpy as np
 from ..arith.expr import AnyDim, Binary, Compare, Const, Dim, Select
 from ..arith.expr import Var as DimVar
 from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
-from ..vocabulary import DTYPES
+from ..vocabulary import DTYPES, DType, is_float_array
 from .expr import Constant
 
 KEYWORDS: Final = frozenset(
@@ -132,7 +132,7 @@ class ConstantSection:
 
 def constant_from_json(entry: dict[str, object]) -> Constant:
     """The constant of one line of the section. Raises ValueError or KeyError if it is damaged."""
-    dtype = np.dtype(str(entry["dtype"]))
+    dtype = DType(str(entry["dtype"])).numpy
     raw = base64.b64decode(str(entry["data"]), validate=True)
     shape = entry["shape"]
     if not isinstance(shape, list):
@@ -153,7 +153,7 @@ def _nested(data: np.ndarray) -> str:
 
 def _readable(data: np.ndarray) -> bool:
     """Whether decimals say all: not so for a NaN with a payload or a sign of its own."""
-    if data.dtype.kind != "f":
+    if not is_float_array(data.dtype):
         return True
     nans = data[np.isnan(data)]
     return bool(nans.tobytes() == np.full_like(nans, np.nan).tobytes())

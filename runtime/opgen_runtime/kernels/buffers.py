@@ -68,7 +68,8 @@ class BufferPool:
                 self._bytes -= capacity
         if memory is None:
             memory = np.empty(capacity, np.uint8)
-        return np.asarray(_Lease(self, memory, shape, dtype))
+        found = np.asarray(_Lease(self, memory, shape, dtype))
+        return found if found.dtype == dtype else found.view(dtype)  # numpy's interface cannot say bfloat16
 
     def give_back(self, memory: np.ndarray) -> None:
         """Keep a buffer for the next result of its size, if there is room."""

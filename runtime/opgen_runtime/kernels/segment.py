@@ -17,7 +17,7 @@ from ..strategy import Selection, choose
 from ..target import Target
 from ..te.tensor import Tensor
 from ..types import Binding, TensorType, TupleType, Type
-from ..vocabulary import OpPattern
+from ..vocabulary import OpPattern, is_float_array
 
 Value = Tensor | tuple["Value", ...]
 OperandTensors = Tensor | tuple[Tensor, ...] | None
@@ -194,7 +194,7 @@ class _Translation:
         name = f"constant{len(self.values)}"
         if not is_uniform(node):
             return self._input(name, data.shape, data.dtype.name)
-        value = const(data.item(), data.dtype.name)
+        value = const(float(data.item()) if is_float_array(data.dtype) else data.item(), data.dtype.name)
         return te.compute(name, data.shape, data.dtype.name, lambda *_: value)
 
     def _call(self, node: ir.Call, op: Op) -> Value:

@@ -98,8 +98,15 @@ def highest(d: Value) -> int | float | bool:
 
 
 def promote(*dtypes: Value) -> DType:
-    """The dtype that numpy's promotion gives the operands together."""
-    return DType(np.result_type(*(_dtype(d).numpy for d in dtypes)).name)
+    """The dtype that numpy's promotion gives the operands together, for bfloat16 that of ml_dtypes.
+
+    Raises LanguageError if there is none, as for bfloat16 and float16.
+    """
+    given = [_dtype(d) for d in dtypes]
+    try:
+        return DType(np.result_type(*(d.numpy for d in given)).name)
+    except TypeError:
+        raise LanguageError(f"no dtype holds {' and '.join(given)} together; use cast", "dtype") from None
 
 
 def _dtype(value: Value) -> DType:

@@ -2,7 +2,8 @@
 
 Bools and ints are equal.  For floats |found - expected| <= atol + rtol * |expected|, where
 
-    rtol = 16 eps for float32 and float64, 4 eps for float16 (whose references round after every step), times growth
+    rtol = 16 eps for float32 and float64, 4 eps for float16 and bfloat16 (whose references
+           round after every step), times growth
     atol = 4 eps * (the greatest input up to 10,000, at least 1) * growth
 
 `eps` is the spacing of the dtype at 1.  The growth is 1 for ops without reductions, else the square root of the number
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..types import TensorType, TupleType, Type
-from ..vocabulary import OpPattern
+from ..vocabulary import FLOAT_FORMATS, DType, OpPattern, is_float_array
 
 _SCALE_LIMIT = 1e4
 _SHOWN = 5  # differences listed in a message
@@ -56,7 +57,7 @@ def assert_close(
     )
     assert array.shape == wanted.shape, f"{what}: shape {array.shape}, the reference gives {wanted.shape}"
     wrong = _wrong(array, wanted, *_tolerances(array, inputs, pattern))
-    if signs and array.dtype.kind == "f":
+    if signs and is_float_array(array.dtype):
         wrong |= (array == 0) & (wanted == 0) & (np.signbit(array) != np.signbit(wanted))
     if wrong.any():
         raise AssertionError(_report(array, wanted, wrong, inputs, what))
@@ -64,24 +65,25 @@ def assert_close(
 
 def _tolerances(array: np.ndarray, inputs: Sequence[np.ndarray], pattern: OpPattern) -> tuple[float, float]:
     """(atol, rtol)."""
-    if array.dtype.kind != "f":
+    if not is_float_array(array.dtype):
         return 0.0, 0.0
-    eps = float(np.finfo(array.dtype).eps)
+    dtype = DType(array.dtype.name)
+    eps = FLOAT_FORMATS[dtype].epsilon
     growth = 1.0
     if pattern > OpPattern.INJECTIVE:
         reads = max([given.size for given in inputs], default=1) / max(array.size, 1)
         growth = 1.0 + math.sqrt(max(reads, 1.0))
     scale = 1.0
     for given in inputs:
-        if given.dtype.kind == "f":
+        if is_float_array(given.dtype):
             sizes = np.abs(given.astype(np.float64))
             scale = max([scale, *sizes[sizes <= _SCALE_LIMIT].reshape(-1)])
-    return 4 * eps * scale * growth, (4 if array.dtype == np.float16 else 16) * eps * growth
+    return 4 * eps * scale * growth, (4 if dtype.is_half else 16) * eps * growth
 
 
 def _wrong(array: np.ndarray, wanted: np.ndarray, atol: float, rtol: float) -> np.ndarray:
     """Where the result is wrong."""
-    if array.dtype.kind != "f":
+    if not is_float_array(array.dtype):
         return np.asarray(array != wanted)
     a, b = array.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -99,7 +101,11 @@ def _report(
         read = ", ".join([repr(given[at]) for given in inputs if given.shape == array.shape])
         operands = f"  (operands there: {read})" if read else ""
         lines.append(f"  at {at}: found {array[at]!r}, expected {wanted[at]!r}{operands}")
-    if array.dtype.kind == "f" and np.isfinite(wanted[wrong]).all() and not np.isfinite(array[wrong]).any():
+    if (
+        is_float_array(array.dtype)
+        and np.isfinite(wanted[wrong]).all()
+        and not np.isfinite(array[wrong]).any()
+    ):
         lines.append(
             f"  Does an intermediate overflow {array.dtype}, but not the reference's wider dtype? Then compute the "
             "reference in the operands' dtype, or limit an operand: `float32[3] in -100..100`."

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..types import TensorType
-from ..vocabulary import DTYPES, DType
+from ..vocabulary import DTYPES, FLOAT_FORMATS, DType
 
 _SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
 
@@ -92,14 +92,14 @@ def _special_values(spec: Spec, extremes: bool, finite: bool) -> np.ndarray:
     if spec.dtype.is_bool:
         return np.zeros(0, dtype)
     if spec.dtype.is_float:
-        found = np.finfo(dtype)
+        found = FLOAT_FORMATS[spec.dtype]
         listed = [100.0, -100.0] if finite else [np.nan, -0.0, np.inf, -np.inf]
         if extremes and not finite:
             listed += [
-                found.smallest_subnormal,
-                -found.smallest_subnormal,
-                found.max,
-                found.min,
+                found.step,
+                -found.step,
+                found.highest,
+                -found.highest,
                 found.tiny,
                 88.0,
                 -104.0,

@@ -26,7 +26,7 @@ from ..arith import (
     mul,
     select,
 )
-from ..vocabulary import BOOL, FLOAT16, FLOAT32, INDEX, DType
+from ..vocabulary import BOOL, FLOAT32, INDEX, DType
 from .stmt import HorizontalReduce
 
 SINGLE: Final = {"sum": "sum", "prod": "prod", "min": "min", "max": "max", "any": "or", "all": "and"}
@@ -39,8 +39,8 @@ def is_positional(combiner: str) -> bool:
 
 
 def accumulator_dtype(combiner: str, dtype: DType) -> DType:
-    """float16 sums and products are kept in float32 and rounded once."""
-    return FLOAT32 if dtype is FLOAT16 and combiner in ("sum", "prod") else dtype
+    """Sums and products of halves are kept in float32 and rounded once."""
+    return FLOAT32 if dtype.is_half and combiner in ("sum", "prod") else dtype
 
 
 def identity(combiner: str, dtype: DType) -> Expr:

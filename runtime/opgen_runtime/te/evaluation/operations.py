@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from ...arith.intrinsics import intrinsic
-from ...vocabulary import BOOL, FLOAT16, FLOAT32, FLOAT64, PREDICATE_INTRINSICS, DType
+from ...vocabulary import BFLOAT16, BOOL, FLOAT32, FLOAT64, PREDICATE_INTRINSICS, DType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def binary(op: str, dtype: DType, a: Array, b: Array) -> Array:
-    """`a op b`; both are of `dtype`.  float16 is computed in float32 and rounded."""
-    if dtype is FLOAT16:
+    """`a op b`; both are of `dtype`.  Halves are computed in float32 and rounded."""
+    if dtype.is_half:
         wide = binary(op, FLOAT32, a.astype(np.float32), b.astype(np.float32))
-        return wide.astype(np.float16)
+        return cast(wide, FLOAT32, dtype)
     if op in _SIMPLE:
         return np.asarray(_SIMPLE[op](a, b))
     if dtype.is_float:
@@ -81,13 +81,32 @@ def _shift(op: str, dtype: DType, a: Array, b: Array) -> Array:
     return np.where(inside, np.right_shift(a, amount), beyond)
 
 
+def rounded(a: Array, dtype: DType) -> Array:
+    """`a` rounded once to `dtype`; ml_dtypes alone would round wider types to float32 and then to bfloat16."""
+    if dtype is not BFLOAT16 or a.dtype.itemsize <= 2 or a.dtype == np.float32:
+        return a.astype(dtype.numpy)
+    if a.dtype.kind in "iu":
+        if a.dtype.itemsize == 8:  # rounded to odd multiples of 2048 where float64 would round
+            low = a.dtype.type(2047)
+            odd = (a | ((a & low) + low)) & ~low
+            high = a >> 53
+            a = np.where((high == 0) | ((high == -1) if a.dtype.kind == "i" else False), a, odd)
+        a = a.astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.asarray(a, np.float32)
+    exact, near = np.abs(a), np.abs(single.astype(a.dtype))
+    bits = np.ascontiguousarray(single).reshape(single.shape).view(np.int32)
+    odd_step = np.where(near < exact, 1, np.where(near > exact, -1, 0)) * (1 - (bits & 1))
+    return np.asarray(bits + odd_step.astype(np.int32)).view(np.float32).astype(dtype.numpy)
+
+
 def cast(a: Array, source: DType, dtype: DType) -> Array:
     """Int to int wraps; float to int truncates, saturates, NaN gives 0; to bool is `!= 0`."""
     if dtype is BOOL:
         return np.asarray(a != 0)
     target = dtype.numpy
     if not (source.is_float and dtype.is_int):
-        return a.astype(target)
+        return rounded(a, dtype)
     whole = np.trunc(a.astype(np.float64))
     lowest, highest = int(dtype.lowest), int(dtype.highest)
     inside = (whole >= float(lowest)) & (whole < float(highest + 1))
@@ -107,12 +126,12 @@ def call(name: str, dtype: DType, args: list[Array]) -> Array:
     if name in PREDICATE_INTRINSICS:
         return np.asarray(_PREDICATES[name](args[0]))
     if name in _EXACT:
-        return np.asarray(_EXACT[name](args[0])).astype(dtype.numpy)
+        return rounded(np.asarray(_EXACT[name](args[0])), dtype)
     wide = [a.astype(np.float64) for a in args]
     if name in _PER_ELEMENT:
         found = _PER_ELEMENT[name](*wide)
-        return np.asarray(found, dtype=np.float64).astype(dtype.numpy)
-    return np.asarray(_WIDE[name](*wide)).astype(dtype.numpy)
+        return rounded(np.asarray(found, dtype=np.float64), dtype)
+    return rounded(np.asarray(_WIDE[name](*wide)), dtype)
 
 
 def _integer_call(name: str, dtype: DType, a: Array) -> Array:

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from ...arith import Expr, Var
-from ...vocabulary import FLOAT16, FLOAT32, FLOAT64, DType
+from ...vocabulary import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType, is_float_array
 from ..tensor import Reduce
 from .frame import Axis, Frame, Mask
-from .operations import Array
+from .operations import Array, rounded
 
 LIMIT: Final = 1 << 22  # elements of one value
 
@@ -144,7 +144,7 @@ class _Folder:
     def result(self, frame: Frame, node: Reduce, mask: Mask | None) -> Array:
         assert self.acc is not None
         with np.errstate(all="ignore"):
-            return self.acc.astype(node.dtype.numpy)
+            return rounded(self.acc, node.dtype)
 
 
 @dataclass(slots=True)
@@ -187,7 +187,7 @@ class _Extreme(_Folder):
         value = np.broadcast_to(value, shape)
         where = np.broadcast_to(self.where, shape)
         ok = np.ones(shape, bool) if valid is None else np.broadcast_to(valid, shape)
-        nan = np.isnan(value) & ok if value.dtype.kind == "f" else np.zeros(shape, bool)
+        nan = np.isnan(value) & ok if is_float_array(value.dtype) else np.zeros(shape, bool)
         worst = self.node.value.dtype.lowest if greatest else self.node.value.dtype.highest
         level = np.where(ok, value, np.asarray(worst, value.dtype))
         extreme = (np.maximum if greatest else np.minimum).reduce(level, axis=0)
@@ -201,7 +201,7 @@ class _Extreme(_Folder):
         if self.acc is None or self.best is None:
             self.acc, self.best = position, picked
             return
-        before_nan = np.isnan(self.best) if value.dtype.kind == "f" else np.zeros(self.best.shape, bool)
+        before_nan = np.isnan(self.best) if is_float_array(value.dtype) else np.zeros(self.best.shape, bool)
         ahead = picked > self.best if greatest else picked < self.best
         better = found & ((self.acc < 0) | (~before_nan & (any_nan | ahead)))
         self.acc = np.where(better, position, self.acc)
@@ -277,4 +277,9 @@ _IDENTITY: Final[dict[str, Callable[[DType], object]]] = {
     "argmax": lambda dtype: -1,
     "argmin": lambda dtype: -1,
 }
-_WIDE: Final[dict[DType, Any]] = {FLOAT16: np.float64, FLOAT32: np.float64, FLOAT64: np.longdouble}
+_WIDE: Final[dict[DType, Any]] = {
+    FLOAT16: np.float64,
+    BFLOAT16: np.float64,
+    FLOAT32: np.float64,
+    FLOAT64: np.longdouble,
+}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arith import Expr, Var
 from ...errors import AccessError
+from ...vocabulary import DType
 from ..tensor import Guard, IterVar, Loop, Put, Tensor, Update
 from .frame import Axis, Frame, Mask
 from .operations import Array, binary
@@ -102,10 +103,10 @@ def _write(array: Array, op: str, order: Array, written: Array) -> None:
         flat[last] = written[::-1][position]
         return
     with np.errstate(all="ignore"):
-        if array.dtype == np.float16:
+        if DType(array.dtype.name).is_half:
             wide = flat.astype(np.float32)
             _AT[op].at(wide, order, written.astype(np.float32))
-            flat[:] = wide.astype(np.float16)
+            flat[:] = wide.astype(array.dtype)
         else:
             _AT[op].at(flat, order, written)
 
