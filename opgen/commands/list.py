@@ -32,19 +32,45 @@ def command(seams: bool, form: str) -> None:
     if form == "json":
         click.echo(json.dumps([_record(op) for op in workspace.ops], indent=2))
         return
-    cells: list[tuple[str, ...]] = [("op", "family", "pattern", "inputs", "attrs", "declared in")]
+    cells: list[tuple[str, ...]] = [
+        ("op", "level", "arity", "pattern", "dtypes", "inputs", "attrs", "seam", "declared in")
+    ]
     for op in workspace.ops:
-        inputs = ", ".join(each.name for each in op.inputs)
-        attrs = ", ".join(each.name for each in op.attrs)
-        cells.append((op.name, op.family, op.pattern.name.lower(), inputs, attrs, f"{op.source}:{op.line}"))
+        cells.append(
+            (
+                op.name,
+                str(op.support_level),
+                str(op.arity),
+                op.pattern.name.lower(),
+                ", ".join(_dtype_classes(op)),
+                ", ".join(each.name for each in op.inputs),
+                ", ".join(each.name for each in op.attrs),
+                "seam" if op.seams else "",
+                f"{op.source}:{op.line}",
+            )
+        )
     table(cells)
     note(f"{len(workspace.ops)} ops")
+
+
+def _dtype_classes(op: CheckedOp) -> tuple[str, ...]:
+    """What the operands may be, each once: dtypes and dtype classes, those of dtype variables among them."""
+    found: dict[str, None] = {}
+    for each in op.inputs:
+        declared = each.dtype if isinstance(each.dtype, tuple) else (each.dtype,)
+        for name in declared:
+            meant = op.signature.dtypes.get(name, name)
+            found.update(dict.fromkeys(meant if isinstance(meant, tuple) else (meant,)))
+    return tuple(found)
 
 
 def _record(op: CheckedOp) -> dict[str, object]:
     return {
         "op": op.name,
         "family": op.family,
+        "level": op.support_level,
+        "arity": op.arity,
+        "dtypes": list(_dtype_classes(op)),
         "pattern": op.pattern.name.lower(),
         "inputs": [each.name for each in op.inputs],
         "attrs": [each.name for each in op.attrs],

@@ -10,7 +10,7 @@ from .. import arith
 from ..arith.expr import Dim, Expr, Shape
 from ..errors import LanguageError
 from ..types.shapes import broadcast as broadcast_shapes
-from ..vocabulary import DTYPE_CLASSES, DType
+from ..vocabulary import BFLOAT16, DTYPE_CLASSES, DType
 from .element import floordiv
 from .ranges import MAX_UNROLLED, Range
 from .reduce import max_
@@ -103,10 +103,15 @@ def promote(*dtypes: Value) -> DType:
     Raises LanguageError if there is none, as for bfloat16 and float16.
     """
     given = [_dtype(d) for d in dtypes]
-    try:
-        return DType(np.result_type(*(d.numpy for d in given)).name)
-    except TypeError:
-        raise LanguageError(f"no dtype holds {' and '.join(given)} together; use cast", "dtype") from None
+    others = [d for d in given if d is not BFLOAT16]
+    common = DType(np.result_type(*(d.numpy for d in others)).name) if others else BFLOAT16
+    if len(others) == len(given):
+        return common
+    if common.bits <= 8 or common is BFLOAT16:  # its 8 bits of precision hold these
+        return BFLOAT16
+    if common.is_float and not common.is_half:
+        return common
+    raise LanguageError(f"no dtype holds {' and '.join(given)} together; use cast", "dtype")
 
 
 def _dtype(value: Value) -> DType:
