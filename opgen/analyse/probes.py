@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from opgen_runtime.errors import AttrError, OpgenError
@@ -12,7 +14,7 @@ from .located import PYTHON_ERRORS
 from .run import Bound, Runner
 from .samples import Sample
 
-_REACH: Final = 64  # how far from the test's value an end of an int's bound is looked for
+_REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
 _NO_SUCH_TEXT: Final = "no_such_value"
 
 
@@ -46,14 +48,50 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
             yield 1, BoundProbe(case, attr.name, value, wrap(_NO_SUCH_TEXT))
     elif isinstance(element, int | float) and not isinstance(element, bool):
         for step in (-1, 1):
-            inside = element
-            for _ in range(_REACH):
-                outside = inside + step
-                if _is_outside(runner, bound, attr.name, wrap(outside)):
-                    fits = _fits(runner, bound, attr.name, wrap(inside))
-                    yield step, BoundProbe(case, attr.name, wrap(inside) if fits else None, wrap(outside))
-                    break
-                inside = outside
+            found = _end(element, step, lambda v: _is_outside(runner, bound, attr.name, wrap(v)))
+            if found is not None:
+                inside, outside = map(wrap, found)
+                fits = _fits(runner, bound, attr.name, inside)
+                yield step, BoundProbe(case, attr.name, inside if fits else None, outside)
+
+
+def _end(
+    start: int | float, step: int, is_outside: Callable[[int | float], bool]
+) -> tuple[int | float, int | float] | None:
+    """Two neighbouring numbers, the last inside and the first outside a bound; None if `_REACH` does not leave it.
+
+    Floats are neighbours if none lies between them, so that a bound is told from the same one without its end.
+    """
+    inside: int | float = start
+    distance = 1
+    while not is_outside(outside := start + step * distance):
+        inside, distance = outside, 2 * distance
+        if distance > _REACH:
+            return None
+    low, high = _rank(inside), _rank(outside)
+    while abs(high - low) > 1:
+        middle = (low + high) // 2
+        if is_outside(_number(middle, like=start)):
+            high = middle
+        else:
+            low = middle
+    return _number(low, like=start), _number(high, like=start)
+
+
+def _rank(number: int | float) -> int:
+    """The position of a number among those of its type; zero is at 0, and has no sign."""
+    if isinstance(number, int):
+        return number
+    (bits,) = struct.unpack("<q", struct.pack("<d", abs(number)))
+    return int(math.copysign(bits, number))
+
+
+def _number(rank: int, like: int | float) -> int | float:
+    """The number of the type of `like` at a rank."""
+    if isinstance(like, int):
+        return rank
+    (number,) = struct.unpack("<d", struct.pack("<q", abs(rank)))
+    return -number if rank < 0 else float(number)
 
 
 def _with(bound: Bound, name: str, value: Any) -> Sample:

@@ -20,7 +20,7 @@ from .run import Runner
 from .samples import case_samples
 from .values import ValueProblem, parse_operand
 
-MAX_SAMPLED: Final = 12  # with the declared tests well below 40 compiled signatures an op
+MAX_SAMPLED: Final = 16  # with the declared tests well below 40 compiled signatures an op
 _BASES: Final = 4  # declared tests that are varied
 # Each stands for its kind; the order is that in which they are tried.
 DTYPES_TRIED: Final = (
@@ -77,7 +77,7 @@ def _mixed(
     kinds = (
         [case for base in bases for case in _other_extents(base)],
         [case for base in bases[:1] for case in _other_dtypes(base, signature)],
-        [case for number, base in enumerate(bases) for case in _other_attrs(base, number, attrs, probes)],
+        list(_other_attrs(bases, attrs, probes)),
         [case for base in bases for case in _other_ranks(base)],
     )
     for row in zip_longest(*kinds):
@@ -178,16 +178,26 @@ def admitted(dtype: str | tuple[str, ...], variables: Mapping[str, str | tuple[s
 
 
 def _other_attrs(
-    case: CheckedCase, number: int, attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
+    bases: Sequence[CheckedCase], attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
 ) -> Iterator[CheckedCase]:
-    """One attr at an end of its bound, another choice, another flag, or absent."""
+    """One attr at an end of its bound, another choice, another flag, another number, or absent; the attrs in turn."""
+    changes = [
+        [change for number, base in enumerate(bases) for change in _of_attr(base, number, attr, probes)]
+        for attr in attrs
+    ]
+    for row in zip_longest(*changes):
+        yield from (case for case in row if case is not None)
+
+
+def _of_attr(
+    case: CheckedCase, number: int, attr: CheckedAttr, probes: Sequence[BoundProbe]
+) -> Iterator[CheckedCase]:
     if any(text is not None and " in " in str(text) for text in case.inputs.values()):
         return
-    for attr in attrs:
-        given = case.attrs.get(attr.name, attr.default)
-        for value in (*_values(attr, given), *_ends(attr, number, probes)):
-            if value != given or type(value) is not type(given):
-                yield replace(case, attrs={**case.attrs, attr.name: value})
+    given = case.attrs.get(attr.name, attr.default)
+    for value in (*_values(attr, given), *_ends(attr, number, probes)):
+        if value != given or type(value) is not type(given):
+            yield replace(case, attrs={**case.attrs, attr.name: value})
 
 
 def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
@@ -198,12 +208,14 @@ def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
     absent: tuple[AttrValue, ...] = (None,) if attr.optional else ()
     if attr.kind == "int" and isinstance(given, int) and attr.bound is not None:
         return (*absent, -1, given + 1)
+    if attr.kind == "float" and isinstance(given, int | float):
+        return (*absent, given + 1.5, given / 2)
     if attr.kind == "ints" and attr.bound is not None:
         return (*absent, (0,), (-1,), (0, -1), ())
     return absent
 
 
 def _ends(attr: CheckedAttr, number: int, probes: Sequence[BoundProbe]) -> tuple[AttrValue, ...]:
-    return tuple(
-        p.inside for p in probes if p.attr == attr.name and p.case == number and p.inside is not None
-    )
+    """The ends inside, without the floats beside an end, whose results hang on the last bit."""
+    inside = (p.inside for p in probes if p.attr == attr.name and p.case == number)
+    return tuple(end for end in inside if end is not None and (not isinstance(end, float) or end == round(end, 3)))

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from .subjects import ROOT, Library, Mutant, scratch_project
+from .subjects import Library, Mutant, scratch_project
+from .suites import FORK, is_killed
 
-_SECONDS = 120  # a suite that takes longer hangs, which is a failure too
+Verdict = tuple[Mutant, bool]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,76 +27,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the choice of ops and mutants")
     parser.add_argument("--ops", type=int, default=2, help="ops of each pattern")
     parser.add_argument("--only", nargs="*", help="these ops instead")
+    parser.add_argument("--all", action="store_true", help="every op instead")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args(arguments)
     library = Library()
-    chosen = (
-        [library.ops[name] for name in options.only]
-        if options.only
-        else library.chosen(options.seed, options.ops)
-    )
+    if options.all:
+        chosen = list(library.ops.values())
+    elif options.only:
+        chosen = [library.ops[name] for name in options.only]
+    else:
+        chosen = library.chosen(options.seed, options.ops)
     print(f"ops: {', '.join(f'{op.name} ({op.pattern.name.lower()})' for op in chosen)}", flush=True)
+    verdicts: list[Verdict] = []
+    with ProcessPoolExecutor(options.jobs, mp_context=FORK) as pool:
+        for found in pool.map(partial(_judged, library, options.seed), [op.name for op in chosen]):
+            for mutant, killed in found:
+                print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
+            verdicts += found
+    for line in _summary(verdicts):
+        print(line)
+    return 0 if all(killed for _, killed in verdicts) else 1
+
+
+def _judged(library: Library, seed: int, name: str) -> list[Verdict]:
+    """The mutants of an op, and whether its suite kills each.  Raises RuntimeError if it kills the right op."""
+    op = library.ops[name]
     with tempfile.TemporaryDirectory() as folder:
         project = scratch_project(Path(folder))
-        right = [library.right(op, project) for op in chosen]
-        every = [mutant for op in chosen for mutant in library.mutants_of(op, project, options.seed)]
-    print(f"{len(every)} mutants", flush=True)
-    survivors: list[Mutant] = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for op, killed in zip(chosen, pool.map(is_killed, right), strict=True):
-            if killed:
-                raise SystemExit(f"the suite of {op.name} fails without any mutation")
-        for mutant, killed in zip(every, pool.map(is_killed, every), strict=True):
-            print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
-            if not killed:
-                survivors.append(mutant)
-    for line in _summary(every, survivors):
-        print(line)
-    return 1 if survivors else 0
+        if is_killed(library.right(op, project)):
+            raise RuntimeError(f"the suite of {name} fails without any mutation")
+        return [(mutant, is_killed(mutant)) for mutant in library.mutants_of(op, project, seed)]
 
 
-def is_killed(mutant: Mutant) -> bool:
-    """Whether the suite fails.  Raises RuntimeError where it could not be run at all."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "mutated").mkdir()
-        (folder / "mutated" / "__init__.py").write_text("")
-        (folder / "mutated" / f"_{mutant.op}.py").write_text(mutant.module)
-        suite = folder / f"test_{mutant.op}.py"
-        suite.write_text(mutant.suite)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([name, str(ROOT / "runtime"), str(ROOT)]),
-            "OPGEN_CACHE_DIR": str(folder / "cache"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", str(suite)]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return True
-    if done.returncode not in (0, 1) and "error" not in done.stdout.lower():
-        raise RuntimeError(f"{mutant}: pytest ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return done.returncode != 0
-
-
-def _summary(every: Sequence[Mutant], survivors: Sequence[Mutant]) -> Iterator[str]:
+def _summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield ""
-    for part in dict.fromkeys(mutant.part for mutant in every):
-        total = sum(mutant.part == part for mutant in every)
-        alive = sum(mutant.part == part for mutant in survivors)
-        yield f"{part:<10} {total - alive}/{total} killed"
-    yield f"{'all':<10} {len(every) - len(survivors)}/{len(every)} killed"
-    for mutant in survivors:
-        yield f"survivor: {mutant}"
+    for part in dict.fromkeys(mutant.part for mutant, _ in verdicts):
+        own = [killed for mutant, killed in verdicts if mutant.part == part]
+        yield f"{part:<10} {sum(own)}/{len(own)} killed"
+    yield f"{'all':<10} {sum(killed for _, killed in verdicts)}/{len(verdicts)} killed"
+    for mutant, killed in verdicts:
+        if not killed:
+            yield f"survivor: {mutant}"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -34,23 +35,19 @@ _CALLS: Final = {
 
 def mutants(tree: ast.AST) -> Iterator[Change]:
     """Every change of `tree`, one at a time."""
-    count = sum(1 for _ in ast.walk(tree))
-    for position in range(count):
-        original = _nth(tree, position)
+    around = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for position, original in enumerate(ast.walk(tree)):
+        whole = around.get(original, original) if isinstance(original, ast.Constant) else original
+        line = " ".join(ast.unparse(whole).split())[:70]
         for number in range(len(_changes(original))):
             changed = copy.deepcopy(tree)
-            node = _nth(changed, position)
-            text, apply = _changes(node)[number]
-            line = ast.unparse(original)
+            text, apply = _changes(_nth(changed, position))[number]
             apply()
-            yield f"{text} in `{' '.join(line.split())[:70]}`", changed
+            yield f"{text} in `{line}`", changed
 
 
 def _nth(tree: ast.AST, position: int) -> ast.AST:
-    for number, node in enumerate(ast.walk(tree)):
-        if number == position:
-            return node
-    raise IndexError(position)
+    return next(itertools.islice(ast.walk(tree), position, None))
 
 
 def _changes(node: ast.AST) -> list[tuple[str, Callable[[], None]]]:

@@ -1,0 +1,61 @@
+"""Running the suite of a mutant in a process of its own, forked so that nothing is imported anew."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import opgen_runtime.executor
+import opgen_runtime.testing  # noqa: F401  # what every suite imports, once for all of them
+
+from .subjects import Mutant
+
+FORK: Final = multiprocessing.get_context("fork")
+_SECONDS: Final = 120  # a suite that takes longer hangs, which is a failure too
+_FAILED: Final = 1  # pytest's exit codes: some tests failed; the run was interrupted, by an error of collection too
+_INTERRUPTED: Final = 2
+
+
+def is_killed(mutant: Mutant) -> bool:
+    """Whether the suite fails.  Raises RuntimeError where it could not be run at all."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "mutated").mkdir()
+        (folder / "mutated" / "__init__.py").write_text("")
+        (folder / "mutated" / f"_{mutant.op}.py").write_text(mutant.module)
+        suite = folder / f"test_{mutant.op}.py"
+        suite.write_text(mutant.suite)
+        process = FORK.Process(target=_run_suite, args=(suite,))
+        process.start()
+        process.join(_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            return True
+        if process.exitcode not in (0, _FAILED, _INTERRUPTED):
+            log = folder / "log"
+            text = log.read_text() if log.exists() else ""
+            raise RuntimeError(f"{mutant}: pytest ended with {process.exitcode}\n{text}")
+        return process.exitcode != 0
+
+
+def _run_suite(suite: Path) -> None:
+    """Ends the process with pytest's exit code; the output goes to the file `log` beside the suite."""
+    folder = suite.parent
+    os.chdir(folder)
+    os.environ |= {"OPGEN_CACHE_DIR": str(folder / "cache"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(folder))
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
+        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(suite)])
+    (folder / "log").write_text(output.getvalue())
+    os._exit(int(code))
