@@ -8,6 +8,7 @@ attrs: the limits follow from them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -22,6 +23,8 @@ from .values import ValueProblem, parse_operand
 
 MAX_SAMPLED: Final = 16  # with the declared tests well below 40 compiled signatures an op
 _BASES: Final = 4  # declared tests that are varied
+_LONG: Final = 67  # more than a vector of any target holds, and no multiple of one
+_LONG_ELEMENTS: Final = 1_500  # the operands' elements in such a case
 # Each stands for its kind; the order is that in which they are tried.
 DTYPES_TRIED: Final = (
     "float32", "int32", "float16", "float64", "uint8", "int64", "bool", "int8", "uint64", "int16", "uint32", "uint16",
@@ -88,13 +91,13 @@ def _mixed(
 
 
 def _other_extents(case: CheckedCase) -> Iterator[CheckedCase]:
-    """One extent (everywhere it occurs) is 0, 1 or another; equal ones stay equal."""
+    """One extent (everywhere it occurs) is 0, 1, another or large; equal ones stay equal."""
     extents = sorted({extent for shape in _shapes(case) for extent in shape if extent > 1}, reverse=True)
-    for new in (0, 1, 5):
-        for extent in extents[:2]:
-            changed = _with_shapes(case, _replacing(extent, new))
-            if changed is not None:
-                yield changed
+    changes = [(old, new) for new in (0, _LONG, 1, 5) for old in extents[:2]]
+    for old, new in changes:
+        changed = _with_shapes(case, _replacing(old, new))
+        if changed is not None and (new < _LONG or sum(map(math.prod, _shapes(changed))) <= _LONG_ELEMENTS):
+            yield changed
 
 
 def _replacing(old: int, new: int) -> Callable[[Shape], Shape]:
@@ -218,4 +221,6 @@ def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
 def _ends(attr: CheckedAttr, number: int, probes: Sequence[BoundProbe]) -> tuple[AttrValue, ...]:
     """The ends inside, without the floats beside an end, whose results hang on the last bit."""
     inside = (p.inside for p in probes if p.attr == attr.name and p.case == number)
-    return tuple(end for end in inside if end is not None and (not isinstance(end, float) or end == round(end, 3)))
+    return tuple(
+        end for end in inside if end is not None and (not isinstance(end, float) or end == round(end, 3))
+    )

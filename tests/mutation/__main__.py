@@ -15,11 +15,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from .subjects import Library, Mutant, scratch_project
 from .suites import FORK, is_killed
 
 Verdict = tuple[Mutant, bool]
+_LIBRARY: Final[list[Library]] = []  # of a worker, inherited when it is forked: large to send with every task
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = library.chosen(options.seed, options.ops)
     print(f"ops: {', '.join(f'{op.name} ({op.pattern.name.lower()})' for op in chosen)}", flush=True)
     verdicts: list[Verdict] = []
-    with ProcessPoolExecutor(options.jobs, mp_context=FORK) as pool:
-        for found in pool.map(partial(_judged, library, options.seed), [op.name for op in chosen]):
+    with ProcessPoolExecutor(options.jobs, FORK, _LIBRARY.append, (library,)) as pool:
+        for found in pool.map(partial(_judged, options.seed), [op.name for op in chosen]):
             for mutant, killed in found:
                 print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
             verdicts += found
@@ -49,8 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(killed for _, killed in verdicts) else 1
 
 
-def _judged(library: Library, seed: int, name: str) -> list[Verdict]:
+def _judged(seed: int, name: str) -> list[Verdict]:
     """The mutants of an op, and whether its suite kills each.  Raises RuntimeError if it kills the right op."""
+    library = _LIBRARY[0]
     op = library.ops[name]
     with tempfile.TemporaryDirectory() as folder:
         project = scratch_project(Path(folder))

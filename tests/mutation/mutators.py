@@ -1,6 +1,6 @@
 """Small changes of Python trees, each of which should make a suite fail.
 
-`mutants(tree)` gives every change of a tree as a description and the changed tree, in order of place.
+`changes(tree)` gives every change of a tree; `Change.applied` makes the changed tree.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import ast
 import copy
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
-
-Change = tuple[str, ast.AST]
 
 _BINARY: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mod,
@@ -33,21 +32,32 @@ _CALLS: Final = {
 }  # fmt: skip
 
 
-def mutants(tree: ast.AST) -> Iterator[Change]:
-    """Every change of `tree`, one at a time."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a tree: of which node, the `number`-th of those that the node admits."""
+
+    text: str
+    position: int
+    number: int
+
+    def applied(self, tree: ast.AST) -> ast.AST:
+        """A changed copy of the tree that the change was found in."""
+        changed = copy.deepcopy(tree)
+        node = next(itertools.islice(ast.walk(changed), self.position, None))
+        _changes(node)[self.number][1]()
+        return changed
+
+
+def changes(tree: ast.AST) -> Iterator[Change]:
+    """Every change of `tree`, in order of place."""
     around = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    for position, original in enumerate(ast.walk(tree)):
-        whole = around.get(original, original) if isinstance(original, ast.Constant) else original
-        line = " ".join(ast.unparse(whole).split())[:70]
-        for number in range(len(_changes(original))):
-            changed = copy.deepcopy(tree)
-            text, apply = _changes(_nth(changed, position))[number]
-            apply()
-            yield f"{text} in `{line}`", changed
-
-
-def _nth(tree: ast.AST, position: int) -> ast.AST:
-    return next(itertools.islice(ast.walk(tree), position, None))
+    for position, node in enumerate(ast.walk(tree)):
+        found = _changes(node)
+        if found:
+            whole = around.get(node, node) if isinstance(node, ast.Constant) else node
+            line = " ".join(ast.unparse(whole).split())[:70]
+            for number, (text, _) in enumerate(found):
+                yield Change(f"{text} in `{line}`", position, number)
 
 
 def _changes(node: ast.AST) -> list[tuple[str, Callable[[], None]]]:

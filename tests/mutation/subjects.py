@@ -10,10 +10,10 @@ import ast
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import yaml
 
@@ -25,7 +25,7 @@ from opgen.project import Project, find_project
 from opgen.render import Renderer
 
 from .equivalent import why_equivalent
-from .mutators import mutants
+from .mutators import Change, changes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _NONE: Final = re.compile(r'([:,\[] )"(None|null|~)"')  # quoted it would be a text
@@ -93,34 +93,50 @@ class Library:
         right = self.generated(op.name, document, project)
         assert right is not None, f"the declaration of {op.name} is refused"
         for part in ("compute", "reference"):
-            if not isinstance(document.get(part), str):
-                continue
-            for change, tree in self._some(ast.parse(document[part]), op, part, chooser):
-                made = self.generated(op.name, {**document, part: ast.unparse(tree)}, project)
-                if made is not None and made != right:
-                    yield Mutant(op.name, op.pattern.name.lower(), part, change, *made)
-        for part, roots in _parts(ast.parse(right[0])).items():
-            for change, module in self._some_of_module(right[0], len(roots), part, op, chooser):
-                yield Mutant(op.name, op.pattern.name.lower(), part, change, module, right[1])
+            if isinstance(document.get(part), str):
+                tree = ast.parse(document[part])
+                for change in self._some(changes(tree), op, part, chooser):
+                    text = ast.unparse(change.applied(tree))
+                    made = self.generated(op.name, {**document, part: text}, project)
+                    if made is not None and made != right:
+                        yield Mutant(op.name, op.pattern.name.lower(), part, change.text, *made)
+        module = ast.parse(right[0])
+        for part, roots in _parts(module).items():
+            every = [
+                _OfModule(part, number, c) for number, (_, root) in enumerate(roots) for c in changes(root)
+            ]
+            for chosen in self._some(every, op, part, chooser):
+                text = "\n".join(right[0].split("\n")[:2]) + "\n" + chosen.applied(right[0])
+                yield Mutant(op.name, op.pattern.name.lower(), part, chosen.text, text, right[1])
 
     def _some(
-        self, tree: ast.AST, op: CheckedOp, part: str, chooser: random.Random
-    ) -> Iterator[tuple[str, ast.AST]]:
-        every = [each for each in mutants(tree) if why_equivalent(op.name, part, each[0]) is None]
-        yield from chooser.sample(every, min(PER_PART[part], len(every)))
+        self, every: Iterable[_AnyChange], op: CheckedOp, part: str, chooser: random.Random
+    ) -> list[_AnyChange]:
+        """`PER_PART` of the changes, without those that mean the same."""
+        real = [change for change in every if why_equivalent(op.name, part, change.text) is None]
+        return chooser.sample(real, min(PER_PART[part], len(real)))
 
-    def _some_of_module(
-        self, text: str, count: int, part: str, op: CheckedOp, chooser: random.Random
-    ) -> Iterator[tuple[str, str]]:
-        every: list[tuple[str, str]] = []
-        for number in range(count):
-            for position, (change, _) in enumerate(mutants(_parts(ast.parse(text))[part][number][1])):
-                if why_equivalent(op.name, part, change) is None:
-                    module = ast.parse(text)
-                    holder, root = _parts(module)[part][number]
-                    holder(list(mutants(root))[position][1])
-                    every.append((change, "\n".join(text.split("\n")[:2]) + "\n" + ast.unparse(module)))
-        yield from chooser.sample(every, min(PER_PART[part], len(every)))
+
+@dataclass(frozen=True, slots=True)
+class _OfModule:
+    """A change of one of the expressions that `_parts` finds."""
+
+    part: str
+    number: int
+    change: Change
+
+    @property
+    def text(self) -> str:
+        return self.change.text
+
+    def applied(self, module: str) -> str:
+        tree = ast.parse(module)
+        replace, root = _parts(tree)[self.part][self.number]
+        replace(self.change.applied(root))
+        return ast.unparse(tree)
+
+
+_AnyChange = TypeVar("_AnyChange", Change, _OfModule)
 
 
 def _parts(module: ast.Module) -> dict[str, list[tuple[Any, ast.AST]]]:

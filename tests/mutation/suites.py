@@ -20,7 +20,9 @@ from .subjects import Mutant
 
 FORK: Final = multiprocessing.get_context("fork")
 _SECONDS: Final = 120  # a suite that takes longer hangs, which is a failure too
-_FAILED: Final = 1  # pytest's exit codes: some tests failed; the run was interrupted, by an error of collection too
+_FAILED: Final = (
+    1  # pytest's exit codes: some tests failed; the run was interrupted, by an error of collection too
+)
 _INTERRUPTED: Final = 2
 
 

@@ -6,9 +6,10 @@ Bools and ints are equal.  For floats |found - expected| <= atol + rtol * |expec
            round after every step), times growth
     atol = 4 eps * (the greatest input up to 10,000, at least 1) * growth
 
-`eps` is the spacing of the dtype at 1.  The growth is 1 for ops without reductions, else the square root of the number
-of elements that each result element reads, plus 1: the order of float sums is unspecified.  NaN and infinities stand in
-the same places.  Zeros have the same sign where an op of one operand maps element by element, unless it takes a
+`eps` is the spacing of the dtype at 1.  The growth is 1 for ops without reductions, else 1 plus the square root of the
+number of terms of its sums (as its structure says, or the elements read for each result element where those are more):
+the order of float sums is unspecified, and rounding errors add up as steps of a random walk.  NaN and infinities stand
+in the same places.  Zeros have the same sign where an op of one operand maps element by element, unless it takes a
 minimum or maximum, of which zeros of both signs may give either.
 """
 
@@ -22,9 +23,11 @@ import numpy as np
 
 from ..types import TensorType, TupleType, Type
 from ..vocabulary import FLOAT_FORMATS, DType, OpPattern, is_float_array
+from .structure import Structure
 
 _SCALE_LIMIT = 1e4
 _SHOWN = 5  # differences listed in a message
+_PLAIN = Structure()
 
 
 def assert_close(
@@ -34,19 +37,16 @@ def assert_close(
     inputs: Sequence[np.ndarray],
     pattern: OpPattern,
     what: str,
-    signs: bool = False,
+    structure: Structure = _PLAIN,
 ) -> None:
-    """Raises AssertionError, listing places, unless `found` (values or a tuple of them) is right.
-
-    `signs`: whether the signs of zeros count.
-    """
+    """Raises AssertionError, listing places, unless `found` (values or a tuple of them) is right."""
     if isinstance(type_, TupleType):
         assert isinstance(expected, tuple | list), (
             f"{what}: the reference gives one array, the op {len(type_.fields)}"
         )
         assert len(expected) == len(found) == len(type_.fields), f"{what}: {len(expected)} results expected"
         for k, (one, wanted, field) in enumerate(zip(found, expected, type_.fields, strict=True)):
-            assert_close(one, wanted, field, inputs, pattern, f"{what}, result {k}", signs)
+            assert_close(one, wanted, field, inputs, pattern, f"{what}, result {k}", structure)
         return
     assert isinstance(type_, TensorType)
     array, wanted = found.numpy(), np.asarray(expected)
@@ -56,14 +56,16 @@ def assert_close(
         f"{what}: shape {array.shape}, its type is {type_}"
     )
     assert array.shape == wanted.shape, f"{what}: shape {array.shape}, the reference gives {wanted.shape}"
-    wrong = _wrong(array, wanted, *_tolerances(array, inputs, pattern))
-    if signs and is_float_array(array.dtype):
+    wrong = _wrong(array, wanted, *_tolerances(array, inputs, pattern, structure.terms))
+    if structure.zero_signs and is_float_array(array.dtype):
         wrong |= (array == 0) & (wanted == 0) & (np.signbit(array) != np.signbit(wanted))
     if wrong.any():
         raise AssertionError(_report(array, wanted, wrong, inputs, what))
 
 
-def _tolerances(array: np.ndarray, inputs: Sequence[np.ndarray], pattern: OpPattern) -> tuple[float, float]:
+def _tolerances(
+    array: np.ndarray, inputs: Sequence[np.ndarray], pattern: OpPattern, terms: int
+) -> tuple[float, float]:
     """(atol, rtol)."""
     if not is_float_array(array.dtype):
         return 0.0, 0.0
@@ -72,7 +74,7 @@ def _tolerances(array: np.ndarray, inputs: Sequence[np.ndarray], pattern: OpPatt
     growth = 1.0
     if pattern > OpPattern.INJECTIVE:
         reads = max([given.size for given in inputs], default=1) / max(array.size, 1)
-        growth = 1.0 + math.sqrt(max(reads, 1.0))
+        growth = 1.0 + math.sqrt(max(reads, terms))
     scale = 1.0
     for given in inputs:
         if is_float_array(given.dtype):

@@ -2,9 +2,10 @@
 
     spec  = dtype "[" extents "]" ["in" low ".." high]        low <= value < high
 
-Each spec gives two arrays: `ordinary` values (small numbers of both signs, zeros among them) and `special` ones, in
-which floats also hold NaN, infinities and -0.0, for ops without reductions also denormals and extremes, ints their
-extremes; special arrays are not contiguous.  The same case gives the same data in every process.
+Each spec gives two arrays: `ordinary` values (small numbers of both signs, about half of them multiples of 0.5, so
+that operands meet each other, zero and the thresholds of attrs) and `special` ones, in which floats also hold NaN,
+infinities and -0.0, for ops without reductions also denormals and extremes, ints their extremes; special arrays are not
+contiguous.  The same case gives the same data in every process.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Spec:
 
 
 def ordinary(spec: Spec, seed: str) -> np.ndarray:
-    """Small values of both signs with some zeros, or values in the spec's range; C-contiguous."""
+    """Small values of both signs, some of them equal or zero, or values in the spec's range; C-contiguous."""
     random = np.random.default_rng(zlib.crc32(f"{seed} {spec}".encode()))
     dtype = spec.dtype.numpy
     if spec.limits is not None:
@@ -65,7 +66,8 @@ def ordinary(spec: Spec, seed: str) -> np.ndarray:
         return np.asarray(random.integers(0, 2, spec.shape)).astype(dtype)
     if spec.dtype.is_float:
         values = random.normal(0.0, 1.5, spec.shape)
-        return np.asarray(np.where(random.random(spec.shape) < 0.1, 0.0, values)).astype(dtype)
+        halves = np.round(2 * values) / 2
+        return np.asarray(np.where(random.random(spec.shape) < 0.5, halves, values)).astype(dtype)
     low, high = (-9, 10) if spec.dtype.is_signed else (0, 19)
     return np.asarray(random.integers(low, high, spec.shape)).astype(dtype)
 

@@ -9,18 +9,16 @@ from unittest import SkipTest
 
 import numpy as np
 
-from ..arith import Binary, post_order
 from ..attrs import Attrs, value_text
 from ..declaration import OpDeclaration
 from ..errors import AttrError, OpgenError
 from ..executor import create_executor
 from ..ir import Call, Operand, Var, make_call
 from ..registry import Op
-from ..te import Compute, placeholder, tensor_order
-from ..types import TensorType
 from ..vocabulary import OpPattern
 from .compare import assert_close
 from .data import Spec, ordinary, scattered, special
+from .structure import structure_of
 
 InputSpec = str | None | tuple[str, ...]
 """A spec, None for an absent optional input, a tuple of specs for a variadic one."""
@@ -112,10 +110,12 @@ def check_values(
     pattern = declaration_of(op).pattern
     runner = create_executor(executor)
     attrs = call.attrs.as_dict() if call.attrs is not None else {}
+    specs = specs_of(op, case)
+    structure = structure_of(call, specs)
     for special_values in (False, True):
         operands = [
             _arrays(spec, f"{case} {k}", special_values, pattern, first=k == 0)
-            for k, spec in enumerate(specs_of(op, case))
+            for k, spec in enumerate(specs)
         ]
         flat = list(_flat(operands))
         given = dict(zip(variables, flat, strict=True))
@@ -130,7 +130,7 @@ def check_values(
                     raise SkipTest(f"the reference does not take it: {error}") from error
                 raise
         what = f"{op.name}({case}) in the {executor} executor, {'special' if special_values else 'ordinary'} values"
-        assert_close(found, expected, call.checked_type, flat, pattern, what, _signs_count(call, pattern))
+        assert_close(found, expected, call.checked_type, flat, pattern, what, structure)
 
 
 def check_bound(op: Op, probe: Probe) -> None:
@@ -151,22 +151,6 @@ def check_bound(op: Op, probe: Probe) -> None:
             f"{op.name}: {probe.attr}={probe.outside!r} is refused with {type(error).__name__}, not AttrError: {error}"
         ) from error
     raise AssertionError(f"{op.name}: {probe.attr}={probe.outside!r} is outside its bounds and is accepted")
-
-
-def _signs_count(call: Call, pattern: OpPattern) -> bool:
-    """Whether the sign of a zero follows from the op: see `compare.py`."""
-    if (
-        pattern != OpPattern.ELEMWISE
-        or len(call.args) != 1
-        or not isinstance(call.args[0].checked_type, TensorType)
-    ):
-        return False
-    declaration, own = declaration_of(call.op), call.args[0].checked_type  # type: ignore[arg-type]  # cases call ops
-    binding = declaration.signature.bind(declaration.name, call.attrs, [own])
-    outputs = call.op.get_attr("compute")(binding, [placeholder("data", own.shape, own.dtype)])  # type: ignore[union-attr]
-    bodies = [t.op.body for t in tensor_order(outputs) if isinstance(t.op, Compute)]
-    nodes = [node for body in bodies for node in post_order(body)]
-    return not any(isinstance(node, Binary) and node.op in ("min", "max") for node in nodes)
 
 
 def _arrays(
