@@ -4,6 +4,7 @@ kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
 inline.py    folds inlined stages into the bodies that read them
+text.py      a schedule as text: stages, tables of loops, what is computed inside them
 """
 
 from __future__ import annotations

@@ -10,10 +10,14 @@ from ..te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from ..vocabulary import INDEX
 from .inline import Folder
 from .stage import Split, Stage
+from .text import to_text
 
 
 class Schedule:
-    """How a program of tensor expressions is computed.  `schedule[tensor]` is the stage of a tensor."""
+    """How a program of tensor expressions is computed.  `schedule[tensor]` is the stage of a tensor.
+
+    `str` shows every stage with its loops, where it is computed and what it computes (see text.py).
+    """
 
     def __init__(self, outputs: Sequence[Tensor]) -> None:
         self.outputs = tuple(outputs)
@@ -25,6 +29,12 @@ class Schedule:
         for tensor in self.outputs:
             if not self[tensor].is_placeholder:
                 self[tensor].is_output = True
+
+    def __repr__(self) -> str:
+        return f"Schedule({', '.join(tensor.name for tensor in self.outputs)})"
+
+    def __str__(self) -> str:
+        return to_text(self.stages)
 
     def _add(self, stage: Stage, position: int) -> None:
         self.stages.insert(position, stage)
@@ -72,7 +82,7 @@ class Schedule:
         axes = tuple(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in stage.axes)
         renamed = substitute(body, {a.var: b.var for a, b in zip(stage.axes, axes, strict=True)})
         cached = Tensor(f"{tensor.name}_{scope}", tensor.shape, body.dtype, Compute(axes, renamed))
-        self._insert(cached, scope, self.stages.index(stage))
+        self._insert(cached, scope, self.stages.index(stage), f"cache_write of {tensor.name}")
         stage.set_compute(stage.axes, Read(body.dtype, cached, tuple(axis.var for axis in stage.axes)))
         return cached
 
@@ -93,11 +103,11 @@ class Schedule:
             if changed is stage.body:
                 raise ScheduleError(f"cache_read of {tensor.name}: stage {stage.name} does not read it")
             stage.body = changed
-        self._insert(cached, scope, self.stages.index(source) + 1)
+        self._insert(cached, scope, self.stages.index(source) + 1, f"cache_read of {tensor.name}")
         return cached
 
-    def _insert(self, tensor: Tensor, scope: str, position: int) -> None:
-        stage = Stage((tensor,), tensor.op)
+    def _insert(self, tensor: Tensor, scope: str, position: int, origin: str) -> None:
+        stage = Stage((tensor,), tensor.op, origin)
         stage.set_scope(scope)
         self._add(stage, position)
 
@@ -161,7 +171,8 @@ class Schedule:
         made = Reduce(body.dtype, body.combiner, kept, value, condition)
         shape = (part.extent, *stage.tensor.shape)
         tensor = Tensor(f"{stage.name}_rf", shape, body.dtype, Compute((part, *data), made))
-        self._add(Stage((tensor,), tensor.op), self.stages.index(stage))
+        origin = f"rfactor of {stage.name} over {axis.var.name}"
+        self._add(Stage((tensor,), tensor.op, origin), self.stages.index(stage))
         return tensor
 
     # ------------------------------------------------------------------ groups

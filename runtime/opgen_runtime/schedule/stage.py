@@ -46,12 +46,14 @@ class Stage:
 
     `axes` are the data axes of the result, `reduce_axes` those of a body whose root is a `Reduce` with extents
     that do not depend on elements or other axes.  `leaves` are the loops, outermost first.  The stage's `body`
-    is the schedule's own copy: cache_write and rfactor rewrite it, the tensor stays.
+    is the schedule's own copy: cache_write and rfactor rewrite it, the tensor stays.  `origin` tells which primitive
+    made the stage; it is empty for those of the program.
     """
 
-    def __init__(self, tensors: tuple[Tensor, ...], op: Operation) -> None:
+    def __init__(self, tensors: tuple[Tensor, ...], op: Operation, origin: str = "") -> None:
         self.tensors = tensors
         self.op = op
+        self.origin = origin
         self.axes: tuple[IterVar, ...] = ()
         self.reduce_axes: tuple[IterVar, ...] = ()
         self.body: Expr | None = None
