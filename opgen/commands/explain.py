@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
 import click
 
@@ -21,6 +23,8 @@ from .example import example_function
 from .failure import Failure, Findings
 from .show import facts
 from .workspace import checked_workspace
+
+_PROSE: Final = frozenset(("strategy", "pattern", "schedule", "hand-written functions"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,14 @@ class Stage:
 )
 @click.option("--attr", "attrs", multiple=True, metavar="NAME=VALUE", help="An attr; may be repeated.")
 @click.option(
-    "--target", "target_text", metavar="TARGET", help='Such as "llvm -mcpu=haswell"; default: this machine.'
+    "--target", "target_text", metavar="TARGET", help='Such as "llvm -mcpu=x86-64-v3"; default: this machine.'
 )
 @click.option(
     "--stage", "wanted", multiple=True, metavar="NAME", help="Only stages whose name contains this."
 )
 @click.option("--stages", "names_only", is_flag=True, help="Only the names of the stages.")
 @click.option(
-    "--counts", is_flag=True, help="Only counts of the instructions: vector widths, calls, loads, stores."
+    "--counts", is_flag=True, help="Only counts of instructions: vector widths, calls of math functions."
 )
 def command(
     op_name: str,
@@ -84,17 +88,20 @@ def command(
     chosen = [stage for stage in found if not wanted or any(part in stage.name for part in wanted)]
     if not chosen:
         raise Failure(f"no such stage; the stages are: {', '.join(stage.name for stage in found)}")
-    before = ""
-    for stage in chosen:
-        if names_only:
-            out.print(stage.name)
-            continue
-        heading(stage.name)
-        if stage.text == before:
-            out.print("(no change)")
-        else:
-            code(stage.text, stage.language)
-        before = stage.text
+    if names_only:
+        out.print("\n".join(stage.name for stage in chosen))
+    else:
+        _print_stages(chosen)
+
+
+def _print_stages(chosen: Sequence[Stage]) -> None:
+    """Every stage under its name; those that change nothing are only named."""
+    for _, group in groupby(chosen, key=lambda stage: stage.text):
+        first, *unchanged = group
+        heading(first.name)
+        code(first.text, first.language)
+        if unchanged:
+            out.print(f"\nunchanged by {', '.join(stage.name for stage in unchanged)}")
         out.print()
 
 
@@ -110,7 +117,10 @@ def stages(project: Project, op: CheckedOp, function: Function, target: Target) 
 
 
 def _print_counts(found: Sequence[Stage]) -> None:
-    counts = assembly.count("\n".join(stage.text for stage in found if "assembly" in stage.name))
+    text = "\n".join(stage.text for stage in found if stage.name == "assembly")
+    if not text:
+        raise Failure(f"there are no instructions to count; the last stage is: {found[-1].name}")
+    counts = assembly.count(text)
     for width, number in (("512", counts.zmm), ("256", counts.ymm), ("128", counts.xmm)):
         out.print(f"{number:6}  instructions on {width}-bit registers")
     out.print(f"{sum(counts.math_calls.values()):6}  calls of scalar math functions")
@@ -119,6 +129,6 @@ def _print_counts(found: Sequence[Stage]) -> None:
 
 
 def _language(name: str) -> str:
-    if "LLVM" in name or "llvm" in name:
+    if "llvm" in name:
         return "llvm"
-    return "gas" if "assembly" in name else "python"
+    return "gas" if name == "assembly" else "text" if name in _PROSE else "python"

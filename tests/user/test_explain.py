@@ -1,0 +1,134 @@
+"""`opgen explain` as its user sees it: every stage of a call, what changes nothing only named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from opgen.commands import main
+
+SEAM = """\
+op: doubled
+doc: Twice each element.
+inputs: {x: {shape: N, dtype: float32}}
+outputs: {out: {shape: N, dtype: float32}}
+compute: {python: "shown.functions:doubled"}
+reference: out = x * 2
+tests:
+  - {x: "float32[3]"}
+"""
+FUNCTION = """\
+import numpy as np
+
+
+def doubled(x: np.ndarray) -> np.ndarray:
+    return x * 2
+"""
+
+STAGES = """\
+── type inference ──────────────────────────────────────────────────────────────────────────────────
+axis_abs: fn(Tensor[(4, 20), float32]) -> Tensor[(4, 20), float32]
+
+── graph ───────────────────────────────────────────────────────────────────────────────────────────
+fn (%data: Tensor[(4, 20), float32]) {
+  shown.axis_abs(%data)
+}
+
+── tensor expressions ──────────────────────────────────────────────────────────────────────────────
+data: float32[4, 20]
+out[i0, i1]: float32[4, 20] = abs(data[i0, i1]) if i0 == 0 else data[i0, i1]
+
+── strategy ────────────────────────────────────────────────────────────────────────────────────────
+shown.axis_abs: generic.elemwise, plevel 0: the only one that applies
+
+── pattern ─────────────────────────────────────────────────────────────────────────────────────────
+elemwise: every read is at exactly the output's indices; follows shown.axis_abs
+
+── schedule ────────────────────────────────────────────────────────────────────────────────────────
+data: float32[4, 20], input
+out: float32[4, 20], output
+    i0      4
+    i1_o_o  2              i1 // 8 // 2
+    i1_o_i  2  unrolled    i1 // 8 % 2
+    i1_i    8  vectorized  i1 % 8
+    out[i0, i1] = abs(data[i0, i1]) if i0 == 0 else data[i0, i1]
+    guarded: i1 < 20, i1_o < 3
+
+── lower ───────────────────────────────────────────────────────────────────────────────────────────
+"""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def done(*arguments: str) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project with axis_abs and a hand-written function; the current folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("explain")
+        patch.chdir(folder)
+        done("init", "shown")
+        patch.chdir(folder / "shown")
+        Path("shown/functions.py").write_text(FUNCTION, encoding="utf-8")
+        Path("opdefs/doubled.yaml").write_text(SEAM, encoding="utf-8")
+        done("add-op", "axis_abs")
+        done("generate")
+        yield folder / "shown"
+
+
+def explain(*arguments: str) -> str:
+    return done(
+        "explain",
+        "axis_abs",
+        "--shape",
+        "4,20",
+        "--target",
+        "llvm -mcpu=x86-64-v3 -num-threads=1",
+        *arguments,
+    )
+
+
+def test_stages_of_a_call(project: Path) -> None:
+    text = explain()
+    start, end = text.index("── type"), text.index("opgen_shown_axis_abs(")
+    assert text[start:end] == STAGES
+
+
+def test_what_changes_nothing_is_only_named(project: Path) -> None:
+    names = explain("--stages").splitlines()
+    text = explain()
+    titles = [line.split(" ")[1] for line in text.splitlines() if line.startswith("── ")]
+    unchanged = [
+        name
+        for line in text.splitlines()
+        if line.startswith("unchanged by ")
+        for name in line.removeprefix("unchanged by ").split(", ")
+    ]
+    assert {"inject_prefetch", "inject_double_buffer"} <= set(unchanged)
+    assert sorted([*titles, *unchanged]) == sorted(name.split(" ")[0] for name in names)
+    one = explain("--stage", "inject_prefetch")
+    assert "vectorized for i1_i in range(8):" in one
+    assert "unchanged" not in one
+
+
+def test_a_hand_written_function_ends_the_stages(project: Path) -> None:
+    assert done("explain", "doubled", "--shape", "3", "--stage", "hand") == (
+        "── hand-written functions ".ljust(100, "─")
+        + "\nshown.functions.doubled: runs in Python, without a kernel\n\n"
+    )
+    counted = run("explain", "doubled", "--shape", "3", "--counts")
+    assert counted.exit_code == 2
+    assert (
+        counted.stderr
+        == "opgen: there are no instructions to count; the last stage is: hand-written functions\n"
+    )
