@@ -5,18 +5,19 @@ expression into tensor expressions for the operand types at hand.  Static values
 what depends on indices and elements becomes an expression.  The language itself is described in
 docs/language.md.
 
-    weak.py      values, literals without a dtype, how dtypes meet
-    scope.py     domains and guards; proofs that every access is in bounds
-    element.py   operators, comparisons, lazy conditions, intrinsics
-    ranges.py    range, ndindex, what unrolls
-    reduce.py    comprehensions and reductions
-    tensors.py   inputs, outputs and intermediates
-    updates.py   `for` updates (scatter)
-    scans.py     recurrences
-    functions.py exp, tanh, ... by name
-    indexing.py  bcast, ravel, unravel, reflect, clip, constant tables
-    static.py    functions of shapes, dims and dtypes
-    build.py     runs a compute function
+    weak.py        values, literals without a dtype, how dtypes meet
+    scope.py       domains and guards; proofs that every access is in bounds
+    element.py     arithmetic, bit operators, intrinsics, conversions
+    conditions.py  comparisons, lazy conditions
+    ranges.py      range, ndindex, what unrolls
+    reduce.py      comprehensions and reductions
+    tensors.py     inputs, outputs and intermediates
+    updates.py     `for` updates (scatter)
+    scans.py       recurrences
+    functions.py   exp, tanh, ... by name
+    indexing.py    bcast, ravel, unravel, reflect, clip, constant tables
+    static.py      functions of shapes, dims and dtypes
+    build.py       runs a compute function
 """
 
 from __future__ import annotations
@@ -24,35 +25,38 @@ from __future__ import annotations
 import math
 
 from .build import Declared, build, guard, loop, tensor
-from .element import (
-    absolute,
-    bit_and,
-    bit_not,
-    bit_or,
-    bit_xor,
+from .conditions import (
     both,
-    ceil,
-    checked_add,
-    checked_mul,
-    checked_sub,
-    checked_unpack,
     contains,
-    div,
     either,
     equal,
-    floor,
-    floordiv,
-    floormod,
     greater,
     greater_equal,
     less,
     less_equal,
     negate,
     not_equal,
+    select,
+    truth,
+)
+from .element import (
+    absolute,
+    bit_and,
+    bit_not,
+    bit_or,
+    bit_xor,
+    ceil,
+    checked_add,
+    checked_mul,
+    checked_sub,
+    checked_unpack,
+    div,
+    floor,
+    floordiv,
+    floormod,
     power,
     reinterpret,
     round_,
-    select,
     shift_left,
     shift_right,
     to_float,
@@ -60,7 +64,6 @@ from .element import (
     trunc,
     trunc_div,
     trunc_mod,
-    truth,
 )
 from .functions import (
     acos,

@@ -8,7 +8,8 @@ from .. import arith
 from ..arith.expr import Expr, Shape, Table
 from ..errors import LanguageError
 from ..vocabulary import BOOL, INDEX, DType
-from .element import equal, floordiv, floormod, less, select
+from .conditions import equal, less, select
+from .element import floordiv, floormod
 from .reduce import max_, min_
 from .scope import current
 from .tensors import Defined, Operand

@@ -14,7 +14,8 @@ from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
-from .element import both, checked_add, checked_mul, either, intrinsic, join, select
+from .conditions import both, either, join, select
+from .element import checked_add, checked_mul, intrinsic
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of
 from .scope import bound, guarded
 from .weak import Value, Weak, as_condition, as_expr, describe, is_static, kind_of, lift

@@ -14,7 +14,7 @@ from ..errors import DTypeError, LanguageError
 from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read
 from ..te.widen import widen_half
 from ..vocabulary import BOOL, INDEX, INT64, DType
-from .element import join
+from .conditions import join
 from .facts import Recurrence, recurrence_of
 from .ranges import names_of
 from .scope import Scope, bound, current, entered
