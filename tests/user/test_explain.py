@@ -86,6 +86,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder / "shown"
 
 
+@pytest.fixture
+def broken(project: Path) -> Iterator[Path]:
+    """A declaration with a mistake beside those that have none."""
+    path = project / "opdefs/broken.yaml"
+    path.write_text("op: broken\nextends: axis_abs\ninputz: {}\n", encoding="utf-8")
+    yield path
+    path.unlink()
+
+
 def explain(*arguments: str) -> str:
     return done(
         "explain",
@@ -132,3 +141,11 @@ def test_a_hand_written_function_ends_the_stages(project: Path) -> None:
         counted.stderr
         == "opgen: there are no instructions to count; the last stage is: hand-written functions\n"
     )
+
+
+def test_mistakes_elsewhere_do_not_matter(project: Path, broken: Path) -> None:
+    assert "checked op" in explain("--stages")
+    failed = run("explain", "broken", "--stages")
+    assert failed.exit_code == 1
+    assert "opdefs/broken.yaml:3:1: error[unknown-key]: unknown key `inputz`" in failed.stderr
+    assert run("explain", "nothing").exit_code != 0
