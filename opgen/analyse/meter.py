@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from opgen_runtime import lang
 from opgen_runtime.errors import LanguageError
+from opgen_runtime.lang.scope import among_elements
 
 MAX_STEPS: Final = 100_000  # for one signature
 MAX_TOTAL: Final = (
@@ -112,8 +113,10 @@ def counted(meter: Meter, function: Callable[..., Any], sized: bool) -> Callable
 
 
 def _unrolled(value: object) -> int:
-    """Likewise for what makes a loop of a range, and unrolls tuples only."""
-    return len(value) if isinstance(value, tuple | list) else 0
+    """Likewise for what makes a loop of a range among elements, and unrolls tuples only."""
+    if isinstance(value, tuple | list):
+        return len(value)
+    return 0 if among_elements() else _length(value)
 
 
 def _length(value: object) -> int:

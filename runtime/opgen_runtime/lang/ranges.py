@@ -36,7 +36,8 @@ class Range:
     def __iter__(self) -> Iterator[int]:
         if not isinstance(self.start, int) or not isinstance(self.count, int):
             raise LanguageError(
-                "this range must be static to unroll, but its bounds are element values", "stage"
+                "this range must be static to unroll, but its bounds are element values or symbolic dims",
+                "stage",
             )
         if self.count > MAX_UNROLLED:
             raise LanguageError(

@@ -17,7 +17,7 @@ from ..vocabulary import BOOL, INDEX, INT64, DType
 from .conditions import both, either, join, select
 from .element import checked_add, checked_mul, intrinsic
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of
-from .scope import bound, guarded
+from .scope import among_elements, bound, guarded
 from .weak import Value, Weak, as_condition, as_expr, describe, is_static, kind_of, lift
 
 
@@ -48,7 +48,12 @@ Term = Looped | Unrolled | Conditional
 
 
 def over(source: Value, body: Callable[..., Value], unpack: bool = False) -> Term:
-    """The term of `body for ... in source`; `unpack` spreads each entry over the parameters of `body`."""
+    """The term of `body for ... in source`; `unpack` spreads each entry over the parameters of `body`.
+
+    Among elements a range or an ndindex is a loop; in static code it is unrolled.
+    """
+    if isinstance(source, Range | NdIndex) and not among_elements():
+        return over(tuple(source), body, unpack)
     if isinstance(source, Range | NdIndex):
         axes, value = source.axes(names_of(body))
         with bound(axes):
@@ -253,10 +258,8 @@ def next_(values: Value, default: Callable[[], Value]) -> Value:
 
 def _first(term: Value, default: Callable[[], Value]) -> Value:
     if isinstance(term, Unrolled):
-        if not term.parts:
-            return default()
-        head, rest = term.parts[0], Unrolled(term.parts[1:])
-        return _first(head, lambda: _first(rest, default))
+        parts = tuple(part for part in term.parts if part != Unrolled(()))
+        return _first(parts[0], lambda: _first(Unrolled(parts[1:]), default)) if parts else default()
     if isinstance(term, Conditional):
         if not isinstance(term.body, Looped | Unrolled | Conditional):
             return select(term.condition, lambda: term.body, default)

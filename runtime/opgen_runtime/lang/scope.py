@@ -28,6 +28,7 @@ class Scope:
     unproved: list[str] | None = None  # collects what symbolic dims leave open; None: raise
     assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
     facts: Callable[[Expr], tuple[Expr, ...]] | None = None  # what is known of the values that an index reads
+    elements: bool = False  # inside a definition or an update, where a range is a loop
 
     def prove_access(self, name: str, position: int, index: Expr, extent: Dim) -> None:
         """Prove 0 <= index < extent, or raise AccessError."""
@@ -93,6 +94,12 @@ def current() -> Scope:
         return _CURRENT.get()
     except LookupError:
         raise LanguageError("compute functions run only inside opgen_runtime.lang.build", "stage") from None
+
+
+def among_elements() -> bool:
+    """True inside a definition or an update; False in static code, in and out of a build."""
+    scope = _CURRENT.get(None)
+    return scope is not None and scope.elements
 
 
 @contextmanager

@@ -237,7 +237,7 @@ class Defined:
     def _value(self, axes: tuple[IterVar, ...], dead: bool = False) -> Value:
         if not self.definitions:
             raise LanguageError(f"{self.name} is never defined", "undefined")
-        scope = replace(self._around.template, extents={}, guards=[], dead=int(dead))
+        scope = replace(self._around.template, extents={}, guards=[], dead=int(dead), elements=True)
         with entered(scope), bound(axes):
             return self._first_that_covers(axes, self.definitions)
 

@@ -18,7 +18,7 @@ from ..te.widen import widen_half
 from ..vocabulary import INDEX, INT64
 from .ranges import NdIndex, Range, each
 from .scans import redirect
-from .scope import bound, guarded
+from .scope import bound, current, guarded
 from .tensors import Defined, checked_indices
 from .weak import Value, as_condition, as_expr
 
@@ -58,11 +58,14 @@ class Recorder:
     depth: int = 0  # how many loops are open, those that unroll included
 
     def loop(self, source: Value, name: str = "u") -> Iterator[Value]:
+        scope = current()
+        before, scope.elements = scope.elements, True
         self.depth += 1
         try:
             yield from self._entries(source, name)
         finally:
             self.depth -= 1
+            scope.elements = before
 
     def _entries(self, source: Value, name: str) -> Iterator[Value]:
         if not isinstance(source, Range | NdIndex):
