@@ -27,7 +27,7 @@ from .show import facts
 from .workspace import Workspace, checked_workspace, report
 
 _OP_KEY: Final = re.compile(r"^op: *(\w+)", re.M)
-_PROSE: Final = frozenset(("strategy", "pattern", "schedule", "hand-written functions"))
+_PROSE: Final = frozenset(("strategy", "pattern", "schedule"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,8 @@ def stages(project: Project, op: CheckedOp, function: Function, target: Target) 
     yield Stage("type inference", f"{op.name}: {function.checked_type}")
     for name, text in kernels.stages(function, target):
         yield Stage(name, text, _language(name))
+    if op.extern is not None:
+        yield Stage("hand-written function", f"{op.extern} runs in Python, without a kernel")
 
 
 def _print_counts(found: Sequence[Stage]) -> None:

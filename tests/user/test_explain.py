@@ -132,14 +132,14 @@ def test_what_changes_nothing_is_only_named(project: Path) -> None:
 
 def test_a_hand_written_function_ends_the_stages(project: Path) -> None:
     assert done("explain", "doubled", "--shape", "3", "--stage", "hand") == (
-        "── hand-written functions ".ljust(100, "─")
-        + "\nshown.functions.doubled: runs in Python, without a kernel\n\n"
+        "── hand-written function ".ljust(100, "─")
+        + "\nshown.functions:doubled runs in Python, without a kernel\n\n"
     )
     counted = run("explain", "doubled", "--shape", "3", "--counts")
     assert counted.exit_code == 2
     assert (
         counted.stderr
-        == "opgen: there are no instructions to count; the last stage is: hand-written functions\n"
+        == "opgen: there are no instructions to count; the last stage is: hand-written function\n"
     )
 
 

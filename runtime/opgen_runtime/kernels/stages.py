@@ -16,20 +16,14 @@ def stages(function: ir.Function, target: Target | str | None = None) -> Iterato
     """(stage, text): the graph, tensor expressions, the choice of the strategy, the schedule, loop IR after each
     phase, LLVM IR as emitted and as optimised, and assembly.
 
-    A segment that calls hand-written functions ends with their names: they run in Python.
+    A segment that calls hand-written functions ends with the strategy: they run in Python.
     """
     target = Target.host() if target is None else Target.parse(target)
     yield "graph", ir.to_text(function)
     segment = segment_of(function, target)
     yield "tensor expressions", te.to_text(segment.outputs)
     yield "strategy", "\n".join(call.selection.explain() for call in segment.calls)
-    externs = [tensor.op for tensor in te.tensor_order(segment.outputs) if isinstance(tensor.op, Extern)]
-    if externs:
-        names = dict.fromkeys(f"{op.function.__module__}.{op.function.__qualname__}" for op in externs)
-        yield (
-            "hand-written functions",
-            "\n".join(f"{name}: runs in Python, without a kernel" for name in names),
-        )
+    if any(isinstance(tensor.op, Extern) for tensor in te.tensor_order(segment.outputs)):
         return
     outputs = te.normalize(segment.outputs)
     pattern, reason = te.derive_pattern(outputs, segment.inputs)
