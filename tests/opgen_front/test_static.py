@@ -18,7 +18,7 @@ def findings(let: str, condition: str, compute: str = "out[i] = x[i]") -> list[D
     """What is found wrong with an op that requires `condition`; `x` has 4 elements."""
     lines = "".join(f"  {line}\n" for line in let.split("\n"))
     text = f"let: |\n{lines}" if let else ""
-    text += f"type_relation: {{require: {condition!r}}}\n".replace("'", '"') if condition else ""
+    text += f"type_relation:\n  require: >-\n    {condition}\n" if condition else ""
     text += 'outputs: {out: {shape: "N", dtype: x.dtype}}\n'
     text += "compute: |\n" + "".join(f"  {line}\n" for line in compute.split("\n"))
     return check_project({"one.yaml": HEAD + text + 'tests: [{x: "int8[4]"}]\n'})[1]
@@ -67,3 +67,74 @@ def test_a_def_of_let_is_a_loop_among_elements() -> None:
 def test_a_static_reduction_over_a_range_counts_as_work() -> None:
     (found,) = findings("v = sum(sum(range(60000)) for k in range(50000))", "v > 0")
     assert found.code == "limit"
+
+
+TEXTS = [
+    "tuple(c for c in layout) == ('N', 'C', 'H', 'W')",
+    "tuple(layout.index(c) for c in 'HWC') == (2, 3, 1)",
+    "sum(1 for c in layout if c in 'NC') == 2",
+    "all(c in layout for c in 'CN') and not any(c == 'D' for c in layout)",
+    "layout[0] == 'N' and layout[-1] == 'W' and layout[1:3] == 'CH' and layout[::-1] == 'WHCN'",
+    "tuple(d for d, c in enumerate(layout) if c == 'C') == (1,)",
+    "tuple(a == b for a, b in zip(layout, 'NHWC')) == (True, False, False, False)",
+    "sorted(layout) == tuple(reversed('WNHC')) and sorted(layout) == ('C', 'H', 'N', 'W')",
+    "len(layout) == 4 and len('') == 0",
+    "layout.index('HW') == 2",
+    "layout[:2] + 'D' + layout[2:] == 'NCDHW'",
+    "layout + '' == 'N' 'CHW'",
+    "next((c for c in layout if c != 'N'), '') == 'C'",
+]
+
+
+REPEATED = [
+    "(1, 2) * 2 == (1, 2, 1, 2) and 2 * (1,) == (1, 1)",
+    "(3,) * 0 == () and (3,) * -1 == () and () * 5 == ()",
+    "len(((0, 1),) * 3) == 3 and ((0, 1),) * 1 == ((0, 1),)",
+    "'ab' * 2 == 'abab' and 0 * 'ab' == ''",
+]
+
+
+@pytest.mark.parametrize("condition", [*TEXTS, *REPEATED])
+def test_texts_and_tuples_are_sequences(condition: str) -> None:
+    assert findings("", condition) == []
+    assert findings(f"def f(text): return {condition.replace('layout', 'text')}", "f(layout)") == []
+    assert findings("", "", f"ok = {condition}\nif ok:\n    out[i] = x[i]\nelse:\n    out[i] = 300") == []
+    assert findings("", "", f"out[i] = x[i] if {condition} else 300") == []
+
+
+@pytest.mark.parametrize(
+    ("compute", "message"),
+    [
+        ("out[i] = x[i] if layout[4] == 'N' else 0", "index 4 is outside a text of 4"),
+        (
+            "out[i] = x[i] if layout[i] == 'N' else 0",
+            "a text is indexed by a static integer, found an element",
+        ),
+        ("out[i] = x[layout.index('D')]", "'D' is not in 'NCHW'"),
+        ("out[i] = x[i] if layout + 1 == 'N' else 0", "+ joins two tuples or two texts, or adds two numbers"),
+        ("out[i] = x[i] if 1 in layout else 0", "`in` a text takes a text, found int 1"),
+        ("out[i] = sum(1 for c in x.dtype)", "cannot run over dtype int8"),
+        ("out[i] = sum(layout)", "cannot reduce text 'NCHW'"),
+        ("out[i] = x[i] * (1, 2)", "* repeats a tuple or a text a static number of times, found an element"),
+        (
+            "out[i] = ((1, 2) * 2.0)[0]",
+            "* repeats a tuple or a text a static number of times, found float 2.0",
+        ),
+        (
+            "out[i] = ((1, 2) * True)[0]",
+            "* repeats a tuple or a text a static number of times, found bool True",
+        ),
+        (
+            "out[i] = ((1, 2) * (1,))[0]",
+            "* repeats a tuple or a text a static number of times, found a tuple",
+        ),
+        ("out[i] = len((1, 2) * 600000)", "a static tuple has 1200000 entries; the limit is 1048576"),
+        (
+            "out[i] = len(10**30 * 'ab')",
+            "a static text has 2000000000000000000000000000000 entries; the limit",
+        ),
+    ],
+)
+def test_what_sequences_are_not(compute: str, message: str) -> None:
+    (found,) = findings("", "", compute)
+    assert found.message.startswith(message)

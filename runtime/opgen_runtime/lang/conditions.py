@@ -15,8 +15,9 @@ from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import Read
 from ..vocabulary import BOOL, INT64, DType
+from .ranges import each
 from .scope import guarded
-from .weak import Value, Weak, as_condition, describe, is_static, lift
+from .weak import Value, Weak, as_condition, describe, is_static, is_text, lift
 
 # ------------------------------------------------------------------ comparisons
 
@@ -102,12 +103,12 @@ not_equal = _comparison("!=", arith.ne, lambda a, b: a != b, "ne")
 
 def contains(values: Value, x: Value) -> Value:
     """`x in values` for a static tuple or text; an element `x` is compared with each entry."""
-    if isinstance(values, str):
-        if not isinstance(x, str):
+    if is_text(values):
+        if not is_text(x):
             raise LanguageError(f"`in` a text takes a text, found {describe(x)}", "value")
-        return x in values
+        return bool(x in values)
     result: Value = False
-    for value in values:
+    for value in each(values):
         result = either(result, partial(equal, x, value))
         if result is True:
             return True

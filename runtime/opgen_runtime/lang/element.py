@@ -36,23 +36,32 @@ def _bounded(value: Value) -> Value:
         raise LanguageError(
             f"a static integer has {value.bit_length()} bits; the limit is {MAX_STATIC_BITS}", "too-large"
         )
-    if isinstance(value, tuple | str) and len(value) > MAX_STATIC_LENGTH:
-        raise LanguageError(
-            f"a static tuple has {len(value)} entries; the limit is {MAX_STATIC_LENGTH}", "too-large"
-        )
+    if isinstance(value, tuple | str):
+        _bound_length(value, len(value))
     return value
+
+
+def _bound_length(values: tuple[Value, ...] | str, length: int) -> None:
+    if length > MAX_STATIC_LENGTH:
+        kind = "text" if isinstance(values, str) else "tuple"
+        raise LanguageError(
+            f"a static {kind} has {length} entries; the limit is {MAX_STATIC_LENGTH}", "too-large"
+        )
 
 
 # ------------------------------------------------------------------ + - * under the generator's analysis
 
 
 def checked_add(a: Value, b: Value) -> Value:
-    """`a + b` with the limits on static values; also joins two tuples."""
-    if isinstance(a, tuple) != isinstance(b, tuple):
-        raise LanguageError(
-            f"+ joins two tuples or adds two numbers, found {describe(a)} and {describe(b)}", "value"
-        )
-    if not isinstance(a, tuple):
+    """`a + b` with the limits on static values; also joins two tuples or two texts."""
+    for kind in (tuple, str):
+        if isinstance(a, kind) != isinstance(b, kind):
+            raise LanguageError(
+                "+ joins two tuples or two texts, or adds two numbers, "
+                f"found {describe(a)} and {describe(b)}",
+                "value",
+            )
+    if not isinstance(a, tuple | str):
         _numbers("+", a, b)
     return _bounded(a + b)
 
@@ -64,9 +73,16 @@ def checked_sub(a: Value, b: Value) -> Value:
 
 
 def checked_mul(a: Value, b: Value) -> Value:
-    """`a * b` of numbers (not of tuples or text) with the limits on static values."""
-    _numbers("*", a, b)
-    return _bounded(a * b)
+    """`a * b` with the limits on static values; also repeats a tuple or a text."""
+    if not isinstance(a, tuple | str) and not isinstance(b, tuple | str):
+        _numbers("*", a, b)
+        return _bounded(a * b)
+    values, count = (a, b) if isinstance(a, tuple | str) else (b, a)
+    if isinstance(count, bool) or not isinstance(count, int):
+        text = f"* repeats a tuple or a text a static number of times, found {describe(count)}"
+        raise LanguageError(text, "stage" if isinstance(count, Expr | Weak) else "value")
+    _bound_length(values, len(values) * max(count, 0))
+    return values * count
 
 
 def checked_unpack(value: Value, count: int) -> tuple[Value, ...]:

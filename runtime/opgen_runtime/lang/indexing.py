@@ -13,7 +13,7 @@ from .element import floordiv, floormod
 from .reduce import max_, min_
 from .scope import current
 from .tensors import Defined, Operand
-from .weak import Value, Weak, as_index, describe
+from .weak import Value, Weak, as_index, describe, is_text
 
 
 def bcast(index: Value, shape: Value) -> tuple[Value, ...]:
@@ -73,17 +73,21 @@ def clip(x: Value, low: Value, high: Value) -> Value:
 
 
 def item(values: Value, key: Value) -> Value:
-    """`values[key]`: of a tensor, of a tuple at a static place, or a constant table at an element place."""
+    """`values[key]`: of a tensor, of a tuple or text at a static place, or a constant table at an element
+    place."""
     if isinstance(values, Operand | Defined):
         return values[key]
-    if isinstance(values, tuple | list | str):
+    if isinstance(values, tuple | list) or is_text(values):
+        kind = "text" if isinstance(values, str) else "tuple"
         if isinstance(key, bool) or not isinstance(key, int | slice | Expr | Weak):
-            raise LanguageError(f"a tuple is indexed by an integer, found {describe(key)}", "value")
+            raise LanguageError(f"a {kind} is indexed by an integer, found {describe(key)}", "value")
         if isinstance(key, int | slice):
             try:
                 return values[key]
             except IndexError:
-                raise LanguageError(f"index {key} is outside a tuple of {len(values)}", "rank") from None
+                raise LanguageError(f"index {key} is outside a {kind} of {len(values)}", "rank") from None
+        if isinstance(values, str):
+            raise LanguageError(f"a text is indexed by a static integer, found {describe(key)}", "stage")
         return _table(tuple(values), key)
     raise LanguageError(f"{describe(values)} cannot be indexed", "value")
 

@@ -11,7 +11,7 @@ from ..arith.expr import Expr, Var
 from ..errors import LanguageError
 from ..te.tensor import IterVar
 from ..vocabulary import INDEX
-from .weak import Value, Weak, as_index, describe
+from .weak import Value, Weak, as_index, describe, is_text
 
 MAX_UNROLLED = 1 << 16  # entries a loop may unroll to
 
@@ -135,17 +135,24 @@ def reversed_(values: Value) -> Value:
     """`reversed(values)` of a range, an ndindex or a tuple."""
     if isinstance(values, Range | NdIndex):
         return reversed(values)
-    if isinstance(values, tuple | list):
+    if isinstance(values, tuple | list) or is_text(values):
         return tuple(values)[::-1]
-    raise LanguageError(f"reversed takes a range, an ndindex or a tuple, found {describe(values)}", "value")
+    raise LanguageError(
+        f"reversed takes a range, an ndindex, a tuple or a text, found {describe(values)}", "value"
+    )
 
 
 def each(values: Value) -> Iterable[AnyType]:
     """The static entries of what a tuple's comprehension runs over."""
-    if isinstance(values, Range | NdIndex | tuple | list | zip | enumerate):
+    if isinstance(values, Range | NdIndex | tuple | list) or is_text(values):
         return values
-    raise LanguageError(
-        f"cannot run over {describe(values)}; expected a range, an ndindex or a tuple", "value"
+    raise no_sequence(values)
+
+
+def no_sequence(values: Value) -> LanguageError:
+    """That a `for` cannot run over `values`."""
+    return LanguageError(
+        f"cannot run over {describe(values)}; expected a range, an ndindex, a tuple or a text", "value"
     )
 
 

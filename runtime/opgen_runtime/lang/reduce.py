@@ -16,9 +16,9 @@ from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from .conditions import both, either, join, select
 from .element import checked_add, checked_mul, intrinsic
-from .ranges import MAX_UNROLLED, NdIndex, Range, names_of
+from .ranges import MAX_UNROLLED, NdIndex, Range, names_of, no_sequence
 from .scope import among_elements, bound, guarded
-from .weak import Value, Weak, as_condition, as_expr, describe, is_static, kind_of, lift
+from .weak import Value, Weak, as_condition, as_expr, describe, is_static, is_text, kind_of, lift
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,14 @@ def over(source: Value, body: Callable[..., Value], unpack: bool = False) -> Ter
         axes, value = source.axes(names_of(body))
         with bound(axes):
             return Looped(axes, body(*value) if unpack else body(value))
-    if isinstance(source, tuple | list | zip | enumerate):
+    if isinstance(source, tuple | list) or is_text(source):
         entries = tuple(source)
         if len(entries) > MAX_UNROLLED:
             raise LanguageError(
                 f"a loop of {len(entries)} steps would be unrolled; the limit is {MAX_UNROLLED}", "too-large"
             )
         return Unrolled(tuple(body(*entry) if unpack else body(entry) for entry in entries))
-    raise LanguageError(
-        f"cannot run over {describe(source)}; expected a range, an ndindex or a tuple", "value"
-    )
+    raise no_sequence(source)
 
 
 def when(condition: Value, body: Callable[[], Value]) -> Value:

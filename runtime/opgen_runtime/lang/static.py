@@ -14,7 +14,7 @@ from ..vocabulary import BFLOAT16, DTYPE_CLASSES, DType
 from .element import floordiv
 from .ranges import MAX_UNROLLED, Range
 from .reduce import max_
-from .weak import Value, Weak, describe, is_static
+from .weak import Value, Weak, describe, is_static, is_text
 
 
 def _static_number(name: str, value: Value) -> None:
@@ -24,14 +24,14 @@ def _static_number(name: str, value: Value) -> None:
 
 def len_(values: Value) -> int:
     """The number of entries of a tuple, a text, a range or a variadic input."""
-    if isinstance(values, tuple | list | str | Range):
+    if isinstance(values, tuple | list | Range) or is_text(values):
         return len(values)
-    raise LanguageError(f"len takes a tuple, found {describe(values)}", "value")
+    raise LanguageError(f"len takes a tuple or a text, found {describe(values)}", "value")
 
 
 def tuple_(values: Value = ()) -> tuple[Value, ...]:
     """`tuple(values)` of a range, an ndindex, a tuple, zip or enumerate."""
-    if isinstance(values, Expr | Weak | int | float):
+    if isinstance(values, Expr | Weak | int | float | DType) or values is None:
         raise LanguageError(f"tuple takes a sequence, found {describe(values)}", "value")
     entries = tuple(values)
     if len(entries) > MAX_UNROLLED:
@@ -275,8 +275,13 @@ def _output_labels(right: str, dots: int, every: list[str | int], equation: str)
 
 
 def index_of(values: Value, x: Value) -> int:
-    """`values.index(x)` of a static tuple."""
+    """`values.index(x)` of a static tuple or text."""
+    if not isinstance(values, tuple | list) and not (is_text(values) and is_text(x)):
+        raise LanguageError(
+            f"`.index` asks a tuple, or a text for a text, found {describe(values)} and {describe(x)}",
+            "value",
+        )
     try:
-        return tuple(values).index(x)
+        return int(values.index(x))
     except ValueError:
         raise LanguageError(f"{x!r} is not in {values!r}", "value") from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any as AnyType
+from typing import TypeGuard
 
 from .. import arith
 from ..arith.expr import Expr
@@ -66,6 +67,11 @@ def is_static(value: Value) -> bool:
     return not isinstance(value, Expr | Weak)
 
 
+def is_text(value: Value) -> TypeGuard[str]:
+    """True of a static text; a dtype is none, though it is kept as one."""
+    return isinstance(value, str) and not isinstance(value, DType)
+
+
 def kind_of(value: Value) -> str:
     """The literal kind of a static number or a `Weak`."""
     if isinstance(value, Weak):
@@ -87,6 +93,10 @@ def describe(value: Value) -> str:
         return f"an element value made of {value.kind} literals"
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
+    if isinstance(value, DType):
+        return f"dtype {value}"
+    if isinstance(value, str):
+        return f"text {value!r}"
     if value is None:
         return "None"
     return f"{type(value).__name__} {value!r}"
