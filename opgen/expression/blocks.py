@@ -7,6 +7,7 @@ from collections.abc import Collection
 from ..diagnostics import Place
 from . import syntax as s
 from .names import COMPUTE, LET, SHAPE, STATIC, NameChecker, Section
+from .paths import assigned, defines, on_every_path
 from .scope import Kind, Local, Symbol
 
 _TARGETS = frozenset({Kind.OUTPUT, Kind.OUTPUTS, Kind.TENSOR})
@@ -46,7 +47,7 @@ def _reachable(start: str, calls: dict[str, set[str]]) -> set[str]:
 def check_let(block: s.Block, checker: NameChecker) -> None:
     """`let:`: each name is bound once, before use, on every path; the names enter the namespace."""
     declare_defs(block, checker)
-    checker.hidden |= bound_names(block)
+    checker.hidden |= assigned(block)
     _LetChecker(checker).block(block)
     checker.hidden.clear()
     for item in block:
@@ -109,17 +110,6 @@ def check_def(item: s.Def, section: Section, checker: NameChecker) -> None:
     checker.check(item.result, section, local)
 
 
-def bound_names(block: s.Block) -> set[str]:
-    """The static names that statements bind, on any path."""
-    found: set[str] = set()
-    for item in block:
-        if isinstance(item, s.Assign):
-            found |= {target.name for target in item.targets}
-        elif isinstance(item, s.If):
-            found |= bound_names(item.then) | bound_names(item.otherwise)
-    return found
-
-
 def check_compute(block: s.Block, checker: NameChecker, partial: bool = False) -> None:
     """`compute:`: names, stages, left sides, and that every path defines the same tensors, outputs included.
 
@@ -138,14 +128,13 @@ class ComputeChecker:
         self.shaped: set[str] = set()  # intermediates whose shape has been stated on this path
         self.stated: set[str] = set()  # on any path
         self.anywhere: set[str] = set()  # tensors that some path defines
+        self.left: dict[str, Symbol] = {}  # names of the branches that have been left
 
     def run(self, block: s.Block) -> None:
         declare_defs(block, self.checker)
-        self._declare_tensors(block)
         wanted = [n for n, symbol in self.symbols.items() if symbol.kind in (Kind.OUTPUT, Kind.OUTPUTS)]
-        self.checker.hidden |= bound_names(block)
-        self.block(block)
-        self.checker.hidden.clear()
+        self.checker.branched |= assigned(block) | {item.tensor.name for item in defines(block)}
+        self.block(block, set())
         for name in wanted:
             if name not in self.anywhere and not self.partial:
                 self.checker.error(
@@ -154,20 +143,14 @@ class ComputeChecker:
         for item in block:
             if isinstance(item, s.Def):
                 check_def(item, COMPUTE, self.checker)
+        for name, symbol in self.left.items():
+            self.symbols.setdefault(name, symbol)  # the translation of the branches needs them
 
-    def _declare_tensors(self, block: s.Block) -> None:
-        for item in block:
-            if isinstance(item, s.Define):
-                name = item.tensor
-                symbol = self.symbols.get(name.name)
-                if symbol is None or symbol.kind not in _TARGETS:
-                    _declare((name,), Kind.TENSOR, self.checker)
-            elif isinstance(item, s.If):
-                self._declare_tensors(item.then)
-                self._declare_tensors(item.otherwise)
-
-    def block(self, block: s.Block) -> set[str]:
-        """Check statements; the tensors that they define on every path."""
+    def block(self, block: s.Block, outer: set[str]) -> set[str]:
+        """Check statements below definitions of the tensors `outer`; the tensors that they define on every path."""
+        known = on_every_path(block)
+        self._declare_tensors(block, known)
+        self.checker.hidden |= known & assigned(block)
         defined: set[str] = set()
         for item in block:
             if isinstance(item, s.Define):
@@ -177,10 +160,17 @@ class ComputeChecker:
             elif isinstance(item, s.Assign):
                 self._assign(item)
             elif isinstance(item, s.If):
-                defined |= self._if(item)
+                defined |= self._if(item, defined | outer)
             elif isinstance(item, s.For):
-                self._for(item, {}, defined)
+                self._for(item, {}, defined | outer)
         return defined
+
+    def _declare_tensors(self, block: s.Block, known: set[str]) -> None:
+        for item in defines(block):
+            name = item.tensor
+            symbol = self.symbols.get(name.name)
+            if name.name in known and (symbol is None or symbol.kind not in _TARGETS):
+                _declare((name,), Kind.TENSOR, self.checker)
 
     def _assign(self, item: s.Assign) -> None:
         self.checker.check(item.value, COMPUTE, {})
@@ -191,23 +181,36 @@ class ComputeChecker:
         _declare(item.targets, Kind.STATIC, self.checker)
         self.checker.hidden -= {target.name for target in item.targets}
 
-    def _if(self, item: s.If) -> set[str]:
+    def _if(self, item: s.If, outer: set[str]) -> set[str]:
         self.checker.check(item.condition, COMPUTE, {})
         self.checker.need_static(item.condition, "the condition of an `if` statement", {})
-        before = dict(self.symbols)
-        shaped = set(self.shaped)
-        hidden = set(self.checker.hidden)
-        then = self.block(item.then)
-        bound = {name: symbol for name, symbol in self.symbols.items() if name not in before}
-        for name in bound:
-            del self.symbols[name]
+        shaped, hidden = set(self.shaped), set(self.checker.hidden)
+        then, bound = self._branch(item.then, outer)
         shaped, self.shaped = self.shaped, shaped
-        self.checker.hidden |= hidden
-        other = self.block(item.otherwise)
-        self.symbols.update(bound)
+        self.checker.hidden = hidden
+        other, others = self._branch(item.otherwise, outer)
         self.shaped |= shaped
-        _same_paths(then, other, item.place, self.checker)
+        self.checker.hidden = hidden - (bound.keys() & others.keys())
+        self.symbols.update({name: symbol for name, symbol in bound.items() if name in others})
+        known = self.symbols.keys()
+        _same_paths(then & known, other & known, item.place, self.checker)
         return then & other
+
+    def _branch(self, block: s.Block, outer: set[str]) -> tuple[set[str], dict[str, Symbol]]:
+        """Check a branch: the tensors that it defines, and the names that it adds, which are taken out again."""
+        before = set(self.symbols)
+        defined = self.block(block, outer)
+        bound = {name: symbol for name, symbol in self.symbols.items() if name not in before}
+        for name, symbol in bound.items():
+            del self.symbols[name]
+            self.shaped.discard(name)
+            self.stated.discard(name)
+            other = self.left.setdefault(name, symbol)
+            if other.kind is not symbol.kind:
+                text = f"`{name}` is {other.kind.value} in another branch; names shadow nothing"
+                note = [("first bound here", other.place)]
+                self.checker.diagnostics.error("duplicate-name", text, symbol.place, None, note)
+        return defined, bound
 
     def _define(self, item: s.Define) -> None:
         name, symbol = item.tensor.name, self.symbols.get(item.tensor.name)

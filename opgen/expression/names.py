@@ -38,12 +38,13 @@ COMPUTE = Section("compute", frozenset(Kind), static=False)
 class NameChecker:
     """Checks expressions against a namespace.
 
-    `hidden` holds names that are bound further down.
+    `hidden` holds names that are bound further down, `branched` those that some branch of an `if` binds.
     """
 
     namespace: Namespace
     diagnostics: Diagnostics
     hidden: set[str] = field(default_factory=set)
+    branched: set[str] = field(default_factory=set)
 
     def error(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
         self.diagnostics.error(code, message, place, hint)
@@ -145,6 +146,10 @@ class NameChecker:
             self.error("unknown-name", f"`{name}` is used before it is bound", node.place)
             return
         if self.namespace.partial or name in self.namespace.lost:
+            return
+        if name in self.branched:
+            text = f"`{name}` is bound in one branch of an `if` only, and can be used only there"
+            self.error("unknown-name", text, node.place)
             return
         if name in LIBRARY:
             self.error("call", f"`{name}` is a function; call it: `{name}(...)`", node.place)

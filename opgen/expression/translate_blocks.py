@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..diagnostics import Place
 from . import syntax as s
+from .paths import assigned, defines, on_every_path
 from .scope import TENSORS, Kind, Local, Namespace
 from .translate import Translator, at, attribute, call, constant, make_arguments, make_lambda, name
 
@@ -18,7 +19,7 @@ def translate_compute(
 
     `def`s come first and updates last: definitions are lazy, updates read what they need at once.
     """
-    body = _ComputeTranslator(namespace, block).run()
+    body = _ComputeTranslator(namespace, block, place).run()
     arguments = make_arguments(parameters, place)
     for argument in arguments.args:
         argument.annotation = attribute("_t", "Any", place)
@@ -27,37 +28,29 @@ def translate_compute(
 
 
 class _ComputeTranslator:
-    def __init__(self, namespace: Namespace, block: s.Block) -> None:
+    def __init__(self, namespace: Namespace, block: s.Block, place: Place) -> None:
         self.translator = Translator(namespace, static=False)
         self.static = Translator(namespace, static=True)
         self.symbols = namespace.symbols
         self.program = block
-        self.declared: set[str] = set()
-        shapes: dict[str, list[s.Define]] = {}
-        for define in _defines(block):
-            if define.shape is not None:
-                shapes.setdefault(define.tensor.name, []).append(define)
-        # A shape stated once, of names bound at the top, is declared before the statement that first defines it.
-        nested = {name for item in block if isinstance(item, s.If) for name in _bound(item)}
-        self.hoisted = {
-            name: found[0]
-            for name, found in shapes.items()
-            if len(found) == 1 and not nested & set(namespace.used(*_present(found[0].shape)))
-        }
+        self.place = place
+        self.hoisted: set[s.Define] = set()  # definitions whose shape has been stated above them
 
     def run(self) -> list[ast.stmt]:
         block = self.program
         defs: list[ast.stmt] = [self._def(item) for item in block if isinstance(item, s.Def)]
-        loops = [item for item in block if isinstance(item, s.For)]
-        others = [item for item in block if not isinstance(item, s.Def | s.For)]
-        made = [*defs, *self._block(others, top=True), *self._block(loops, top=True)]
-        return made or [ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=1)]
+        made = [*defs, *self._block(block), *self._loops(block)]
+        return made or [_pass(self.place)]
 
-    def _block(self, block: Sequence[s.Statement], top: bool = False) -> list[ast.stmt]:
+    def _block(self, block: Sequence[s.Statement]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
+        first = self._first_shapes(block)
         for item in block:
-            if top:
-                made += self._declarations(item)
+            for define in defines((item,)):
+                stated = first.pop(define.tensor.name, None)
+                if stated is not None:
+                    self.hoisted.add(stated)
+                    made.append(self._tensor(stated))
             if isinstance(item, s.Assign):
                 made.append(_assign(item, self.static.expression(item.value, {})))
             elif isinstance(item, s.Define):
@@ -65,29 +58,51 @@ class _ComputeTranslator:
             elif isinstance(item, s.If):
                 test = call("truth", item.place, self.static.expression(item.condition, {}))
                 then, other = self._block(item.then), self._block(item.otherwise)
-                made.append(at(ast.If(test, then, other), item.place))
-            elif isinstance(item, s.For):
-                made.append(self._for(item, {}))
+                if then or other:
+                    made.append(at(ast.If(test, then or [_pass(item.place)], other), item.place))
         return made
 
-    def _declarations(self, item: s.Statement) -> Iterator[ast.stmt]:
-        """`m = _l.tensor("m", shape)` for the tensors that the statement first defines."""
-        for define in _defines((item,)):
-            first = self.hoisted.get(define.tensor.name)
-            if first is not None and define.tensor.name not in self.declared:
-                yield self._tensor(first)
+    def _loops(self, block: Sequence[s.Statement]) -> list[ast.stmt]:
+        """The updates, under the `if`s that they stand in."""
+        made: list[ast.stmt] = []
+        for item in block:
+            if isinstance(item, s.For):
+                made.append(self._for(item, {}))
+            elif isinstance(item, s.If):
+                then, other = self._loops(item.then), self._loops(item.otherwise)
+                test = call("truth", item.place, self.static.expression(item.condition, {}))
+                if then or other:
+                    made.append(at(ast.If(test, then or [_pass(item.place)], other), item.place))
+        return made
+
+    def _first_shapes(self, block: Sequence[s.Statement]) -> dict[str, s.Define]:
+        """Shapes to state above the statement that first defines the tensor.
+
+        They are those that every path of the block needs and that are stated once, of names bound outside its
+        branches.  The others are stated where they are written.
+        """
+        shapes: dict[str, list[s.Define]] = {}
+        for define in defines(block):
+            if define.shape is not None and define not in self.hoisted:
+                shapes.setdefault(define.tensor.name, []).append(define)
+        known = on_every_path(block)
+        nested = assigned([item for item in block if isinstance(item, s.If)])
+        return {
+            name: found[0]
+            for name, found in shapes.items()
+            if name in known and len(found) == 1 and not nested & _names(found[0].shape)
+        }
 
     def _tensor(self, define: s.Define) -> ast.stmt:
         assert define.shape is not None
         text, place = define.tensor.name, define.tensor.place
-        self.declared.add(text)
         shape = self.static.expression(define.shape, {})
         value = call("tensor", define.shape.place, constant(text, place), shape)
         return at(ast.Assign([at(ast.Name(text, ast.Store()), place)], value), place)
 
     def _define(self, item: s.Define) -> Iterator[ast.stmt]:
         text, place = item.tensor.name, item.place
-        if item.shape is not None and text not in self.hoisted:
+        if item.shape is not None and item not in self.hoisted:
             yield self._tensor(item)
         tensor: ast.expr = name(text, item.tensor.place)
         member = item.member
@@ -236,22 +251,9 @@ def _with(context: ast.expr, body: list[ast.stmt], place: Place) -> ast.stmt:
     return at(ast.With([ast.withitem(context)], body), place)
 
 
-def _defines(block: Sequence[s.Statement]) -> Iterator[s.Define]:
-    for item in block:
-        if isinstance(item, s.Define):
-            yield item
-        elif isinstance(item, s.If):
-            yield from _defines((*item.then, *item.otherwise))
+def _pass(place: Place) -> ast.stmt:
+    return at(ast.Pass(), place)
 
 
-def _bound(item: s.Statement) -> Iterator[str]:
-    """Static names that a statement binds."""
-    if isinstance(item, s.Assign):
-        yield from (target.name for target in item.targets)
-    elif isinstance(item, s.If):
-        for inner in (*item.then, *item.otherwise):
-            yield from _bound(inner)
-
-
-def _present(node: s.Node | None) -> tuple[s.Node, ...]:
-    return () if node is None else (node,)
+def _names(node: s.Node | None) -> set[str]:
+    return set() if node is None else {n.name for n in s.walk(node) if isinstance(n, s.Name)}

@@ -81,3 +81,131 @@ def test_a_strategy_without_a_target_is_for_every_target() -> None:
     text = "compute: out[i] = x[i]\nstrategy: [{name: one, schedule: injective}]\n"
     (op,) = check_project({"one.yaml": HEAD + text + TAIL})[0]
     assert op.strategy[0].target == ""
+
+
+BRANCHES = {
+    "an intermediate in one branch": """\
+if flag:
+    m[i]: N = x[i] * 2
+    out[i] = m[N - 1 - i]
+else:
+    out[i] = x[i]
+""",
+    "one name, two intermediates": """\
+if flag:
+    m[i]: N = x[i] * 2
+    out[i] = m[i]
+else:
+    m[i, j]: (N, 2) = x[i] * cast(j, x.dtype)
+    out[i] = m[i, 1]
+""",
+    "read above its definition": """\
+if flag:
+    out[i] = m[i]
+    m[i]: N = x[i] * 2
+else:
+    out[i] = x[i]
+""",
+    "branches in branches": """\
+if flag:
+    if N > 2:
+        p[i]: N = x[i]
+        m[i]: N = p[i] + 1
+    else:
+        m[i] = x[i]
+    out[i] = m[i] + m[0]
+elif N > 9:
+    out[i] = x[i]
+else:
+    p[i, j]: (N, N) = x[i] + x[j]
+    out[i] = p[i, i]
+""",
+    "names of one branch in its shapes": """\
+if flag:
+    size = N + 1
+    m[i]: size = x[clip(i, 0, N - 1)]
+    out[i] = m[i + 1]
+else:
+    out[i] = x[i]
+""",
+    "updates in one branch": """\
+out[i] = 0
+if flag:
+    m[i]: N = x[i] * 0
+    for u in range(N):
+        if m[0] > 0:
+            out[u] += m[u]
+    for u in range(N):
+        m[u] += x[u]
+""",
+}
+FLAGGED = "attrs: {flag: {type: bool, default: false}}\ncompute: |\n"
+
+
+def flagged(compute: str) -> list[Diagnostic]:
+    """With `flag` on and off."""
+    text = FLAGGED + "".join(f"  {line}\n" for line in compute.splitlines())
+    tests = 'tests: [{x: "float32[4]"}, {x: "float32[4]", flag: true}]\n'
+    return check_project({"one.yaml": HEAD + text + tests})[1]
+
+
+@pytest.mark.parametrize("compute", BRANCHES.values(), ids=BRANCHES)
+def test_a_branch_has_intermediates_of_its_own(compute: str) -> None:
+    assert flagged(compute) == []
+
+
+@pytest.mark.parametrize(
+    ("compute", "message", "line"),
+    [
+        (
+            "if flag:\n    m[i]: N = x[i]\nout[i] = m[i]\n",
+            "`m` is bound in one branch of an `if` only, and can be used only there",
+            8,
+        ),
+        (
+            "def f(k): return m[k]\nif flag:\n    m[i]: N = x[i]\n    out[i] = f(i)\nelse:\n    out[i] = x[i]\n",
+            "`m` is bound in one branch of an `if` only, and can be used only there",
+            6,
+        ),
+        (
+            "if flag:\n    m[i]: N = x[i]\n    out[i] = m[i]\nelse:\n    out[i] = m[i]\n",
+            "`m` is bound in one branch of an `if` only, and can be used only there",
+            10,
+        ),
+        (
+            "if flag:\n    k = 1\n    out[i] = x[i]\nelse:\n    out[i] = x[i] * k\n",
+            "`k` is bound in one branch of an `if` only, and can be used only there",
+            10,
+        ),
+        (
+            "if flag:\n    k = 1\nout[i] = x[i] * k\n",
+            "`k` is bound in one branch of an `if` only, and can be used only there",
+            8,
+        ),
+        (
+            "if flag:\n    m[i]: N = x[i]\n    out[i] = m[i]\nelse:\n    m[i] = 0\n",
+            "every path binds the same names, but `else` does not bind `out`",
+            6,
+        ),
+        (
+            "if flag:\n    m[i]: N = x[i]\n    out[i] = m[i]\nelif N > 2:\n    out[i] = x[i]\n"
+            "else:\n    m[i] = 0\n    out[i] = m[i]\n",
+            "the first definition of the intermediate `m` states its shape",
+            12,
+        ),
+        (
+            "if flag:\n    m[i]: N = x[i]\n    out[i] = m[i]\nelif N > 2:\n    out[i] = x[i]\n"
+            "else:\n    m = 3\n    out[i] = x[i] * m\n",
+            "`m` is an intermediate in another branch; names shadow nothing",
+            12,
+        ),
+        (
+            "m[0]: N = x[0]\nif flag:\n    m[i] = x[i]\nout[i] = m[i]\n",
+            "every path binds the same names, but `else` does not bind `m`",
+            7,
+        ),
+    ],
+)
+def test_what_a_branch_keeps_to_itself(compute: str, message: str, line: int) -> None:
+    (found,) = flagged(compute)
+    assert (found.message, found.place.line) == (message, line)
