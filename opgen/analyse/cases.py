@@ -8,7 +8,7 @@ from ..diagnostics import Diagnostics, Place, did_you_mean
 from ..document import TextNode
 from ..model import AttrValue, CheckedAttr, CheckedCase
 from ..model.opdef import CaseDef, InputDef, OpDef
-from .values import ValueProblem, normal_operand, parse_value
+from .values import ValueProblem, is_none, normal_operand, parse_value
 
 Operand = str | tuple[str, ...] | None
 
@@ -49,7 +49,7 @@ def _case(
 
 
 def _operand(operand: InputDef, texts: Sequence[TextNode]) -> Operand:
-    if operand.optional and len(texts) == 1 and texts[0].value.strip() in ("None", "null", "~"):
+    if is_none(texts, operand.optional):
         return None
     found = tuple(normal_operand(text.value) for text in texts)
     if operand.variadic:

@@ -15,7 +15,8 @@ from ..model import AttrValue
 LIST_KINDS: Final = frozenset({"shape", "ints", "floats", "strs"})
 _INT = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _FLOAT = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?\Z")
-_NONE: Final = frozenset({"None", "none", "null", "~"})
+_NULL: Final = frozenset({"null", "~"})
+_NONE: Final = frozenset({"None", "none"}) | _NULL
 _LAYOUT = re.compile(r"([A-Z]|[0-9]{1,4}[a-z])+\Z")
 _LIMIT = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _OPERAND = re.compile(
@@ -33,10 +34,8 @@ def parse_value(kind: str, texts: Sequence[TextNode], optional: bool) -> AttrVal
     """The value of an attr of `kind`; None for a kind that was wrong (and reported).  Raises ValueProblem."""
     if not kind:
         return None
-    if len(texts) == 1 and texts[0].value.strip() in _NONE and not texts[0].scalar.style:
-        if optional:
-            return None
-        raise ValueProblem("None needs `optional: true`")
+    if is_none(texts, optional, text=kind in ("str", "strs")):
+        return None
     if kind in LIST_KINDS:
         element = {"shape": "int", "ints": "int", "floats": "float", "strs": "str"}[kind]
         parts = [text.value for text in texts]
@@ -46,6 +45,24 @@ def parse_value(kind: str, texts: Sequence[TextNode], optional: bool) -> AttrVal
     if len(texts) != 1:
         raise ValueProblem(f"expected one {kind}, found a list of {len(texts)}")
     return _scalar(kind, texts[0].value if kind == "str" else texts[0].value.strip())
+
+
+def is_none(texts: Sequence[TextNode], optional: bool, text: bool = False) -> bool:
+    """True of an unquoted `null`, `~`, `none` or `None`; with `text`, where a text may stand, of the first two.
+
+    Raises ValueProblem where None is not admitted, and where `none` may mean either.
+    """
+    if len(texts) != 1 or texts[0].scalar.style or texts[0].value.strip() not in _NONE:
+        return False
+    shown = texts[0].value.strip()
+    if text and shown not in _NULL:
+        if optional:
+            raise ValueProblem(f"`{shown}` may be None or a text here; write `null`, or quote it")
+        return False
+    if not optional:
+        hint = "; quote it to mean the text" if text else ""
+        raise ValueProblem(f"`{shown}` is None, which needs `optional: true`{hint}")
+    return True
 
 
 def _scalar(kind: str, text: str) -> AttrValue:
