@@ -97,7 +97,7 @@ def check_op(
         extends=op.extends,
         digest=op.digest,
         sampled=sample_cases(runner, signature, attrs, cases, probes),
-        refused=refused_cases(runner, signature, cases),
+        refused=refused_cases(runner, signature, attrs, cases, probes),
     )
 
 

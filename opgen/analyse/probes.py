@@ -21,7 +21,7 @@ _NO_SUCH_TEXT: Final = "no_such_value"
 def find_probes(
     runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
 ) -> tuple[BoundProbe, ...]:
-    """Both ends of the bounds of every attr, at the first test where the value inside fits, if any does."""
+    """Both ends of the bounds of every attr, at the first test where the value inside is accepted, if it is at any."""
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
     found: list[BoundProbe] = []
     for attr in attrs:
@@ -30,7 +30,7 @@ def find_probes(
         ends: dict[int, BoundProbe] = {}
         for number in range(len(cases)):
             for end, probe in _probes(runner, by_case[number], attr, number) if number in by_case else ():
-                if end not in ends or (ends[end].inside is None and probe.inside is not None):
+                if end not in ends or (probe.accepted and not ends[end].accepted):
                     ends[end] = probe
         found += [ends[end] for end in sorted(ends)]
     return tuple(found)
@@ -52,7 +52,7 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
             if found is not None:
                 inside, outside = map(wrap, found)
                 fits = _fits(runner, bound, attr.name, inside)
-                yield step, BoundProbe(case, attr.name, inside if fits else None, outside)
+                yield step, BoundProbe(case, attr.name, inside, outside, fits)
 
 
 def _end(

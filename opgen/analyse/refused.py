@@ -6,40 +6,54 @@ admits, an extent that disagrees or is 0, an axis too many or too few, entries t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from opgen_runtime.errors import DTypeError, ShapeError
 
-from ..model import CheckedCase, CheckedSignature, Refusal
+from ..model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
 from .run import Runner
-from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped
+from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped, variations
 from .samples import Sample, case_samples
 from .values import ValueProblem, parse_operand
 
-MAX_REFUSED: Final = 12
+MAX_REFUSED: Final = 16
+_NUMBER: Final = re.compile(r"[0-9]+")
 _LONGER: Final = 4  # entries more in a list attr
 _BASES: Final = 3  # declared tests that are changed
 
 
 def refused_cases(
-    runner: Runner, signature: CheckedSignature, cases: Sequence[CheckedCase]
+    runner: Runner,
+    signature: CheckedSignature,
+    attrs: Sequence[CheckedAttr],
+    cases: Sequence[CheckedCase],
+    probes: Sequence[BoundProbe],
 ) -> tuple[Refusal, ...]:
-    """At most `MAX_REFUSED` refusals: one of each kind for each operand, for the first test where it is one."""
-    found: dict[str, Refusal] = {}
+    """Refusals, at most `MAX_REFUSED` of each source.
+
+    The first source changes one operand: one refusal of each kind, for the first test where it is one.  The second
+    takes the variations of the tests that do not fit: one of each message.
+    """
+    kinds: dict[str, Refusal] = {}
     for case in cases[:_BASES]:
         for kind, changed in _changes(case, signature):
-            if kind in found or len(found) == MAX_REFUSED:
-                continue
-            error = _refusal(runner, changed)
-            if error is not None:
-                found[kind] = Refusal(changed, error)
-    return tuple(found.values())
+            if kind not in kinds and len(kinds) < MAX_REFUSED:
+                error = _refusal(runner, changed)
+                if error is not None:
+                    kinds[kind] = Refusal(changed, type(error).__name__)
+    messages: dict[str, Refusal] = {}
+    for changed in variations(signature, attrs, cases, probes):
+        error = _refusal(runner, changed) if len(messages) < MAX_REFUSED else None
+        if error is not None:
+            messages.setdefault(_NUMBER.sub("0", str(error)), Refusal(changed, type(error).__name__))
+    return (*kinds.values(), *(one for one in messages.values() if one not in kinds.values()))
 
 
-def _refusal(runner: Runner, case: CheckedCase) -> str | None:
-    """The class of error with which the signature refuses a case, if it is one of dtypes or shapes."""
+def _refusal(runner: Runner, case: CheckedCase) -> DTypeError | ShapeError | None:
+    """The error with which the signature refuses a case, if it is one of dtypes or shapes."""
     try:
         (sample,) = case_samples((case,))
     except ValueProblem:
@@ -47,15 +61,7 @@ def _refusal(runner: Runner, case: CheckedCase) -> str | None:
     refused: list[tuple[Sample, BaseException]] = []
     if runner.bind(replace(sample, place=None), refused) is not None:
         return None
-    return next(
-        (
-            kind.__name__
-            for _, error in refused
-            for kind in (DTypeError, ShapeError)
-            if isinstance(error, kind)
-        ),
-        None,
-    )
+    return next((error for _, error in refused if isinstance(error, DTypeError | ShapeError)), None)
 
 
 def _changes(case: CheckedCase, signature: CheckedSignature) -> Iterator[tuple[str, CheckedCase]]:

@@ -2,14 +2,13 @@
 
 Each is a small change of a declared test (an extent becomes 0 or 1, a leading axis comes or goes, another dtype
 that the declaration admits, the end of a bound, the other value of a flag), kept if the signature accepts it and the
-compute expression can be built for it.  Operands whose values are limited keep their shapes, and so do their
-attrs: the limits follow from them.
+compute expression can be built for it.  Where integers are limited, shapes and attrs stay: the limits follow from them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
@@ -44,7 +43,7 @@ def sample_cases(
     """At most `MAX_SAMPLED` cases, none of them declared, the kinds of change mixed."""
     found: list[CheckedCase] = []
     seen = {_key(case) for case in cases}
-    for case in _mixed(signature, attrs, cases, probes):
+    for case in variations(signature, attrs, cases, probes):
         key = _key(case)
         if key in seen:
             continue
@@ -69,7 +68,7 @@ def _fits(runner: Runner, case: CheckedCase) -> bool:
     return bound is not None and runner.can_build(bound)
 
 
-def _mixed(
+def variations(
     signature: CheckedSignature,
     attrs: Sequence[CheckedAttr],
     cases: Sequence[CheckedCase],
@@ -95,9 +94,14 @@ def _other_extents(case: CheckedCase) -> Iterator[CheckedCase]:
     extents = sorted({extent for shape in _shapes(case) for extent in shape if extent > 1}, reverse=True)
     changes = [(old, new) for new in (0, _LONG, 1, 5) for old in extents[:2]]
     for old, new in changes:
-        changed = _with_shapes(case, _replacing(old, new))
-        if changed is not None and (new < _LONG or sum(map(math.prod, _shapes(changed))) <= _LONG_ELEMENTS):
+        change = _replacing(old, new)
+        changed = _with_shapes(case, change)
+        if changed is not None and (new < _LONG or _elements(map(change, _shapes(case))) <= _LONG_ELEMENTS):
             yield changed
+
+
+def _elements(shapes: Iterable[Shape]) -> int:
+    return sum(map(math.prod, shapes))
 
 
 def _replacing(old: int, new: int) -> Callable[[Shape], Shape]:
@@ -125,20 +129,25 @@ def _shapes(case: CheckedCase) -> Iterator[Shape]:
 
 
 def _with_shapes(case: CheckedCase, change: Callable[[Shape], Shape]) -> CheckedCase | None:
-    """None where an operand's values are limited."""
-    texts = [
-        text
-        for operand in case.inputs.values()
-        for text in (operand if isinstance(operand, tuple) else (operand,))
-    ]
-    if any(text is not None and " in " in text for text in texts):
+    """None where the integers of an operand are limited."""
+    if _has_limited_integers(case):
         return None
 
     def turn(text: str) -> str:
         dtype, shape = parse_operand(text)
-        return f"{dtype}[{', '.join(map(str, change(shape)))}]"
+        return f"{dtype}[{', '.join(map(str, change(shape)))}]{text[text.index(']') + 1 :]}"
 
     return replace(case, inputs={name: mapped(operand, turn) for name, operand in case.inputs.items()})
+
+
+def _has_limited_integers(case: CheckedCase) -> bool:
+    """Whether an operand holds integers of a range: positions, which extents and attrs bound."""
+    return any(
+        " in " in text and not text.startswith(("float", "bfloat"))
+        for operand in case.inputs.values()
+        for text in (operand if isinstance(operand, tuple) else (operand,))
+        if text is not None
+    )
 
 
 def mapped(operand: Operand, turn: Callable[[str], str]) -> Operand:
@@ -195,7 +204,7 @@ def _other_attrs(
 def _of_attr(
     case: CheckedCase, number: int, attr: CheckedAttr, probes: Sequence[BoundProbe]
 ) -> Iterator[CheckedCase]:
-    if any(text is not None and " in " in str(text) for text in case.inputs.values()):
+    if _has_limited_integers(case):
         return
     given = case.attrs.get(attr.name, attr.default)
     for value in (*_values(attr, given), *_ends(attr, number, probes)):
@@ -220,7 +229,5 @@ def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
 
 def _ends(attr: CheckedAttr, number: int, probes: Sequence[BoundProbe]) -> tuple[AttrValue, ...]:
     """The ends inside, without the floats beside an end, whose results hang on the last bit."""
-    inside = (p.inside for p in probes if p.attr == attr.name and p.case == number)
-    return tuple(
-        end for end in inside if end is not None and (not isinstance(end, float) or end == round(end, 3))
-    )
+    inside = (p.inside for p in probes if p.attr == attr.name and p.case == number and p.accepted)
+    return tuple(end for end in inside if not isinstance(end, float) or end == round(end, 3))

@@ -191,12 +191,13 @@ class CheckedCase:
 
 @dataclass(frozen=True, slots=True)
 class BoundProbe:
-    """Values of an attr on both sides of one end of its bound, for one case; None where there is none."""
+    """Values of an attr on both sides of one end of its bound, for one case."""
 
     case: int  # position in `CheckedOp.tests`
     attr: str
     inside: AttrValue
     outside: AttrValue
+    accepted: bool = True  # whether the call with the value inside fits otherwise
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,14 @@ def suite_view(op: CheckedOp, package: str) -> SuiteView:
         sampled=tuple(_case(case) for case in op.sampled),
         reference=None if op.reference is None else function_text(op.reference),
         probes=tuple(
-            call("Probe", Code(f"CASES[{probe.case}]"), probe.attr, probe.inside, probe.outside)
+            call(
+                "Probe",
+                Code(f"CASES[{probe.case}]"),
+                probe.attr,
+                probe.inside,
+                probe.outside,
+                **({} if probe.accepted else {"accepted": False}),
+            )
             for probe in op.probes
         ),
         refused=tuple(f"({_case(refusal.case)}, {literal(refusal.error)})" for refusal in op.refused),

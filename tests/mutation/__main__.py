@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ops", type=int, default=2, help="ops of each pattern")
     parser.add_argument("--only", nargs="*", help="these ops instead")
     parser.add_argument("--all", action="store_true", help="every op instead")
+    parser.add_argument("--most", type=int, help="mutants of each part of an op; by default few")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args(arguments)
     library = Library()
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"ops: {', '.join(f'{op.name} ({op.pattern.name.lower()})' for op in chosen)}", flush=True)
     verdicts: list[Verdict] = []
     with ProcessPoolExecutor(options.jobs, FORK, _LIBRARY.append, (library,)) as pool:
-        for found in pool.map(partial(_judged, options.seed), [op.name for op in chosen]):
+        for found in pool.map(partial(_judged, options.seed, options.most), [op.name for op in chosen]):
             for mutant, killed in found:
                 print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
             verdicts += found
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(killed for _, killed in verdicts) else 1
 
 
-def _judged(seed: int, name: str) -> list[Verdict]:
+def _judged(seed: int, most: int | None, name: str) -> list[Verdict]:
     """The mutants of an op, and whether its suite kills each.  Raises RuntimeError if it kills the right op."""
     library = _LIBRARY[0]
     op = library.ops[name]
@@ -59,7 +60,7 @@ def _judged(seed: int, name: str) -> list[Verdict]:
         project = scratch_project(Path(folder))
         if is_killed(library.right(op, project)):
             raise RuntimeError(f"the suite of {name} fails without any mutation")
-        return [(mutant, is_killed(mutant)) for mutant in library.mutants_of(op, project, seed)]
+        return [(mutant, is_killed(mutant)) for mutant in library.mutants_of(op, project, seed, most)]
 
 
 def _summary(verdicts: Sequence[Verdict]) -> Iterator[str]:

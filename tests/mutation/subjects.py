@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import random
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,6 @@ from .equivalent import why_equivalent
 from .mutators import Change, changes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-_NONE: Final = re.compile(r'([:,\[] )"(None|null|~)"')  # quoted it would be a text
 PER_PART: Final = {"compute": 4, "reference": 2, "default": 1, "bound": 2, "relation": 1}
 
 
@@ -47,6 +45,38 @@ class Mutant:
         return f"{self.op} ({self.pattern}), {self.part}: {self.change}"
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A text at the top of a declaration: its value, and where it stands in the source."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One declaration as it was written."""
+
+    source: str
+    texts: Mapping[str, Entry]
+
+    @staticmethod
+    def of(node: yaml.MappingNode, source: str) -> Document:
+        first = node.start_mark.index
+        texts = {
+            key.value: Entry(value.value, value.start_mark.index - first, value.end_mark.index - first)
+            for key, value in node.value
+            if isinstance(value, yaml.ScalarNode)
+        }
+        return Document(source[first : node.end_mark.index], texts)
+
+    def with_text(self, key: str, text: str) -> str:
+        """The source with another text."""
+        entry = self.texts[key]
+        return f"{self.source[: entry.start]}{json.dumps(text)}\n{self.source[entry.end :]}"
+
+
 class Library:
     """The built-in declarations, checked."""
 
@@ -54,16 +84,17 @@ class Library:
         self.sources: SourceSet = read_sources(ROOT / "opdefs", ROOT)
         packages = {"opgen_runtime": ROOT / "runtime" / "opgen_runtime"}
         ops, _ = check_project(self.sources, packages)
-        self.documents: dict[str, dict[str, Any]] = {}
+        self.documents: dict[str, Document] = {}
         for source in self.sources.sources:
-            for document in yaml.load_all(source.text, yaml.CBaseLoader):
-                if document:
-                    self.documents[document["op"]] = document
+            for node in yaml.compose_all(source.text, yaml.CBaseLoader):
+                if isinstance(node, yaml.MappingNode):
+                    document = Document.of(node, source.text)
+                    self.documents[document.texts["op"].text] = document
         self.ops = {op.name: op for op in ops if self._is_subject(op)}
 
     def _is_subject(self, op: CheckedOp) -> bool:
-        own = self.documents.get(op.name, {})
-        return bool(op.compute and op.reference and op.tests and isinstance(own.get("compute"), str))
+        own = self.documents.get(op.name)
+        return bool(op.compute and op.reference and op.tests and own and "compute" in own.texts)
 
     def chosen(self, seed: int, count: int) -> list[CheckedOp]:
         """`count` ops of each pattern."""
@@ -72,9 +103,8 @@ class Library:
         groups = [[op for _, op in sorted(self.ops.items()) if op.pattern == pattern] for pattern in patterns]
         return [op for group in groups for op in chooser.sample(group, min(count, len(group)))]
 
-    def generated(self, name: str, document: Mapping[str, Any], project: Project) -> tuple[str, str] | None:
+    def generated(self, name: str, text: str, project: Project) -> tuple[str, str] | None:
         """Module and suite of a declaration; None if the generator refuses it."""
-        text = _NONE.sub(r"\1\2", json.dumps(document))
         ops, found = check_project([Source("opdefs/mutant.yaml", text)], library=self.sources)
         if found or len(ops) != 1 or ops[0].name != name:
             return None
@@ -83,21 +113,23 @@ class Library:
 
     def right(self, op: CheckedOp, project: Project) -> Mutant:
         """The op without a mutation, whose suite must pass."""
-        made = self.generated(op.name, self.documents[op.name], project)
+        made = self.generated(op.name, self.documents[op.name].source, project)
         assert made is not None, f"the declaration of {op.name} is refused"
         return Mutant(op.name, op.pattern.name.lower(), "none", "none", *made)
 
-    def mutants_of(self, op: CheckedOp, project: Project, seed: int) -> Iterator[Mutant]:
-        """At most `PER_PART` mutants of each part, chosen by `seed`."""
+    def mutants_of(
+        self, op: CheckedOp, project: Project, seed: int, most: int | None = None
+    ) -> Iterator[Mutant]:
+        """At most `most` mutants of each part (by default as `PER_PART` has it), chosen by `seed`."""
         document, chooser = self.documents[op.name], random.Random(f"{seed} {op.name}")
-        right = self.generated(op.name, document, project)
+        right = self.generated(op.name, document.source, project)
         assert right is not None, f"the declaration of {op.name} is refused"
         for part in ("compute", "reference"):
-            if isinstance(document.get(part), str):
-                tree = ast.parse(document[part])
-                for change in self._some(changes(tree), op, part, chooser):
-                    text = ast.unparse(change.applied(tree))
-                    made = self.generated(op.name, {**document, part: text}, project)
+            if part in document.texts:
+                tree = ast.parse(document.texts[part].text)
+                for change in self._some(changes(tree), op, part, chooser, most):
+                    text = document.with_text(part, ast.unparse(change.applied(tree)))
+                    made = self.generated(op.name, text, project)
                     if made is not None and made != right:
                         yield Mutant(op.name, op.pattern.name.lower(), part, change.text, *made)
         module = ast.parse(right[0])
@@ -105,16 +137,16 @@ class Library:
             every = [
                 _OfModule(part, number, c) for number, (_, root) in enumerate(roots) for c in changes(root)
             ]
-            for chosen in self._some(every, op, part, chooser):
+            for chosen in self._some(every, op, part, chooser, most):
                 text = "\n".join(right[0].split("\n")[:2]) + "\n" + chosen.applied(right[0])
                 yield Mutant(op.name, op.pattern.name.lower(), part, chosen.text, text, right[1])
 
     def _some(
-        self, every: Iterable[_AnyChange], op: CheckedOp, part: str, chooser: random.Random
+        self, every: Iterable[_AnyChange], op: CheckedOp, part: str, chooser: random.Random, most: int | None
     ) -> list[_AnyChange]:
-        """`PER_PART` of the changes, without those that mean the same."""
+        """Some of the changes, without those that mean the same."""
         real = [change for change in every if why_equivalent(op.name, part, change.text) is None]
-        return chooser.sample(real, min(PER_PART[part], len(real)))
+        return chooser.sample(real, min(PER_PART[part] if most is None else most, len(real)))
 
 
 @dataclass(frozen=True, slots=True)

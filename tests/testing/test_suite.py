@@ -75,7 +75,8 @@ def test_a_right_op_passes(op: Op, executor: str, monkeypatch: pytest.MonkeyPatc
     testing.check_values(op, CASE, reference, executor)
     testing.check_bound(op, Probe(CASE, "axis", 1, 2))
     testing.check_bound(op, Probe(CASE, "by", 0, -1))
-    testing.check_bound(op, Probe(CASE, "by", None, None))
+    with pytest.raises(AssertionError, match="by=1 is accepted"):
+        testing.check_bound(op, Probe(CASE, "by", 1, -1, accepted=False))
 
 
 def test_a_wrong_compute_or_reference_is_found(op: Op) -> None:

@@ -45,12 +45,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Probe:
-    """Values of an attr just inside and just outside its bounds, beside a case; None where there is none."""
+    """Values of an attr just inside and just outside its bounds, beside a case.
+
+    `accepted`: whether the call with the value inside fits, or the type relation refuses it for another reason.
+    """
 
     case: Case
     attr: str
     inside: Any
     outside: Any
+    accepted: bool = True
 
     def __str__(self) -> str:
         return f"{self.attr}:{value_text(self.inside)}|{value_text(self.outside)}"
@@ -134,11 +138,18 @@ def check_values(
 
 
 def check_bound(op: Op, probe: Probe) -> None:
-    """The value inside is accepted; the one outside is refused with an error that names op, attr and value."""
-    if probe.inside is not None:
+    """The value inside keeps the bound; the one outside is refused with an error that names op, attr and value."""
+    try:
         case_call(op, probe.case.with_attr(probe.attr, probe.inside))
-    if probe.outside is None:
-        return
+    except AttrError:
+        raise
+    except OpgenError:
+        if probe.accepted:
+            raise
+    else:
+        assert probe.accepted, (
+            f"{op.name}: {probe.attr}={probe.inside!r} is accepted, though nothing else fits it"
+        )
     try:
         case_call(op, probe.case.with_attr(probe.attr, probe.outside))
     except AttrError as error:
