@@ -218,8 +218,8 @@ class NameChecker:
     def _call(self, node: s.Call, section: Section, local: Local) -> None:
         name = node.function.name
         symbol = self.namespace.symbols.get(name)
-        if name in local or (symbol is not None and symbol.kind is not Kind.DEF):
-            self.error("call", f"`{name[:60]}` is not a function", node.function.place)
+        if self._is_hidden(node.function, local):
+            pass
         elif symbol is not None:
             count = symbol.parameters
             self._arity(node, count - symbol.star, None if symbol.star else count)
@@ -232,6 +232,23 @@ class NameChecker:
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
         for argument in node.arguments:
             self.check(argument, section, local)
+
+    def _is_hidden(self, function: s.Name, local: Local) -> bool:
+        """True, and reported, if a name that the declaration binds hides the function."""
+        name = function.name
+        kind = self.kind(name, local)
+        if kind is Kind.DEF or (kind is None and name not in self.hidden):
+            return False
+        what = "bound further down" if kind is None else kind.value
+        if name not in LIBRARY:
+            self.error("call", f"`{name[:60]}` is {what}, not a function", function.place)
+        elif kind is None:
+            self.error("call", f"`{name}` is {what} and hides the function", function.place)
+        else:
+            bare = what.removeprefix("an ").removeprefix("a ")
+            text = f"`{name}` is {what} here and hides the function; give the {bare} another name"
+            self.error("call", text, function.place)
+        return True
 
     def _arity(self, node: s.Call, least: int, most: int | None) -> None:
         count = len(node.arguments)
@@ -247,6 +264,9 @@ class NameChecker:
             self.error("call", text, node.place)
 
     def _comprehension(self, node: s.Comprehension, section: Section, local: Local) -> None:
+        if not self._is_hidden(node.function, local) and self.namespace.is_def(node.function.name):
+            text = f"`{node.function.name}` is a `def` here, which takes no comprehension"
+            self.error("call", text, node.function.place)
         for clause in node.clauses:
             self.check(clause.iterable, section, local)
             unrolls = node.function.name in _UNROLLING or section.static

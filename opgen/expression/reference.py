@@ -30,7 +30,7 @@ def check_reference(
     tree = parse_python(text, diagnostics)
     if tree is None:
         return None
-    checker = _Reference(text, parameters, diagnostics)
+    checker = _Reference(text, parameters, outputs, diagnostics)
     body = checker.block(tree.body)
     missing = [output for output in outputs if output not in checker.bound]
     for output in missing:
@@ -49,10 +49,12 @@ def check_reference(
 class _Reference:
     """Rebuilds the allowed nodes; everything else is reported at its place."""
 
-    def __init__(self, text: Text, parameters: Sequence[str], diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, text: Text, parameters: Sequence[str], outputs: Sequence[str], diagnostics: Diagnostics
+    ) -> None:
         self.text = text
         self.diagnostics = diagnostics
-        self.parameters = frozenset(parameters)
+        self.declared = frozenset(parameters) | frozenset(outputs)
         self.bound: set[str] = set(parameters)
         self.failed = False
         self._expressions: dict[type[ast.AST], Callable[[Any], ast.expr]] = {
@@ -128,7 +130,7 @@ class _Reference:
     def _bind(self, node: ast.Name) -> None:
         if node.id.startswith("_") or not node.id.isascii():
             raise self.reject(node, f"a name begins with a letter, not `{node.id[:40]}`")
-        if node.id in _RESERVED or node.id in dir(builtins):
+        if node.id not in self.declared and (node.id in _RESERVED or node.id in dir(builtins)):
             raise self.reject(node, f"`{node.id}` has a meaning in Python already; choose another name")
         self.bound.add(node.id)
 
@@ -170,7 +172,7 @@ class _Reference:
             return ast.Name(node.id, ast.Load())
         if node.id in ("np", "math"):
             raise self.reject(node, f"`{node.id}` is used as `{node.id}.<function>`")
-        if node.id in ("float", "int", "bool"):
+        if node.id in ("float", "int", "bool") and node.id not in self.declared:
             return ast.Name(node.id, ast.Load())
         hint = did_you_mean(node.id, [*self.bound, *BUILTINS])
         raise self.reject(node, f"nothing assigns the name `{node.id[:60]}`", hint)
@@ -219,6 +221,8 @@ class _Reference:
     def _function(self, node: ast.expr) -> ast.expr:
         place = self.text.place(node)
         if isinstance(node, ast.Name):
+            if node.id in BUILTINS and node.id in self.declared:
+                raise self.reject(node, f"`{node.id}` is a name of the declaration here, and hides Python's")
             if node.id not in BUILTINS:
                 hint = did_you_mean(node.id, BUILTINS)
                 raise self.reject(node, f"a reference does not call `{node.id[:60]}`", hint)

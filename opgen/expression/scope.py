@@ -62,18 +62,19 @@ class Namespace:
 
     def declare(self, symbol: Symbol) -> None:
         """Add a name; a reserved or repeated one is reported (the first stays)."""
-        self.is_fresh(symbol.name, symbol.place, ())
+        self.is_fresh(symbol.name, symbol.place, (), symbol.kind is Kind.ATTR)
         self.symbols.setdefault(symbol.name, symbol)
 
-    def is_fresh(self, name: str, place: Place, local: Iterable[str]) -> bool:
+    def is_fresh(self, name: str, place: Place, local: Iterable[str], attr: bool = False) -> bool:
         """True if `name` may be bound here; else why not is reported."""
         if _IDENTIFIER.match(name) is None:
             text = f"a name is made of ASCII letters, digits and `_`, not `{name[:60]}`"
             self.diagnostics.error("bad-name", text, place)
             return False
-        reason = why_reserved(name)
+        reason = why_reserved(name, attr)
         if reason is not None:
-            self.diagnostics.error("reserved-name", f"{reason}, it cannot be bound", place)
+            text = f"{reason}; choose another name, such as `{name.strip('_') or 'x'}_`"
+            self.diagnostics.error("reserved-name", text, place)
             return False
         before = self.symbols.get(name)
         if before is not None:
@@ -94,9 +95,17 @@ class Namespace:
         return did_you_mean(name, [*self.symbols, *local, *LIBRARY, *CONSTANTS, *DTYPE_NAMES])
 
     def used(self, *nodes: s.Node) -> tuple[str, ...]:
-        """The names of the declaration that stand in the trees, in order of declaration."""
-        found = {n.name for node in nodes for n in s.walk(node) if isinstance(n, s.Name)}
+        """The names of the declaration that stand in the trees, in order of declaration.
+
+        A function of the library that is called is none of them, though a name bound elsewhere be the same.
+        """
+        inside = [n for node in nodes for n in s.walk(node)]
+        called = {n.function for n in inside if isinstance(n, s.Call | s.Comprehension)}
+        found = {n.name for n in inside if isinstance(n, s.Name) and (n not in called or self.is_def(n.name))}
         return tuple(name for name in self.symbols if name in found)
+
+    def is_def(self, name: str) -> bool:
+        return name in self.symbols and self.symbols[name].kind is Kind.DEF
 
 
 Local = Mapping[str, Kind]

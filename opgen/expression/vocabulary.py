@@ -1,10 +1,11 @@
-"""The names that the language gives: library functions, reductions, constants, dtypes, reserved names."""
+"""The names that the language gives: library functions, reductions, constants, dtypes; reserved names."""
 
 from __future__ import annotations
 
 import keyword
 from typing import Final
 
+from opgen_runtime.attrs import Attrs
 from opgen_runtime.vocabulary import DTYPES, FLOAT_INTRINSICS, NUMBER_INTRINSICS
 
 # Reductions take a comprehension, or (but argmax and argmin) a static tuple.
@@ -60,24 +61,27 @@ CONSTANTS: Final = frozenset({"inf", "nan", "pi"})
 DTYPE_NAMES: Final = frozenset(DTYPES)
 ATTRIBUTES: Final = ("shape", "ndim", "dtype")
 
-# Names that generated modules use at their top level or that Python gives a meaning.
-_PYTHON: Final = frozenset(keyword.kwlist) | {"self", "cls"}
-GENERATED_NAMES: Final = frozenset(
-    {"annotations", "compute", "reference", "attrs", "np", "math", "span", "args", "kwargs"}
-)
-RESERVED: Final = frozenset(LIBRARY) | CONSTANTS | DTYPE_NAMES | _PYTHON | GENERATED_NAMES
+# What a declaration cannot bind.  The names of functions are free: what is bound hides the function.
+_PYTHON: Final = frozenset(keyword.kwlist)
+_GENERATED: Final = frozenset({"OP", "attrs", "cls", "math", "np", "self"})  # what generated code calls so
+_TYPES: Final = frozenset({"int", "float", "str", "tuple"})  # annotations in the class of the attrs
+_METHODS: Final = frozenset(name for name in dir(Attrs) if not name.startswith("_"))
+RESERVED: Final = CONSTANTS | DTYPE_NAMES | _PYTHON | _GENERATED
+RESERVED_ATTRS: Final = _TYPES | _METHODS
 
 
-def why_reserved(name: str) -> str | None:
-    """Why a declaration may not bind `name`; None if it may."""
+def why_reserved(name: str, attr: bool = False) -> str | None:
+    """Why a declaration may not bind `name`, with `attr` as an attr; None if it may."""
     if name in DTYPE_NAMES:
         return f"`{name}` is a dtype"
-    if name in CONSTANTS or name in LIBRARY:
-        return f"`{name}` belongs to the language's library"
+    if name in CONSTANTS:
+        return f"`{name}` is a constant of the language"
     if name in _PYTHON:
         return f"`{name}` is a Python keyword"
-    if name in GENERATED_NAMES:
-        return f"`{name}` is a name of the generated module"
+    if name in _GENERATED:
+        return f"`{name}` is a name of the generated code"
     if name.startswith("_"):
-        return "names that begin with `_` belong to the generated module"
+        return "names that begin with `_` belong to the generated code"
+    if attr and name in RESERVED_ATTRS:
+        return f"`{name}` is {'a type' if name in _TYPES else 'a member'} of the class of the attrs"
     return None
