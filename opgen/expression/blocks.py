@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ..diagnostics import Place
 from . import syntax as s
-from .names import COMPUTE, LET, SHAPE, STATIC, NameChecker, Section
+from .names import COMPUTE, LET, SHAPE, STATIC, NameChecker, Section, is_loop
 from .paths import assigned, defines, on_every_path
 from .scope import Kind, Local, Symbol
 
@@ -292,7 +292,8 @@ class ComputeChecker:
 
     def _for(self, item: s.For, local: Local, defined: Collection[str]) -> None:
         self.checker.check(item.iterable, COMPUTE, local)
-        local = self.checker.bind(item.targets, Kind.LOOP, local)
+        kind = Kind.LOOP if is_loop(item.iterable) else Kind.LOCAL
+        local = self.checker.bind(item.targets, kind, local)
         self._body(item.body, local, defined)
 
     def _body(self, block: s.Block, local: Local, defined: Collection[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..diagnostics import Place
 from . import syntax as s
+from .names import is_loop
 from .paths import assigned, defines, on_every_path
 from .scope import TENSORS, Kind, Local, Namespace
 from .translate import Translator, at, attribute, call, constant, make_arguments, make_lambda, name
@@ -180,7 +181,7 @@ class _ComputeTranslator:
 
     def _for(self, item: s.For, local: Local) -> ast.stmt:
         source = call("loop", item.place, self.translator.expression(item.iterable, local))
-        kind = Kind.LOOP
+        kind = Kind.LOOP if is_loop(item.iterable) else self._kind_of(item.iterable, local)
         local = {**local, **{target.name: kind for target in item.targets}}
         names: list[ast.expr] = [at(ast.Name(t.name, ast.Store()), t.place) for t in item.targets]
         target = at(ast.Tuple(names, ast.Store()), item.place) if item.unpack else names[0]
@@ -194,7 +195,8 @@ class _ComputeTranslator:
                 made.append(self._for(item, local))
             elif isinstance(item, s.Assign):
                 made.append(_assign(item, self.translator.expression(item.value, local)))
-                local = {**local, **{target.name: Kind.LOCAL for target in item.targets}}
+                kind = self._kind_of(item.value, local)
+                local = {**local, **{target.name: kind for target in item.targets}}
             elif isinstance(item, s.If):
                 made += self._guard(item, local)
             elif isinstance(item, s.Put):
@@ -215,16 +217,33 @@ class _ComputeTranslator:
             made.append(_with(call("guard", item.place, refused), other, item.place))
         return made
 
-    def _needs_elements(self, node: s.Node, local: Local) -> bool:
-        """True if a condition inside a loop depends on the loop or on an element; else it is static."""
-        return any(
-            (isinstance(n, s.Name) and n.name in local)
-            or (isinstance(n, s.Subscript) and isinstance(n.value, s.Name) and self._is_tensor(n.value.name))
-            for n in s.walk(node)
-        )
+    def _kind_of(self, value: s.Node, local: Local) -> Kind:
+        """The kind of a name in a loop: static, or one that may hold an element value."""
+        return Kind.LOCAL if self._needs_elements(value, local) else Kind.STATIC
 
-    def _is_tensor(self, text: str) -> bool:
-        return text in self.symbols and self.symbols[text].kind in TENSORS
+    def _needs_elements(self, node: s.Node, local: Local) -> bool:
+        """True if a value inside a loop may depend on the loop or on an element; else it is static."""
+        return any(self._may_be_element(n, local) for n in s.walk(node))
+
+    def _may_be_element(self, node: s.Node, local: Local) -> bool:
+        if isinstance(node, s.Name):
+            return local.get(node.name, Kind.STATIC) is not Kind.STATIC
+        if isinstance(node, s.Call):
+            is_def = self.translator.kind(node.function.name, local) is Kind.DEF
+            return is_def and any(n.name in local for n in s.walk(node) if isinstance(n, s.Name))
+        return isinstance(node, s.Subscript) and self._may_read(node, local)
+
+    def _may_read(self, node: s.Subscript, local: Local) -> bool:
+        """True unless the subscript is one of a shape, of a tuple, or the member of a group of tensors."""
+        root, depth = node.value, 1
+        while isinstance(root, s.Subscript):
+            root, depth = root.value, depth + 1
+        if not isinstance(root, s.Name):
+            return False
+        kind = self.translator.kind(root.name, local)
+        if kind in (Kind.VARIADIC, Kind.OUTPUTS):
+            return depth > 1
+        return root.name in local or kind is None or kind in TENSORS
 
     def _put(self, item: s.Put, local: Local) -> ast.stmt:
         entries = self.translator.items(item.indices, local)
