@@ -12,7 +12,7 @@ from opgen_runtime.errors import ExecutorError
 from opgen_runtime.executor import create_executor
 from opgen_runtime.registry import remove_op
 from opgen_runtime.schedule import create_schedule
-from opgen_runtime.types import Input, Output, Signature
+from opgen_runtime.types import Input, Output, Signature, Spread
 from opgen_runtime.vocabulary import OpPattern
 
 
@@ -116,6 +116,32 @@ def test_a_result_of_data_dependent_size(make, cache_directory):
             kernels.forget_kernels()
     finally:
         remove_op("test_positives")
+
+
+def corner(x, k, n, out, N, M):
+    n.define(lambda: N // 2)
+    k.define(lambda: M // 3)
+    out.define(lambda c, j, i: x[i, j])
+
+
+@pytest.mark.parametrize("executor", ["graph", "debug"])
+def test_data_dependent_dims_in_any_order_and_between_starred_ones(make, executor):
+    signature = Signature(
+        inputs=(Input("x", shape=("N", "M")),),
+        outputs=(
+            Output("out", shape=(1, Spread(lambda k, n: (k, n)), Spread(lambda x: ())), dtype="x.dtype"),
+        ),
+        dynamic={"n": lambda N: N, "k": lambda M: M},
+    )
+    made = op("test_corner", signature, compute=corner)
+    x = make.variable("x", (4, 7))
+    try:
+        data = np.arange(28, dtype=np.float32).reshape(4, 7)
+        found = create_executor(executor).evaluate(ir.Function((x,), call(made, (x,))))(data).numpy()
+        np.testing.assert_array_equal(found, data.T[None, :2, :2])
+        assert found.shape == (1, 2, 2)
+    finally:
+        remove_op("test_corner")
 
 
 @pytest.mark.parametrize("executor", ["graph", "debug"])

@@ -456,6 +456,32 @@ def test_data_dependent_dims() -> None:
     assert binding.storage == ((12, 2),)
     assert binding.dynamic == {"n": 12}
     assert "n" not in binding.names
+    assert binding.dynamic_axes == (((0, "n"),),)
+
+
+def test_data_dependent_dims_are_found_wherever_they_stand() -> None:
+    shape = (Spread(lambda x: x.shape[:1]), Spread(lambda k, n: (k, n)), Spread(lambda x: x.shape[2:]))
+    signature = Signature(
+        inputs=(Input("x"),),
+        outputs=(Output("out", shape, "x.dtype"), Output("rest", ("n",), "x.dtype")),
+        dynamic={"n": lambda x: x.shape[0], "k": lambda x: 7},
+    )
+    binding = signature.bind("op", None, [t(2, 3, 4, 5)])
+    assert str(binding.outputs[0]) == "Tensor[(2, ?, ?, 4, 5), float32]"
+    assert binding.dynamic_axes == (((1, "k"), (2, "n")), ((0, "n"),))
+    assert binding.storage == ((2, 7, 2, 4, 5), (2,))
+
+
+def test_a_dim_computed_from_a_data_dependent_one_is_refused() -> None:
+    signature = Signature(
+        inputs=(Input("x"),),
+        outputs=(Output("out", (Static(lambda n: n * 2, "n * 2"),), "x.dtype"),),
+        dynamic={"n": lambda x: x.shape[0]},
+    )
+    assert failing(ShapeError, signature, None, t(4)) == (
+        "op: dim 0 of output 'out' is n * 2, computed from the data-dependent dim n; expected a data-dependent dim "
+        "itself: declare n * 2 under `dynamic`"
+    )
 
 
 def test_what_the_sign_of_dims_decides_is_not_assumed() -> None:

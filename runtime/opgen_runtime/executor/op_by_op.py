@@ -43,13 +43,13 @@ def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
             operands.append(_operand(declared_input.name, arg, feeds))
     results = evaluate(compute(binding, operands), feeds)
     if declaration.extern is None:
-        outputs = cut_dynamic(signature, binding, results)
+        outputs = _cut_dynamic(signature, binding, results)
     else:
         outputs = [_within(binding, position, result) for position, result in enumerate(results)]
     return tuple(outputs) if binding.is_tuple else outputs[0]
 
 
-def cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs with each data-dependent dim cut from its bound to its value, which the last results hold.
 
     Raises ExecutorError for a value outside its bound: a mistake in the declaration.
@@ -63,16 +63,10 @@ def cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.nda
         if not 0 <= size <= int(bound):
             raise ExecutorError(f"the data-dependent dim {name!r} is {size}, outside 0 <= {name} <= {bound}")
     cut: list[np.ndarray] = []
-    declared_outputs = [o for o, n in zip(signature.outputs, binding.counts, strict=True) for _ in range(n)]
-    for output, array in zip(declared_outputs, results[:count], strict=True):
-        entries = output.shape if isinstance(output.shape, tuple) else ()
-        index: list[slice] = []
-        for entry in entries:
-            if isinstance(entry, str) and entry in sizes:
-                index.append(slice(sizes[entry]))
-            else:
-                known = binding.names.get(entry.lstrip("*")) if isinstance(entry, str) else None
-                index.extend([slice(None)] * (len(known) if isinstance(known, tuple) else 1))
+    for axes, array in zip(binding.dynamic_axes, results[:count], strict=True):
+        index = [slice(None)] * array.ndim
+        for axis, name in axes:
+            index[axis] = slice(sizes[name])
         cut.append(array[tuple(index)])
     return cut
 

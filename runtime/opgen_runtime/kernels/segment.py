@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ir, te
-from ..arith import AnyDim, const
+from ..arith import const
 from ..declaration import OpDeclaration
 from ..errors import CodegenError
 from ..registry import Op
@@ -232,22 +232,10 @@ def _operands(declaration: OpDeclaration, values: Sequence[Value]) -> list[Opera
 def _dynamic_axes(
     declaration: OpDeclaration, binding: Binding, lengths: Sequence[Tensor]
 ) -> Iterator[tuple[int, int, Tensor]]:
-    """(result, axis, tensor of the length) of each data-dependent dim; in order of their names in the shape."""
+    """(result, axis, tensor of the length) of each data-dependent dim of the results."""
     by_name = dict(zip(declaration.signature.dynamic, lengths, strict=True))
-    if not by_name:
-        return
-    declared = [
-        output
-        for output, count in zip(declaration.signature.outputs, binding.counts, strict=True)
-        for _ in range(count)
-    ]
-    for result, (type_, output) in enumerate(zip(binding.outputs, declared, strict=True)):
-        entries = output.shape if isinstance(output.shape, tuple) else ()
-        named = [entry for entry in entries if isinstance(entry, str) and entry in by_name]
-        unknown = [axis for axis, dim in enumerate(type_.shape) if isinstance(dim, AnyDim)]
-        if len(named) != len(unknown):
-            named = [next(iter(by_name))] * len(unknown)
-        for axis, name in zip(unknown, named, strict=True):
+    for result, axes in enumerate(binding.dynamic_axes):
+        for axis, name in axes:
             yield result, axis, by_name[name]
 
 

@@ -31,7 +31,7 @@ class Binding:
     or a tuple of them), dtype variables, `let` names.  `outputs`: the types of all results in order, variadic
     ones spread; `counts` says how many each declared output has.  `inputs`: the operands as stored, one entry
     a declared input.  `dynamic`: data-dependent dim -> its bound; `storage`: the outputs' shapes with these
-    bounds in place of `?`.
+    bounds in place of `?`; `dynamic_axes`: for each output its (axis, data-dependent dim) pairs.
     """
 
     names: dict[str, object]
@@ -42,6 +42,7 @@ class Binding:
     is_tuple: bool = False
     dynamic: Mapping[str, Dim] = field(default_factory=dict)
     storage: tuple[Shape, ...] = ()
+    dynamic_axes: tuple[tuple[tuple[int, str], ...], ...] = ()
 
     @property
     def result_type(self) -> Type:

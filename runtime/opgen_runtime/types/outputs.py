@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..arith import Analyzer
+from ..arith import Analyzer, post_order
 from ..arith.expr import Any as unknown_dim
-from ..arith.expr import Binary, Const, Dim, Expr, Shape
+from ..arith.expr import Binary, Const, Dim, Expr, Shape, Var
+from ..arith.expr import dim as symbolic_dim
 from ..errors import DTypeError, OpgenError, ShapeError, UndecidedError
 from ..vocabulary import DTYPES, DType
 from .frame import Frame, RuleFailedError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .signature import Signature
 
 Reader = Callable[[Frame], Any]
+DynamicAxes = tuple[tuple[int, str], ...]  # axis of a result and the data-dependent dim that it is
 
 
 class OutputPlan:
@@ -35,16 +37,18 @@ class OutputPlan:
         if output.variadic is not None:
             self.needs |= frozenset(needs_of(output.variadic))
 
-    def types(self, frame: Frame, bounds: Mapping[str, Dim]) -> tuple[list[TensorType], list[Shape]]:
-        """The types of the results that this output stands for, and their shapes in storage.
+    def types(
+        self, frame: Frame, bounds: Mapping[str, Dim]
+    ) -> tuple[list[TensorType], list[Shape], list[DynamicAxes]]:
+        """The types of the results that this output stands for, their shapes in storage, their data-dependent axes.
 
         `bounds`: data-dependent dim -> its bound.  Raises ShapeError or DTypeError.
         """
         output, names = self.output, frame.names
         count_of = output.variadic
         if count_of is None:
-            one, shape = self._type(frame, bounds)
-            return [one], [shape]
+            one, shape, axes = self._type(frame, bounds)
+            return [one], [shape], [axes]
         count = guarded(
             frame, output, lambda: frame.evaluate(count_of, needs_of(count_of), f"how many {output.name}")
         )
@@ -53,22 +57,23 @@ class OutputPlan:
                 UndecidedError if isinstance(count, Expr) else ShapeError,
                 f"the number of results {output.name!r} must be an int >= 0, found {count}",
             )
-        types, shapes = [], []
+        types, shapes, dynamic = [], [], []
         for position in range(count):
             names[output.index] = position
-            one, shape = self._type(frame, bounds)
+            one, shape, axes = self._type(frame, bounds)
             types.append(one)
             shapes.append(shape)
+            dynamic.append(axes)
         names.pop(output.index, None)
-        return types, shapes
+        return types, shapes, dynamic
 
-    def _type(self, frame: Frame, bounds: Mapping[str, Dim]) -> tuple[TensorType, Shape]:
+    def _type(self, frame: Frame, bounds: Mapping[str, Dim]) -> tuple[TensorType, Shape, DynamicAxes]:
         output = self.output
         dtype = (
             guarded(frame, output, lambda: self.dtype(frame)) if callable(output.dtype) else self.dtype(frame)
         )
-        if bounds:
-            frame.names.update({name: unknown_dim() for name in bounds})
+        symbols = {name: symbolic_dim(name) for name in bounds}
+        frame.names.update(symbols)
         shape = self._dims(frame)
         try:
             made = TensorType(frame.stored_shape(output, shape) if output.layout else shape, dtype)
@@ -78,12 +83,33 @@ class OutputPlan:
                 type(error), f"output {output.name!r} would have shape {text}, {dtype}: {error}"
             ) from None
         if not bounds:
-            return made, made.shape
+            return made, made.shape, ()
+        axes = self._dynamic_axes(frame, made, symbols)
+        unknown = {axis for axis, _ in axes}
+        dims = tuple(unknown_dim() if axis in unknown else d for axis, d in enumerate(made.shape))
         frame.names.update(bounds)
         stored = TensorType(frame.stored_shape(output, self._dims(frame)), dtype).shape
         for name in bounds:
             del frame.names[name]
-        return made, stored
+        return made.with_shape(dims), stored, axes
+
+    def _dynamic_axes(self, frame: Frame, made: TensorType, symbols: Mapping[str, Var]) -> DynamicAxes:
+        names = {symbol: name for name, symbol in symbols.items()}
+        found: list[tuple[int, str]] = []
+        for axis, extent in enumerate(made.shape):
+            if isinstance(extent, Var) and extent in names:
+                found.append((axis, names[extent]))
+            elif isinstance(extent, Expr):
+                inside = next(
+                    (node for node in post_order(extent) if isinstance(node, Var) and node in names), None
+                )
+                if inside is not None:
+                    raise frame.error(
+                        ShapeError,
+                        f"dim {axis} of output {self.output.name!r} is {extent}, computed from the data-dependent dim "
+                        f"{inside}; expected a data-dependent dim itself: declare {extent} under `dynamic`",
+                    )
+        return tuple(found)
 
     def _dims(self, frame: Frame) -> Sequence[Dim]:
         shape = guarded(frame, self.output, lambda: self.shape(frame))

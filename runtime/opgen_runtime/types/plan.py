@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..arith.expr import Dim, Shape
+from ..arith.expr import AnyDim, Dim, Shape
 from ..errors import TypeInferenceError
 from .binding import Binding
 from .frame import Frame, RuleFailedError
-from .outputs import OutputPlan, guarded
+from .outputs import DynamicAxes, OutputPlan, guarded
 from .patterns import Pattern
 from .rules import Bound, Function, Let, Require, needs_of
 from .seam import seam_outputs
@@ -39,14 +39,17 @@ class Plan:
         types: list[TensorType] = []
         shapes: list[Shape] = []
         counts: list[int] = []
+        dynamic: list[DynamicAxes] = []
         if signature.seam is not None:
             types = list(seam_outputs(frame, signature.seam))
             shapes = [t.shape for t in types]
             counts = _seam_counts(frame, signature, len(types))
+            dynamic = [_unknown_axes(t, bounds) for t in types]
         for output in self.outputs:
-            made, stored = output.types(frame, bounds)
+            made, stored, axes = output.types(frame, bounds)
             types += made
             shapes += stored
+            dynamic += axes
             counts.append(len(made))
         return Binding(
             frame.names,
@@ -57,7 +60,14 @@ class Plan:
             signature.returns_tuple,
             bounds,
             tuple(shapes),
+            tuple(dynamic) if bounds else (),
         )
+
+
+def _unknown_axes(made: TensorType, bounds: Mapping[str, Dim]) -> DynamicAxes:
+    """The unknown dims of a type that a hand-written relation gave: they have no names, so the first one is meant."""
+    unknown = [axis for axis, extent in enumerate(made.shape) if isinstance(extent, AnyDim)]
+    return tuple((axis, next(iter(bounds))) for axis in unknown if bounds)
 
 
 def _seam_counts(frame: Frame, signature: Signature, count: int) -> list[int]:
