@@ -180,7 +180,8 @@ class _ComputeTranslator:
     # ---------------------------------------------------------------- updates
 
     def _for(self, item: s.For, local: Local) -> ast.stmt:
-        source = call("loop", item.place, self.translator.expression(item.iterable, local))
+        over = self.translator.expression(item.iterable, local)
+        source = call("loop", item.place, over, constant(item.targets[0].name, item.place))
         kind = Kind.LOOP if is_loop(item.iterable) else self._kind_of(item.iterable, local)
         local = {**local, **{target.name: kind for target in item.targets}}
         names: list[ast.expr] = [at(ast.Name(t.name, ast.Store()), t.place) for t in item.targets]

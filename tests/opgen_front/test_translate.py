@@ -100,7 +100,7 @@ def test_statements() -> None:
         "        t.define(lambda *i: data[0, *i], at=(0, _l.REST))\n"
         "        t.define(lambda *i: data[*i,] + n * 0)\n"
         "    out.define(lambda i, j: t[i, j])\n"
-        "    for u in _l.loop(_l.range(M)):\n"
+        "    for u in _l.loop(_l.range(M), 'u'):\n"
         "        v = u\n"
         "        with _l.guard(_l.greater(v, 0)):\n"
         "            out.put((v, 0), '+=', 1)\n"

@@ -76,9 +76,9 @@ def tensor(name: str, shape: Value) -> Defined:
     return _builder().tensor(name, shape)
 
 
-def loop(source: Value) -> Iterator[Value]:
-    """The loop of an update: `for u in loop(ndindex(shape)):`."""
-    return _builder().recorder.loop(source)
+def loop(source: Value, name: str = "u") -> Iterator[Value]:
+    """The loop of an update: `for u in loop(ndindex(shape)):`; the loop IR and messages call its axis `name`."""
+    return _builder().recorder.loop(source, name)
 
 
 def guard(condition: Value) -> AbstractContextManager[None]:

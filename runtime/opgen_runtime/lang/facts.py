@@ -3,15 +3,19 @@
 A tensor `c[t] = (c[t-1] if t > 0 else c0) + d` with an increment `low <= d <= high` has
 `c0 + (t+1)*low <= c[t] <= c0 + (t+1)*high` by induction, and `c[t] - d` is the value before the step, which lies
 in the same bounds for t.  A count of hits can thus be used as a position: under the guard that `t` is a hit, d is 1.
+The guard may have any form: a condition of d that stands among the guards, written the same, is taken as it stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .. import arith
-from ..arith.expr import Const, Expr, Select, Var
+from ..arith import structural_equal, structural_hash
+from ..arith.expr import Const, Expr, Not, Select, Var
 from ..te.tensor import IterVar, Read, Tensor
+from ..vocabulary import BOOL
 from .scope import bound, current
 
 
@@ -33,7 +37,7 @@ def facts_of_read(read: Read, recurrence: Recurrence) -> tuple[Expr, ...]:
         return ()
     values = {axis.var: index for axis, index in zip(recurrence.axes, read.indices, strict=True)}
     time = read.indices[recurrence.position]
-    increment = arith.substitute(recurrence.increment, values)
+    increment = _under_guards(arith.substitute(recurrence.increment, values))
     before = arith.sub(read, increment)
     first = recurrence.first
     return (
@@ -42,6 +46,39 @@ def facts_of_read(read: Read, recurrence: Recurrence) -> tuple[Expr, ...]:
         arith.le(arith.add(arith.mul(time, span.lo), first), before),
         arith.le(before, arith.add(arith.mul(time, span.hi), first)),
     )
+
+
+def _under_guards(e: Expr) -> Expr:
+    """`e` with every condition that is the same expression as a guard of this place, or its opposite, decided."""
+    known: dict[int, list[tuple[Expr, bool]]] = {}
+    for guard in current().guards:
+        for condition, truth in _conjuncts(guard, True):
+            known.setdefault(structural_hash(condition), []).append((condition, truth))
+
+    def visit(node: Expr) -> Expr | None:
+        if node.dtype != BOOL or isinstance(node, Const):
+            return None
+        same = known.get(structural_hash(node), ())
+        found = next((truth for condition, truth in same if structural_equal(condition, node)), None)
+        return None if found is None else arith.const(found, BOOL)
+
+    return arith.rewrite(e, visit) if known else e
+
+
+def _conjuncts(e: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
+    """The conditions, and whether they hold, that `e` being `truth` consists of; `e` itself among them."""
+    if isinstance(e, Not):
+        yield from _conjuncts(e.a, not truth)
+        return
+    yield e, truth
+    if isinstance(e, arith.Binary) and e.op == ("and" if truth else "or"):
+        yield from _conjuncts(e.a, truth)
+        yield from _conjuncts(e.b, truth)
+    elif isinstance(e, Select):  # `c and x` is `x if c else False`, `c or x` is `True if c else x`
+        other = e.otherwise if truth else e.then
+        if isinstance(other, Const) and other.value is not truth:
+            yield from _conjuncts(e.condition, truth)
+            yield from _conjuncts(e.then if truth else e.otherwise, truth)
 
 
 def recurrence_of(axes: tuple[IterVar, ...], body: Expr, stand_in: Tensor) -> Recurrence | None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Final
 
 from .. import arith
 from ..arith.expr import AnyDim, Const, Dim, Expr, Shape, Var
 from ..errors import AccessError, LanguageError
 from ..te.tensor import IterVar
 from ..vocabulary import INDEX
+
+_PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
+_UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
 
 @dataclass(slots=True)
@@ -50,10 +55,9 @@ class Scope:
             if analyzer.prove(within):
                 return
             found = analyzer.interval(index)
-            shown = arith.to_text(analyzer.simplify(index))
-        low, high = ("?" if bound is None else bound for bound in (found.lo, found.hi))
+            shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
         message = (
-            f"cannot prove that index {position} of {name} is in bounds: {shown} ranges over {low}..{high}, "
+            f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
             f"the dim is {extent} (0..{extent - 1})"
         )
         if self.unproved is None or not self._is_symbolic(index, extent):
@@ -74,6 +78,15 @@ class Scope:
             for fact in (*self.assumptions, *self.guards, *facts):
                 stack.enter_context(analyzer.assume(fact))
             yield analyzer
+
+
+def _span(found: arith.Interval) -> str:
+    """Where an index lies, for a message."""
+    known = [bound if bound is not None and abs(bound) < _UNKNOWN else None for bound in (found.lo, found.hi)]
+    if known == [None, None]:
+        return "may be any value"
+    low, high = ("?" if bound is None else bound for bound in known)
+    return f"ranges over {low}..{high}"
 
 
 def _symbols(expr: Expr) -> Iterator[Var | AnyDim]:

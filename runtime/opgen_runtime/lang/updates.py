@@ -57,7 +57,7 @@ class Recorder:
     frames: list[list[_Statement]] = field(default_factory=lambda: [[]])
     depth: int = 0  # how many loops are open, those that unroll included
 
-    def loop(self, source: Value, name: str = "u") -> Iterator[Value]:
+    def loop(self, source: Value, name: str) -> Iterator[Value]:
         scope = current()
         before, scope.elements = scope.elements, True
         self.depth += 1
