@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import click
 
 from ..emit.outputs import op_paths
@@ -11,6 +14,8 @@ from ..views.declared import declaration_source
 from ..views.wrapper import wrapper_view
 from .console import code, heading, out
 from .workspace import checked_workspace
+
+_LIBRARY: Final = re.compile(r"\b_(?:[tl]\.)?(?=[A-Za-z])")  # `_t.Sequence[_ExprLike]`, `_l.inf`
 
 
 @click.command(short_help="Show one op: declaration, derived facts, documentation, generated files.")
@@ -26,7 +31,7 @@ def command(op_name: str) -> None:
         out.print(f"{name:14}{value}")
     heading("documentation")
     view = wrapper_view(op)
-    out.print(f"{op.name}({view.parameters})".replace("_t.", "").replace("_ExprLike", "ExprLike"))
+    out.print(_LIBRARY.sub("", f"{op.name}({view.parameters})"))
     out.print("    " + view.docstring)
     heading("generated files")
     for path in op_paths(project, op.name):
@@ -41,7 +46,7 @@ def facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
         ("operands", "any number" if op.arity < 0 else str(op.arity)),
         ("support level", str(op.support_level)),
         ("strategy", ", ".join(each.name for each in op.strategy) or "the generic one of its pattern"),
-        ("gradient", ", ".join(each.input for each in op.gradients) or "derived where possible"),
+        ("gradient", ", ".join(each.input for each in op.gradients) or "none declared"),
         ("tests", f"{len(op.tests)} cases, {len(op.probes)} probes of bounds"),
         ("digest", op.digest),
     ]

@@ -18,10 +18,11 @@ class Code(str):
     __slots__ = ()
 
 
-def literal(value: object) -> str:
+def literal(value: object, library: str = "_l.") -> str:
     """A plain value as Python text.  Functions (`ast.Lambda`) and `Code` are code.
 
-    Raises TypeError for a value that has no literal.
+    `library`: what stands before `inf` and `nan`; nothing in documentation.  Raises TypeError for a value that has no
+    literal.
     """
     match value:
         case Code():
@@ -35,22 +36,28 @@ def literal(value: object) -> str:
         case int():
             return str(int(value))
         case float():
-            return _float(value)
+            return _float(value, library)
         case tuple():
-            inner = ", ".join(literal(each) for each in value)
+            inner = ", ".join(literal(each, library) for each in value)
             return f"({inner},)" if len(value) == 1 else f"({inner})"
         case list():
-            return f"[{', '.join(literal(each) for each in value)}]"
+            return f"[{', '.join(literal(each, library) for each in value)}]"
         case Mapping():
-            return "{" + ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    f"{literal(key, library)}: {literal(each, library)}" for key, each in value.items()
+                )
+                + "}"
+            )
     raise TypeError(f"no literal for a value of type {type(value).__name__}")
 
 
-def _float(value: float) -> str:
+def _float(value: float, library: str) -> str:
     if math.isnan(value):
-        return "_l.nan"
+        return f"{library}nan"
     if math.isinf(value):
-        return "_l.inf" if value > 0 else "-_l.inf"
+        return f"{library}inf" if value > 0 else f"-{library}inf"
     return repr(value)
 
 

@@ -127,7 +127,7 @@ def _dtype(dtype: str | tuple[str, ...], op: CheckedOp) -> str:
 
 def _attr_title(attr: CheckedAttr) -> str:
     parts = [f"optional {attr.kind}" if attr.optional else attr.kind]
-    parts.append("required" if attr.required else f"default={literal(attr.default)}")
+    parts.append("required" if attr.required else f"default={literal(attr.default, library='')}")
     if attr.bound is not None:
         parts.append(attr.bound.text)
     return f"{attr.name} : {', '.join(parts)}"

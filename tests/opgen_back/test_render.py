@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from math import inf, isnan, nan
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -44,6 +46,27 @@ def test_own_template_replaces_the_built_in_one(tmp_path: Path, axis_abs: Checke
     renderer = Renderer(tmp_path)
     assert renderer.python("op.py.j2", {"op": op_view(axis_abs)}, DECLARATION) == "NAME = 'axis_abs'\n"
     assert "CASES" in renderer.python("suite.py.j2", {"suite": suite_view(axis_abs, "p")}, DECLARATION)
+
+
+def test_infinity_and_nan_in_defaults_and_tests(axis_abs: CheckedOp) -> None:
+    scale = replace(axis_abs.attrs[0], name="scale", kind="floats", default=(inf, -inf, 0.5), bound=None)
+    case = replace(axis_abs.tests[0], attrs={"scale": (nan, -inf)})
+    op = replace(axis_abs, attrs=(scale,), tests=(case,), probes=(), sampled=(case,))
+    assert "default=(_l.inf, -_l.inf, 0.5)" in module(op)
+    assert "scale : floats, default=(inf, -inf, 0.5)" in module(op)
+    suite = Renderer().python("suite.py.j2", {"suite": suite_view(op, "p")}, DECLARATION)
+    wanted = "from opgen_runtime import"
+    imports = [line for line in suite.splitlines() if line.startswith(wanted) and " OP" not in line]
+    tables = suite[suite.index("CASES:") : suite.index("def reference")]
+    names: dict[str, Any] = {}
+    exec(
+        "\n".join(
+            ["from __future__ import annotations", *imports, "from opgen_runtime.testing import Case", tables]
+        ),
+        names,
+    )
+    (first, last), (again, _) = (names[table][0].attrs["scale"] for table in ("CASES", "SAMPLED"))
+    assert (last, isnan(first), isnan(again)) == (-inf, True, True)
 
 
 def test_no_line_is_too_long(axis_abs: CheckedOp) -> None:
