@@ -18,7 +18,7 @@ import numpy as np
 from . import ops as _ops
 from .declaration import OpDeclaration
 from .errors import CallError
-from .executor import Executable, Value, array_type, build
+from .executor import Entry, Executable, Value, array_type, build
 from .ir import Call, Constant, Expr, Function, Operand, Tuple, Var, is_literal, literal_array, make_call
 from .registry import Op
 from .types import TensorType
@@ -43,9 +43,15 @@ class EagerOp:
         self._names = {declared.name: k for k, declared in enumerate(self._inputs)}
         self._plain = not any(declared.variadic for declared in self._inputs)
         self._compiled: dict[tuple[object, ...], _Compiled] = {}
+        self._entry: Entry | None = None  # of the signature of arrays alone that was called last
 
     def __call__(self, *args: object, out: Any = None, **kwargs: object) -> Any:
         """The op on arrays. Raises CallError, AttrError, ShapeError, DTypeError; ExecutorError for a wrong `out`."""
+        entry = self._entry
+        if entry is not None and not kwargs:
+            result = entry.new(*args) if out is None else entry.into(*args, out)
+            if result is not NotImplemented:
+                return result
         key: list[object] = []
         arrays: list[Any] = []
         count = len(self._inputs)
@@ -75,6 +81,8 @@ class EagerOp:
         found = self._compiled.get(tuple(key))
         if found is None:
             found = self._compile(tuple(key), args[:count], args[count:], attrs)
+        elif plain and len(args) == count and not kwargs:
+            self._entry = found.executable.entry()
         for position, dtype in found.literals:
             arrays[position] = literal_array(arrays[position], dtype)
         if out is None:
@@ -221,7 +229,8 @@ def __getattr__(name: str) -> EagerOp:
         near = difflib.get_close_matches(name, dir(_ops), n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise AttributeError(f"module {__name__!r} has no op {name!r}{hint}", name=name)
-    return op(name)
+    found = globals()[name] = op(name)  # found without this function from now on
+    return found
 
 
 def __dir__() -> list[str]:

@@ -18,6 +18,7 @@ from typing import Final
 
 from ..errors import ExecutorError
 from ..ir import IRModule
+from ..kernels import Entry
 from ..target import Target
 from .base import Executor
 from .bindings import array_type, as_array, bind, concrete_types
@@ -47,6 +48,6 @@ def create_executor(
 
 
 __all__ = [
-    "Arrays", "DebugExecutor", "Executable", "Executor", "GraphExecutor", "Result", "Value", "array_type",
+    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result", "Value", "array_type",
     "as_array", "bind", "build", "concrete_types", "create_executor", "wrap",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ExecutorError
 from ..ir import Call, Function, IRModule, structural_digest
-from ..kernels import Kernel, compile_segment
+from ..kernels import Entry, Kernel, compile_segment
 from ..target import Target
 from ..transform import FuseOps, InferType, PassContext, Sequential
 from ..types import TupleType
@@ -49,6 +49,10 @@ class Executable:
         if found is None:
             found = self._kernels[digest] = compile_segment(segment, self.target)
         return found
+
+    def entry(self) -> Entry | None:
+        """Built-in functions of the parameters, where the function is one segment over them; see `kernels.entry`."""
+        return self._direct.entry() if self._direct is not None and self._single else None
 
     def run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None) -> Arrays:
         """The value for the parameters' arrays, which must fit the parameters' types exactly.

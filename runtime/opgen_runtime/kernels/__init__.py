@@ -4,13 +4,15 @@ segment.py    a function of the graph IR -> tensor expressions, with the impleme
 key.py        the front key of the caches
 build.py      compile_segment: caches, schedule, lowering, code generation
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays
+entry.py      calls of kernels without Python in between; entry_text.py: their machine code
 extern.py     kernels that call hand-written functions
 stages.py     every stage as text
 """
 
 from .build import compile_segment, forget_kernels
+from .entry import Entry
 from .kernel import Kernel, Slot
 from .key import front_key
 from .stages import stages
 
-__all__ = ["Kernel", "Slot", "compile_segment", "forget_kernels", "front_key", "stages"]
+__all__ = ["Entry", "Kernel", "Slot", "compile_segment", "forget_kernels", "front_key", "stages"]

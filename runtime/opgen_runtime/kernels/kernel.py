@@ -15,6 +15,7 @@ import numpy as np
 from ..codegen.jit import Loaded
 from ..errors import ExecutorError
 from .buffers import POOL
+from .entry import Entry, make_entry
 from .pointers import address_of
 
 
@@ -41,6 +42,10 @@ class Kernel(ABC):
         self.name = name
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+
+    def entry(self) -> Entry | None:
+        """Built-in functions that run the kernel without Python in between; None where there are none."""
+        return None
 
     @abstractmethod
     def run(
@@ -109,8 +114,9 @@ class NativeKernel(Kernel):
         self._loaded = loaded  # keeps the code in memory
         self._function = _SIGNATURE(loaded.address)
         self._constants = tuple(constants)
-        self._constant_addresses = [address_of(constant) for constant in constants]
+        self.constant_addresses = [address_of(constant) for constant in constants]
         self._lengths = tuple(lengths)
+        self._entry: tuple[Entry | None] | None = None  # once it was asked for
         self._length_count = 1 + max((position for _, _, position in lengths), default=-1)
         self._input_kinds = tuple((slot.shape, slot.dtype) for slot in self.inputs)
         self._output_kinds = tuple((slot.shape, slot.dtype) for slot in self.outputs)
@@ -120,8 +126,27 @@ class NativeKernel(Kernel):
         shapes += [()] * self._length_count
         self._dims = packed("q", [dim for shape in shapes for dim in shape])
         self._strides = packed("q", [stride for shape in shapes for stride in _contiguous_strides(shape)])
-        self._dims_address = self._dims.buffer_info()[0]
-        self._strides_address = self._strides.buffer_info()[0]
+        self.dims_address = self._dims.buffer_info()[0]
+        self.strides_address = self._strides.buffer_info()[0]
+
+    @property
+    def code_address(self) -> int:
+        return self._loaded.address
+
+    @property
+    def memory(self) -> tuple[object, ...]:
+        """What must live while the code can be called: the code itself, the constants, the operands' dims."""
+        return self._loaded, self._constants, self._dims, self._strides
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether the size of an output depends on data."""
+        return bool(self._lengths)
+
+    def entry(self) -> Entry | None:
+        if self._entry is None:
+            self._entry = (make_entry(self),)
+        return self._entry[0]
 
     def run(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
@@ -149,7 +174,7 @@ class NativeKernel(Kernel):
 
     def _launch(self, addresses: list[int], results: list[np.ndarray]) -> list[np.ndarray]:
         """Run the code; gives the results, those of data-dependent size cut."""
-        pointers = addresses + self._constant_addresses
+        pointers = addresses + self.constant_addresses
         for result in results:
             pointers.append(address_of(result))
         lengths = packed("q", bytes(8 * self._length_count)) if self._lengths else None
@@ -157,7 +182,7 @@ class NativeKernel(Kernel):
             first = lengths.buffer_info()[0]
             pointers += [first + 8 * position for position in range(self._length_count)]
         data = packed("Q", pointers)
-        if self._function(data.buffer_info()[0], self._dims_address, self._strides_address, None):
+        if self._function(data.buffer_info()[0], self.dims_address, self.strides_address, None):
             raise MemoryError(f"{self.name}: no memory for temporaries")
         return results if lengths is None else self._cut(results, lengths)
 

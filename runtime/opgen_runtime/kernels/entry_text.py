@@ -1,0 +1,252 @@
+"""The native entry as LLVM IR text: functions of CPython's METH_FASTCALL that check arrays and run a kernel on them.
+
+`self` is an int64 array, the descriptor, whose words are named in `Word`; after these come the records of the
+operands, inputs first, then the output.  A record holds the dtype object, the rank, the address of the dims and the
+size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those dims,
+C-contiguous and aligned; an output must be writeable and overlap no input.  Where anything does not fit, the result is
+`NotImplemented`, and nothing has been touched.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
+RECORD_WORDS: Final = 4
+
+# Byte offsets on a 64-bit CPython with reference counts at the front of objects; numpy's are those of
+# `PyArrayObject_fields` (numpy/ndarraytypes.h).  `entry.py` verifies them before anything here runs.
+TYPE_OFFSET: Final = 8
+DATA_OFFSET: Final = 16
+RANK_OFFSET: Final = 24
+DIMS_OFFSET: Final = 32
+DTYPE_OFFSET: Final = 56
+FLAGS_OFFSET: Final = 64
+CONTIGUOUS_ALIGNED: Final = 0x0101
+WRITEABLE: Final = 0x0400
+
+
+class Word(IntEnum):
+    """What each word of the descriptor holds: addresses, and three numbers."""
+
+    ARRAY_TYPE = 0
+    NOT_IMPLEMENTED = 1
+    NEW_ARRAY = 2  # PyArray_NewFromDescr
+    INCREF = 3
+    DECREF = 4
+    NO_MEMORY = 5  # PyErr_NoMemory
+    SAVE_THREAD = 6
+    RESTORE_THREAD = 7
+    KERNEL = 8
+    KERNEL_DIMS = 9
+    KERNEL_STRIDES = 10
+    INPUTS = 11  # how many
+    CONSTANTS = 12  # how many
+    CONSTANT_ADDRESSES = 13
+    RECORDS = 14
+    RELEASES = 15  # whether other threads may run Python meanwhile
+
+
+def entry_text() -> str:
+    """The module with both functions of `SYMBOLS`."""
+    return "\n".join(
+        [_FITS, _run(), _entry("opgen_entry_new", into=False), _entry("opgen_entry_into", into=True)]
+    )
+
+
+def _entry(name: str, into: bool) -> str:
+    return f"""
+define ptr @{name}(ptr %self, ptr %args, i64 %count) {{
+  %result = call ptr @run(ptr %self, ptr %args, i64 %count, i1 {str(into).lower()})
+  ret ptr %result
+}}"""
+
+
+_FITS: Final = f"""
+define internal i1 @fits(ptr %object, ptr %type, ptr %record, i32 %wanted) {{
+start:
+  %type_at = getelementptr i8, ptr %object, i64 {TYPE_OFFSET}
+  %own_type = load ptr, ptr %type_at
+  %is_array = icmp eq ptr %own_type, %type
+  br i1 %is_array, label %array, label %no
+array:
+  %dtype_at = getelementptr i8, ptr %object, i64 {DTYPE_OFFSET}
+  %own_dtype = load ptr, ptr %dtype_at
+  %dtype = load ptr, ptr %record
+  %same_dtype = icmp eq ptr %own_dtype, %dtype
+  %flags_at = getelementptr i8, ptr %object, i64 {FLAGS_OFFSET}
+  %flags = load i32, ptr %flags_at
+  %have = and i32 %flags, %wanted
+  %flagged = icmp eq i32 %have, %wanted
+  %rank_at = getelementptr i8, ptr %object, i64 {RANK_OFFSET}
+  %own_rank32 = load i32, ptr %rank_at
+  %own_rank = sext i32 %own_rank32 to i64
+  %rank_in = getelementptr i64, ptr %record, i64 1
+  %rank = load i64, ptr %rank_in
+  %same_rank = icmp eq i64 %own_rank, %rank
+  %two = and i1 %same_dtype, %flagged
+  %three = and i1 %two, %same_rank
+  br i1 %three, label %dims, label %no
+dims:
+  %dims_at = getelementptr i8, ptr %object, i64 {DIMS_OFFSET}
+  %own_dims = load ptr, ptr %dims_at
+  %dims_in = getelementptr i64, ptr %record, i64 2
+  %wanted_dims = load ptr, ptr %dims_in
+  br label %each
+each:
+  %axis = phi i64 [ 0, %dims ], [ %next, %compare ]
+  %done = icmp eq i64 %axis, %rank
+  br i1 %done, label %yes, label %compare
+compare:
+  %own_dim_at = getelementptr i64, ptr %own_dims, i64 %axis
+  %own_dim = load i64, ptr %own_dim_at
+  %dim_at = getelementptr i64, ptr %wanted_dims, i64 %axis
+  %dim = load i64, ptr %dim_at
+  %next = add i64 %axis, 1
+  %same_dim = icmp eq i64 %own_dim, %dim
+  br i1 %same_dim, label %each, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}"""
+
+
+def _word(word: Word, kind: str = "ptr") -> str:
+    name = word.name.lower()
+    return f"""\
+  %{name}_at = getelementptr i64, ptr %words, i64 {int(word)}
+  %{name} = load {kind}, ptr %{name}_at"""
+
+
+_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES})
+
+
+def _run() -> str:
+    words = "\n".join(_word(word, "i64" if word in _NUMBERS else "ptr") for word in Word)
+    return f"""
+define internal ptr @run(ptr %self, ptr %args, i64 %count, i1 %into) {{
+start:
+  %words_at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}
+  %words = load ptr, ptr %words_at
+{words}
+  %given = zext i1 %into to i64
+  %expected = add i64 %inputs, %given
+  %right_count = icmp eq i64 %count, %expected
+  br i1 %right_count, label %prepare, label %refuse
+prepare:
+  %with_constants = add i64 %inputs, %constants
+  %pointer_count = add i64 %with_constants, 1
+  %pointers = alloca ptr, i64 %pointer_count
+  br label %each_input
+each_input:
+  %input = phi i64 [ 0, %prepare ], [ %next_input, %take_input ]
+  %inputs_done = icmp eq i64 %input, %inputs
+  %record_words = mul i64 %input, {RECORD_WORDS}
+  %record = getelementptr i64, ptr %records, i64 %record_words
+  br i1 %inputs_done, label %output, label %check_input
+check_input:
+  %argument_at = getelementptr ptr, ptr %args, i64 %input
+  %argument = load ptr, ptr %argument_at
+  %input_fits = call i1 @fits(ptr %argument, ptr %array_type, ptr %record, i32 {CONTIGUOUS_ALIGNED})
+  br i1 %input_fits, label %take_input, label %refuse
+take_input:
+  %data_at = getelementptr i8, ptr %argument, i64 {DATA_OFFSET}
+  %data = load ptr, ptr %data_at
+  %pointer_at = getelementptr ptr, ptr %pointers, i64 %input
+  store ptr %data, ptr %pointer_at
+  %next_input = add i64 %input, 1
+  br label %each_input
+output:
+  br i1 %into, label %check_output, label %new_output
+check_output:
+  %target_at = getelementptr ptr, ptr %args, i64 %inputs
+  %target = load ptr, ptr %target_at
+  %target_fits = call i1 @fits(ptr %target, ptr %array_type, ptr %record, i32 {CONTIGUOUS_ALIGNED | WRITEABLE})
+  br i1 %target_fits, label %bounds, label %refuse
+bounds:
+  %target_data_at = getelementptr i8, ptr %target, i64 {DATA_OFFSET}
+  %first = load i64, ptr %target_data_at
+  %size_in = getelementptr i64, ptr %record, i64 3
+  %size = load i64, ptr %size_in
+  %last = add i64 %first, %size
+  br label %each_overlap
+each_overlap:
+  %other = phi i64 [ 0, %bounds ], [ %next_other, %apart ]
+  %others_done = icmp eq i64 %other, %inputs
+  br i1 %others_done, label %take_output, label %apart
+apart:
+  %other_at = getelementptr ptr, ptr %pointers, i64 %other
+  %other_first = load i64, ptr %other_at
+  %other_words = mul i64 %other, {RECORD_WORDS}
+  %other_record = getelementptr i64, ptr %records, i64 %other_words
+  %other_size_in = getelementptr i64, ptr %other_record, i64 3
+  %other_size = load i64, ptr %other_size_in
+  %other_last = add i64 %other_first, %other_size
+  %begins = icmp ult i64 %other_first, %last
+  %ends = icmp ult i64 %first, %other_last
+  %overlaps = and i1 %begins, %ends
+  %next_other = add i64 %other, 1
+  br i1 %overlaps, label %refuse, label %each_overlap
+take_output:
+  call void %incref(ptr %target)
+  br label %launch
+new_output:
+  %new_dtype = load ptr, ptr %record
+  %new_rank_in = getelementptr i64, ptr %record, i64 1
+  %new_rank = load i64, ptr %new_rank_in
+  %new_rank32 = trunc i64 %new_rank to i32
+  %new_dims_in = getelementptr i64, ptr %record, i64 2
+  %new_dims = load ptr, ptr %new_dims_in
+  call void %incref(ptr %new_dtype)
+  %made = call ptr %new_array(
+    ptr %array_type, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, ptr null, ptr null, i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %fail, label %launch
+launch:
+  %result = phi ptr [ %target, %take_output ], [ %made, %new_output ]
+  br label %each_constant
+each_constant:
+  %constant = phi i64 [ 0, %launch ], [ %next_constant, %take_constant ]
+  %constants_done = icmp eq i64 %constant, %constants
+  br i1 %constants_done, label %place_output, label %take_constant
+take_constant:
+  %constant_from = getelementptr ptr, ptr %constant_addresses, i64 %constant
+  %constant_data = load ptr, ptr %constant_from
+  %constant_slot = add i64 %inputs, %constant
+  %constant_to = getelementptr ptr, ptr %pointers, i64 %constant_slot
+  store ptr %constant_data, ptr %constant_to
+  %next_constant = add i64 %constant, 1
+  br label %each_constant
+place_output:
+  %result_data_at = getelementptr i8, ptr %result, i64 {DATA_OFFSET}
+  %result_data = load ptr, ptr %result_data_at
+  %output_to = getelementptr ptr, ptr %pointers, i64 %with_constants
+  store ptr %result_data, ptr %output_to
+  %releasing = icmp ne i64 %releases, 0
+  br i1 %releasing, label %release, label %hold
+release:
+  %state = call ptr %save_thread()
+  %released_code = call i32 %kernel(ptr %pointers, ptr %kernel_dims, ptr %kernel_strides, ptr null)
+  call void %restore_thread(ptr %state)
+  br label %finish
+hold:
+  %held_code = call i32 %kernel(ptr %pointers, ptr %kernel_dims, ptr %kernel_strides, ptr null)
+  br label %finish
+finish:
+  %code = phi i32 [ %released_code, %release ], [ %held_code, %hold ]
+  %wrong = icmp ne i32 %code, 0
+  br i1 %wrong, label %memory, label %done
+memory:
+  call void %decref(ptr %result)
+  %error = call ptr %no_memory()
+  ret ptr %error
+done:
+  ret ptr %result
+fail:
+  ret ptr null
+refuse:
+  call void %incref(ptr %not_implemented)
+  ret ptr %not_implemented
+}}"""

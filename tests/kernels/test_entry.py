@@ -1,0 +1,234 @@
+"""Calls of kernels without Python in between: what fits runs, all else is left alone, nothing leaks."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import eager
+from opgen_runtime.executor import Entry, build
+from opgen_runtime.ir import Constant, Function, var
+from opgen_runtime.kernels import compile_segment, forget_kernels
+from opgen_runtime.kernels import entry as entry_module
+from opgen_runtime.ops import add, multiply, softmax
+from opgen_runtime.types import TensorType
+
+A = np.arange(6, dtype=np.float32).reshape(2, 3)
+B = np.array([[10, 20, 30], [40, 50, 60]], np.float32)
+ROW = np.array([1, 2, 3], np.float32)
+
+
+@pytest.fixture
+def entry() -> Entry:
+    return entry_of(lambda a, b: add(multiply(a, b), a), (2, 3))
+
+
+def entry_of(
+    body: Callable[..., Any], shape: tuple[int, ...], count: int = 2, dtype: str = "float32"
+) -> Entry:
+    params = tuple(var(f"p{k}", TensorType(shape, dtype)) for k in range(count))
+    found = build(Function(params, body(*params))).entry()
+    assert found is not None, "this Python and numpy have the layouts that are expected"
+    return found
+
+
+def with_constants() -> Callable[..., Any]:
+    """`a * ROW + B` as one kernel."""
+    a = var("a", TensorType((2, 3), "float32"))
+    function = Function((a,), add(multiply(a, Constant(ROW.copy())), Constant(B.copy())))
+    entry = compile_segment(function).entry()
+    assert entry is not None
+    return entry.new
+
+
+def test_values(entry: Entry) -> None:
+    found = entry.new(A, B)
+    assert type(found) is np.ndarray
+    assert found.dtype == np.float32
+    assert found.flags.owndata
+    np.testing.assert_array_equal(found, A * B + A)
+    out = np.empty_like(A)
+    assert entry.into(A, B, out) is out
+    np.testing.assert_array_equal(out, A * B + A)
+
+
+def test_the_same_array_twice_and_constants() -> None:
+    np.testing.assert_array_equal(entry_of(add, (2, 3)).new(A, A), 2 * A)
+    new = with_constants()
+    np.testing.assert_array_equal(new(A), A * ROW + B)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (2, 3, 1, 4, 1, 2)])
+def test_ranks(shape: tuple[int, ...]) -> None:
+    a = np.asarray(np.random.default_rng(0).normal(size=shape))
+    np.testing.assert_array_equal(entry_of(add, shape, dtype="float64").new(a, a), a + a)
+
+
+def misfits() -> Iterator[tuple[str, tuple[object, ...]]]:
+    yield "no argument", ()
+    yield "too few", (A,)
+    yield "too many", (A, B, A)
+    yield "a number", (A, 1.0)
+    yield "None", (None, B)
+    yield "a list", (A, [[1.0] * 3] * 2)
+    yield "a text", ("a", B)
+    yield "a class", (np.ndarray, B)
+    yield "a numpy scalar", (np.float32(1), B)
+    yield "another dtype", (A.astype(np.float64), B)
+    yield "an integer dtype of the same width", (A, B.astype(np.int32))
+    yield "another byte order", (A.astype(A.dtype.newbyteorder()), B)
+    yield "another shape", (A, B[:1])
+    yield "another rank", (A, B.reshape(6))
+    yield "more axes", (A.reshape(1, 2, 3), B)
+    yield "a transposed view", (np.asfortranarray(A), B)
+    yield "a view with steps", (np.zeros((2, 6), np.float32)[:, ::2], B)
+    yield "a subclass", (A.view(np.recarray), B)
+    raw = np.zeros(A.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(2, 3)
+    yield "an array that is not aligned", (raw, B)
+
+
+@pytest.mark.parametrize(
+    ("what", "arguments"), list(misfits()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_what_does_not_fit_is_left_alone(entry: Entry, what: str, arguments: tuple[object, ...]) -> None:
+    assert entry.new(*arguments) is NotImplemented
+    out = np.full((2, 3), 7, np.float32)
+    assert entry.into(*arguments, out) is NotImplemented
+    assert (out == 7).all()
+
+
+def test_outputs_that_do_not_fit_are_left_alone(entry: Entry) -> None:
+    locked = np.full((2, 3), 7, np.float32)
+    locked.flags.writeable = False
+    both = np.zeros((2, 2, 3), np.float32)
+    shifted = np.zeros(9, np.float32)
+    for inputs, out in [
+        ((A, B), locked), ((A, B), np.zeros((3, 2), np.float32)), ((A, B), np.zeros((2, 3))), ((A, B), None),
+        ((A, B), np.zeros((2, 6), np.float32)[:, ::2]), ((both[0], B), both[0]), ((B, both[1]), both[1]),
+        ((shifted[:6].reshape(2, 3), B), shifted[3:].reshape(2, 3)),
+    ]:  # fmt: skip
+        before = None if out is None else out.copy()
+        assert entry.into(*inputs, out) is NotImplemented
+        assert out is None or np.array_equal(out, before)
+    apart = entry.into(both[0], B, both[1])
+    assert np.shares_memory(apart, both)
+    assert not both[1].any()
+
+
+def test_keywords_are_refused_by_python(entry: Entry) -> None:
+    with pytest.raises(TypeError):
+        entry.new(A, b=B)
+
+
+def test_nothing_leaks(entry: Entry) -> None:
+    out, locked = np.empty_like(A), A.copy()
+    locked.flags.writeable = False
+    watched = [A, B, out, A.dtype, NotImplemented, None, entry.new, entry.into]
+    entry.new(A, B)
+    before = [sys.getrefcount(each) for each in watched]
+    for _ in range(500):
+        entry.new(A, B)
+        entry.into(A, B, out)
+        entry.new(A, None)
+        entry.into(A, B, locked)
+    after = [sys.getrefcount(each) for each in watched]
+    assert all(abs(one - other) < 50 for one, other in zip(before, after, strict=True)), (before, after)
+
+
+def test_functions_outlive_the_executable() -> None:
+    new = with_constants()
+    forget_kernels()
+    gc.collect()
+    junk = [np.random.default_rng(k).normal(size=64) for k in range(200)]
+    np.testing.assert_array_equal(new(A), A * ROW + B)
+    del junk
+
+
+def test_several_threads_at_once() -> None:
+    large = np.random.default_rng(0).normal(size=(64, 512)).astype(np.float32)
+    entry = entry_of(lambda a: softmax(a, axis=1), (64, 512), 1)
+    expected = entry.new(large)
+    wrong: list[int] = []
+
+    def call() -> None:
+        for k in range(50):
+            if not np.array_equal(entry.new(large), expected):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_no_entry_for_large_results_or_several() -> None:
+    def built(body: Callable[..., Any], shape: tuple[int, ...]) -> Entry | None:
+        a = var("a", TensorType(shape, "float32"))
+        return build(Function((a,), body(a))).entry()
+
+    assert built(lambda a: add(a, a), (1024, 1024)) is None
+    assert built(lambda a: add(a, a), (0, 3)) is None
+    assert built(lambda a: a, (2, 3)) is None
+
+
+def test_eager_and_jit_use_it_and_agree() -> None:
+    op = eager.EagerOp(rt.registry.Op.get("add"))
+    calls = [op(A, B) for _ in range(3)]
+    assert op._entry is not None
+    for found in calls:
+        np.testing.assert_array_equal(found, A + B)
+    np.testing.assert_array_equal(op(A, 2.0), A + 2)
+    np.testing.assert_array_equal(op(A[:1], B[:1]), A[:1] + B[:1])
+    np.testing.assert_array_equal(op(A, rhs=B), A + B)
+    inside = A.copy()
+    assert op(inside, B, out=inside) is inside
+    np.testing.assert_array_equal(inside, A + B)
+
+    jitted = rt.jit(lambda a, b: a * b + a)
+    for _ in range(3):
+        np.testing.assert_array_equal(jitted(A, B), A * B + A)
+    assert jitted._entry is not None
+    np.testing.assert_array_equal(jitted(A, 3.0), A * 3 + A)
+    np.testing.assert_array_equal(jitted(A.astype(np.float64), B.astype(np.float64)), A * B + A)
+
+
+def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_layouts_are_known", "_numpy_table"):
+        with monkeypatch.context() as patch:
+            patch.setattr(entry_module, name, lambda: None)
+            entry_module._methods.cache_clear()
+            op = eager.EagerOp(rt.registry.Op.get("add"))
+            for _ in range(3):
+                np.testing.assert_array_equal(op(A, B), A + B)
+            assert op._entry is None
+    entry_module._methods.cache_clear()
+
+
+def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert entry_module._layouts_are_known()
+    for name in ("RANK_OFFSET", "DTYPE_OFFSET", "FLAGS_OFFSET", "DATA_OFFSET"):
+        with monkeypatch.context() as patch:
+            patch.setattr(entry_module.entry_text, name, getattr(entry_module.entry_text, name) + 8)
+            assert not entry_module._layouts_are_known(), name
+
+
+def test_a_process_that_used_it_ends_well() -> None:
+    text = (
+        "import numpy as np\nfrom opgen_runtime import eager\n"
+        "a = np.ones(8, np.float32)\nkept = [eager.add(a, a) for _ in range(3)]\n"
+        "class Late:\n    def __del__(self, add=eager.add, a=a): add(a, a)\nlate = Late()\nprint(kept[2].sum())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "16.0\n", "")
