@@ -294,6 +294,38 @@ def wrong_rank(data, out):
     out.define(lambda *i: data[i[0]])
 
 
+def test_indices_are_narrowed_when_they_are_stored_but_elements_are_not() -> None:
+    data = np.array([300, -3, 7], "int64")
+
+    def positions(data, out):
+        out.define(lambda i: data.shape[0] - i)
+
+    (found,) = run(unary(positions, "int8"), data)
+    np.testing.assert_array_equal(found, np.array([3, 2, 1], "int8"))
+
+    def elements(data, out):
+        out.define(lambda i: data[i])
+
+    def chosen(data, out):
+        out.define(lambda i: _l.select(_l.less(i, 1), lambda: data[i], lambda: i))
+
+    def of_an_intermediate(data, out):
+        c = _l.tensor("c", data.shape)
+        c.define(lambda i: i)
+        out.define(lambda i: c[i])
+
+    def updated(data, out):
+        out.define(lambda i: 0)
+        for u in _l.loop(_l.range(3), "u"):
+            out.put(u, "=", data[u])
+
+    for narrowing in (elements, chosen, of_an_intermediate, updated):
+        with pytest.raises(
+            (DTypeError, LanguageError), match=r"out (is declared|holds) int8.* int64; use cast"
+        ):
+            run(unary(narrowing, "int8"), data)
+
+
 def test_rank_is_checked() -> None:
     with pytest.raises(LanguageError, match="data has 2 dims, but is read with 1 indices") as caught:
         run(unary(wrong_rank), np.zeros((2, 2)))

@@ -13,7 +13,7 @@ from ..arith.expr import Dim, Expr, Shape, Var
 from ..errors import DTypeError, LanguageError
 from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read
 from ..te.widen import widen_half
-from ..vocabulary import BOOL, INDEX, INT64, DType
+from ..vocabulary import INDEX, INT64, DType
 from .conditions import join
 from .facts import Recurrence, recurrence_of
 from .ranges import names_of
@@ -208,13 +208,11 @@ class Defined:
         return Tensor(self.name, self.shape, self.dtype, Compute(axes, widen_half(body, self.dtype)))
 
     def _matched(self, value: Value, dtype: DType) -> Expr:
-        """The body as the declared dtype; indices (int64) may be stored to any signed int."""
+        """The body as the declared dtype; indices may be stored to any signed int, elements of tensors may not."""
         body = as_expr(value, dtype)
         if body.dtype == dtype:
             return body
         if body.dtype == INDEX and dtype.kind == "i":
-            return arith.cast(body, dtype)
-        if body.dtype == INT64 and dtype.kind == "i" and _made_of_indices(body):
             return arith.cast(body, dtype)
         raise DTypeError(
             f"{self.name} is {'declared' if self.declared else 'of dtype'} {dtype}, but this expression gives "
@@ -346,8 +344,3 @@ def _beside(fixed: list[tuple[IterVar, Value]]) -> list[Expr]:
 
 def _stored(dtype: DType) -> DType:
     return INT64 if dtype == INDEX else dtype
-
-
-def _made_of_indices(expr: Expr) -> bool:
-    """True if no tensor of another int dtype than int64 takes part: an index written as int64."""
-    return all(node.dtype in (INT64, INDEX, BOOL) for node in arith.post_order(expr))

@@ -15,7 +15,7 @@ from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import Guard, IterVar, Loop, Put, Tensor, Update, tensors_read
 from ..te.widen import widen_half
-from ..vocabulary import INDEX, INT64
+from ..vocabulary import INDEX
 from .ranges import NdIndex, Range, each
 from .scans import redirect
 from .scope import bound, current, guarded
@@ -156,7 +156,7 @@ def _stored_value(put: _Put, base: Tensor) -> Expr:
     value = as_expr(put.value, base.dtype)
     if value.dtype == base.dtype:
         return value
-    if value.dtype in (INDEX, INT64) and base.dtype.kind == "i":
+    if value.dtype == INDEX and base.dtype.kind == "i":
         return arith.cast(value, base.dtype)
     raise LanguageError(
         f"{put.target.name} holds {base.dtype}, the update stores {value.dtype}; use cast", "dtype"
