@@ -74,7 +74,11 @@ class EagerOp:
         else:
             operands, args, attrs = self._split(args, kwargs)
             key, arrays = [], []
-            args = (*[_operand(o, key, arrays) for o in operands], *args)
+            taken = [
+                _operand(value, f"{self.op.name}: argument {name!r}", declared.variadic, key, arrays)
+                for value, declared, name in zip(operands, self._inputs, self._names, strict=True)
+            ]
+            args = (*taken, *args)
             key.extend([_attr_key(value) for value in args[count:]])
             for name, value in attrs.items():
                 key.extend((name, _attr_key(value)))
@@ -154,18 +158,21 @@ class _Compiled:
     literals: tuple[tuple[int, DType], ...]
 
 
-def _operand(value: object, key: list[object], arrays: list[Any]) -> object:
-    """The operand as an array, a number, None or a tuple of these; what it is goes to `key`, its leaves to `arrays`."""
+def _operand(value: object, what: str, variadic: bool, key: list[object], arrays: list[Any]) -> object:
+    """The operand as an array, a number, None or a tuple of these; what it is goes to `key`, its leaves to `arrays`.
+
+    `what` names it in errors.  Raises CallError for what is no operand.
+    """
     if isinstance(value, Expr) and not isinstance(value, Constant):
         raise CallError(
-            "an eager op takes arrays, found an expression; ops of `opgen_runtime.ops` build expressions"
+            f"{what} must be an array, found an expression; ops of `opgen_runtime.ops` build expressions"
         )
     if value is None:
         key.append(None)
         return None
-    if isinstance(value, list | tuple):
+    if variadic and isinstance(value, list | tuple):
         key.append(len(value))
-        return tuple([_operand(item, key, arrays) for item in value])
+        return tuple([_operand(item, f"{what}[{k}]", False, key, arrays) for k, item in enumerate(value)])
     if is_literal(value):
         key.append(type(value))
         arrays.append(value)
@@ -175,7 +182,8 @@ def _operand(value: object, key: list[object], arrays: list[Any]) -> object:
     elif isinstance(value, np.ndarray | np.generic | Value):
         array = np.asarray(value)
     else:
-        raise CallError(f"an eager op takes arrays and numbers, found {type(value).__name__}")
+        hint = "; numpy.asarray makes one" if isinstance(value, list | tuple) else ""
+        raise CallError(f"{what} must be an array or a number, found {type(value).__name__}{hint}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     key.extend((array.dtype, array.shape))

@@ -82,7 +82,26 @@ def test_out() -> None:
             "add: missing argument 'rhs'|add: missing argument 'b'|missing argument",
         ),
         (lambda: eager.add(A, A, A), CallError, "has no attrs"),
-        (lambda: eager.add(A, "text"), CallError, "takes arrays and numbers, found str"),
+        (
+            lambda: eager.add(A, "text"),
+            CallError,
+            "add: argument 'rhs' must be an array or a number, found str",
+        ),
+        (
+            lambda: eager.add([1.0], A),
+            CallError,
+            "argument 'lhs' must be an array.*found list; numpy.asarray makes one",
+        ),
+        (
+            lambda: eager.concatenate([A, "b"]),
+            CallError,
+            r"argument 'data'\[1\] must be an array or a number, found str",
+        ),
+        (
+            lambda: eager.exp(np.array(["a"])),
+            DTypeError,
+            "an array has dtype <U1; expected one of bool, int8",
+        ),
         (lambda: eager.sum(A, data=A), CallError, "argument 'data' is given twice"),
         (lambda: eager.sum(A, axes=1), AttrError, "unknown attr 'axes'"),
         (lambda: eager.sum(A, axis=2), AttrError, "axis"),

@@ -118,7 +118,9 @@ def dim_value(dim: Dim, values: Mapping[DimVar, int]) -> int | None:
 
 
 def array_type(array: np.ndarray) -> TensorType:
-    """The type of an array."""
+    """The type of an array. Raises DTypeError for one whose dtype no tensor has."""
+    if array.dtype.name not in DTYPES:
+        raise DTypeError(f"an array has dtype {array.dtype}; expected one of {', '.join(DTYPES)}")
     return TensorType(array.shape, DType(array.dtype.name))
 
 
