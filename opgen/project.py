@@ -12,6 +12,7 @@ packages = ["myops"]          # optional: packages in which `python:` seams are 
 
 from __future__ import annotations
 
+import keyword
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -106,10 +107,10 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
             raise ProjectError(f"{file}: [tool.opgen] has an unknown key {key!r}; {hint}")
     package = _text(file, table, "package", None)
     for part in package.split("."):
-        if not part.isidentifier():
+        if not _is_name(part):
             raise ProjectError(f"{file}: [tool.opgen] package = {package!r} is not an import name")
     namespace = _text(file, table, "namespace", package.split(".")[0])
-    if namespace and not namespace.isidentifier():
+    if namespace and not _is_name(namespace):
         raise ProjectError(f"{file}: [tool.opgen] namespace = {namespace!r} is not an identifier")
     output = _folder(root, file, _text(file, table, "output", package.replace(".", "/")))
     if output.parts[-len(package.split(".")) :] != tuple(package.split(".")):
@@ -117,9 +118,15 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
             f"{file}: [tool.opgen] output = {output.name!r} does not end in the folders of package {package!r}"
         )
     packages = table.get("packages", [package.split(".")[0]])
-    if not isinstance(packages, list) or not all(isinstance(name, str) for name in packages):
+    if not isinstance(packages, list) or not all(
+        isinstance(name, str) and _is_name(name) for name in packages
+    ):
         raise ProjectError(f"{file}: [tool.opgen] packages must be a list of import names")
-    templates = table.get("templates")
+    templates = None
+    if "templates" in table:
+        templates = _folder(root, file, _text(file, table, "templates", None))
+        if not templates.is_dir():
+            raise ProjectError(f"{file}: [tool.opgen] templates: there is no folder {templates}")
     return Project(
         root=root,
         opdefs=_folder(root, file, _text(file, table, "opdefs", "opdefs")),
@@ -127,7 +134,7 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
         tests=_folder(root, file, _text(file, table, "tests", "tests/generated")),
         package=package,
         namespace=namespace,
-        templates=None if templates is None else _folder(root, file, _text(file, table, "templates", None)),
+        templates=templates,
         packages=tuple(packages),
     )
 
@@ -141,8 +148,15 @@ def _text(file: Path, table: Mapping[str, object], key: str, default: str | None
     return value
 
 
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
 def _folder(root: Path, file: Path, text: str) -> Path:
-    folder = (root / text).resolve()
+    try:
+        folder = (root / text).resolve()
+    except ValueError as error:  # a NUL character
+        raise ProjectError(f"{file}: [tool.opgen] names the folder {text!r}: {error}") from None
     if root not in folder.parents:
         raise ProjectError(f"{file}: [tool.opgen] names the folder {text!r}, which is not below {root}")
     return folder

@@ -62,8 +62,12 @@ def inherit(
             text = f"there is no declaration of `{parent.value[:60]}` to extend"
             diagnostics.error("extends", text, parent.place, hint)
             return None
-        if parent.value in seen or len(names) == MAX_GENERATIONS:
+        if parent.value in seen:
             diagnostics.error("extends", f"`{parent.value}` extends itself", parent.place)
+            return None
+        if len(names) == MAX_GENERATIONS:
+            text = f"a declaration has at most {MAX_GENERATIONS} ancestors"
+            diagnostics.error("extends", text, parent.place)
             return None
         seen.add(parent.value)
         names.append(parent.value)

@@ -7,6 +7,7 @@ inside it, however often that is shared: printing, comparing and walking it take
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -126,7 +127,9 @@ def _length(value: object) -> int:
     shape = getattr(value, "shape", None)
     count = getattr(value, "count", None)
     if isinstance(count, int):
-        return min(count, MAX_STEPS)
+        return min(count, MAX_STEPS + 1)
     if isinstance(shape, tuple) and all(isinstance(extent, int) for extent in shape):
-        return min(math.prod(shape), MAX_STEPS) if hasattr(value, "reverse") else 0
+        # The outer loops run, whatever is inside: up to the first that is empty.
+        run = itertools.takewhile(lambda extent: extent > 0, shape)
+        return min(math.prod(run), MAX_STEPS + 1) if hasattr(value, "reverse") else 0
     return 0

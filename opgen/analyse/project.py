@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from ..diagnostics import Diagnostic, Diagnostics, Place
+from ..diagnostics import Diagnostic, Diagnostics, Place, printable
 from ..document import Document, compose, make_source, validate
 from ..model import CheckedOp
 from .check import check_op
 from .define import define
 from .inherit import by_name, inherit
 from .seams import SeamRoots
+
+MAX_BYTES: Final = 4_000_000  # no text of more is read into memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +34,43 @@ class SourceSet:
 
     sources: tuple[Source, ...]
     problems: tuple[tuple[str, str], ...] = field(default=())  # path, reason
+    passed_over: tuple[str, ...] = field(default=())  # files called like YAML, but not `*.yaml`
+
+
+def read_declaration(path: Path) -> str:
+    """The text of a file.  Raises OSError if it is no regular file or too large, UnicodeDecodeError."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("it is not a regular file")
+    if found.st_size > MAX_BYTES:
+        raise OSError(f"it has {found.st_size} bytes; at most {MAX_BYTES} are read")
+    return path.read_bytes().decode("utf-8")
 
 
 def read_sources(folder: Path, base: Path | None = None) -> SourceSet:
     """Every `*.yaml` below `folder`, in order of path; paths are shown relative to `base`."""
     found: list[Source] = []
     problems: list[tuple[str, str]] = []
-    for path in sorted(folder.rglob("*.yaml")):
-        shown = str(path.relative_to(base)) if base is not None and path.is_relative_to(base) else str(path)
+    passed_over: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() not in (".yaml", ".yml"):
+            continue
+        name = str(path.relative_to(base)) if base is not None and path.is_relative_to(base) else str(path)
+        shown = printable(name)
         family = path.parent.relative_to(folder).as_posix()
+        if path.suffix != ".yaml":
+            passed_over.append(shown)
+            continue
+        if shown != name:
+            problems.append((shown, "its name holds characters that cannot be shown"))
+            continue
         try:
-            text = path.read_bytes().decode("utf-8")
+            text = read_declaration(path)
         except (OSError, UnicodeDecodeError) as error:
             problems.append((shown, str(error)))
             continue
         found.append(Source(shown, text, "" if family == "." else family))
-    return SourceSet(tuple(found), tuple(problems))
+    return SourceSet(tuple(found), tuple(problems), tuple(passed_over))
 
 
 def check_project(
@@ -135,7 +160,7 @@ def _each(
             yield item
             continue
         try:
-            yield Source(str(item), item.read_bytes().decode("utf-8"), item.parent.name)
+            yield Source(str(item), read_declaration(item), item.parent.name)
         except (OSError, UnicodeDecodeError) as error:
             _unreadable(str(item), str(error), diagnostics)
 

@@ -23,6 +23,7 @@ from .meter import MAX_TOTAL
 from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
 
 _MAX_BUILDS: Final = 40
+MAX_DEFINITIONS: Final = 32  # of one tensor: each is proved against all that earlier ones left
 _OF_SHAPES: Final = frozenset({"out-of-bounds", "rank", "shape-mismatch", "value", "uncovered", "stage"})
 _ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
 
@@ -63,7 +64,9 @@ class Runner:
         self.diagnostics = diagnostics
         self.paths = frozenset(diagnostics.sources)
         self.names = [operand.name for operand in signature.inputs]
-        self.definitions = dict(_definitions(op.compute or ()))
+        places = _definitions(op.compute or ())
+        self.definitions = {tensor: found[0] for tensor, found in places.items()}
+        self.work = sum(len(found) ** 3 for found in places.values())  # of the proofs of one build, in steps
         self.pattern: OpPattern | None = None
         self.reason = ""
         self.failed = False
@@ -71,6 +74,9 @@ class Runner:
 
     def run(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> Findings | None:
         """Bind and build every sample; None if an error was reported."""
+        self._count_definitions()
+        if self.failed:
+            return None
         bound = [found for sample in case_samples(cases) if (found := self.bind(sample)) is not None]
         if self.failed:
             return None
@@ -98,6 +104,14 @@ class Runner:
         if self.pattern is None:
             self.pattern, self.reason = OpPattern.OPAQUE, "a seam is opaque"
         return Findings(self.pattern, self.reason, tuple(bound))
+
+    def _count_definitions(self) -> None:
+        for tensor, places in _definitions(self.op.compute or ()).items():
+            if len(places) > MAX_DEFINITIONS:
+                self.failed = True
+                text = f"`{tensor}` has {len(places)} definitions; at most {MAX_DEFINITIONS} are read"
+                hint = "choose by a condition, or index a static tuple, as in `out[i] = (3, 1, 4)[i]`"
+                self.diagnostics.error("limit", text, places[MAX_DEFINITIONS], hint)
 
     # ---------------------------------------------------------------- binding
 
@@ -192,6 +206,7 @@ class Runner:
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         try:
+            self.meter.tick(self.work)
             outputs = lang.build(self.assembled, bound.binding, operands)
         except _ERRORS as error:
             if refused is not None and code_of(error) in _OF_SHAPES:
@@ -210,6 +225,7 @@ class Runner:
             return False
         self.meter.reset()
         try:
+            self.meter.tick(self.work)
             lang.build(self.assembled, bound.binding, _placeholders(self.names, bound.binding))
         except _ERRORS:
             return False
@@ -251,6 +267,7 @@ class Runner:
         operands = _placeholders(self.names, found.binding)
         self.meter.reset()
         try:
+            self.meter.tick(self.work)
             outputs = lang.build(self.assembled, found.binding, operands, unproved=[])
         except _ERRORS:
             return
@@ -269,14 +286,17 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found[::-1]
 
 
-def _definitions(block: s.Block) -> Mapping[str, Place]:
-    """The first definition of each tensor."""
-    found: dict[str, Place] = {}
+def _definitions(block: s.Block) -> Mapping[str, list[Place]]:
+    """The definitions of each tensor, in order; of two branches those of the one that has more."""
+    found: dict[str, list[Place]] = {}
     for item in block:
         if isinstance(item, s.Define):
-            found.setdefault(item.tensor.name, item.place)
+            found.setdefault(item.tensor.name, []).append(item.place)
         elif isinstance(item, s.If):
-            found = {**_definitions((*item.then, *item.otherwise)), **found}
+            then, otherwise = _definitions(item.then), _definitions(item.otherwise)
+            for tensor in {**then, **otherwise}:
+                longer = max(then.get(tensor, []), otherwise.get(tensor, []), key=len)
+                found.setdefault(tensor, []).extend(longer)
     return found
 
 

@@ -6,9 +6,13 @@ suites); 2, the command could not be carried out as asked (no project, a name th
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import sys
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -33,6 +37,14 @@ _COMMANDS: Final = {
 
 class _Commands(click.Group):
     """Imports a command's module when it is named; turns our errors into messages."""
+
+    def main(self, *args: Any, **keywords: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(
+                    errors="backslashreplace"
+                )  # a terminal without the character shows its code
+        return super().main(*args, **keywords)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -60,6 +72,21 @@ class _Commands(click.Group):
             return super().invoke(context)
         except ProjectError as error:
             raise Failure(str(error)) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # the reader of our output has left: click ends without a word
+            _forget_output()
+            raise Failure(str(error)) from None
+
+
+def _forget_output() -> None:
+    """Where output cannot be written (a full disk), leave nothing in the buffer that fails again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 @click.group(

@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from ..analyse import read_declaration
 from ..emit.write import write_atomically
 from ..project import Project, find_project, resources
 from ..render import Renderer
@@ -92,7 +93,7 @@ def _check_name(project: Project, name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise Failure(f"{name!r} is not an op name; use lower-case words joined by _, such as axis_abs")
     for file in declaration_files(project):
-        if name in _OP_LINE.findall(file.read_text(encoding="utf-8", errors="replace")):
+        if name in _OP_LINE.findall(_text(file)):
             raise Failure(
                 f"op {name!r} is declared already, in {project.relative(file)}; nothing was written"
             )
@@ -105,6 +106,14 @@ def _destination(project: Project, family: str, name: str) -> Path:
     if path.exists():
         raise Failure(f"{project.relative(path)} is in the way; nothing was written")
     return path
+
+
+def _text(file: Path) -> str:
+    """The text of a declaration; empty where it cannot be read, which checking reports."""
+    try:
+        return read_declaration(file)
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 Found = tuple[str, str, str]
@@ -122,7 +131,7 @@ def _built_in(name: str) -> Found | None:
 
 def _search(folder: Path, files: Sequence[Path], name: str, kind: str) -> Found | None:
     for file in files:
-        for text in documents(file.read_text(encoding="utf-8", errors="replace")):
+        for text in documents(_text(file)):
             match = _OP_LINE.search(text)
             if match is not None and match[1] == name:
                 return text, f"{kind}{name}", file.parent.relative_to(folder).as_posix()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-out = Console(highlight=False, markup=False, soft_wrap=True)
-err = Console(highlight=False, markup=False, soft_wrap=True, stderr=True)
+
+def _console(stderr: bool) -> Console:
+    console = Console(highlight=False, markup=False, soft_wrap=True, stderr=stderr)
+    if console.width < 1:  # COLUMNS=0: rich would print nothing
+        console.width = 80
+    return console
+
+
+out = _console(stderr=False)
+err = _console(stderr=True)
 
 _SIGNS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -23,7 +31,8 @@ def note(text: str, style: str = "") -> None:
 
 def heading(text: str) -> None:
     """The title of a part of a long print."""
-    out.print(Text(f"── {text} ".ljust(100, "─"), style="bold cyan"))
+    rule = "─" if out.encoding.startswith("utf") else "-"
+    out.print(Text(f"{rule * 2} {text} ".ljust(100, rule), style="bold cyan"))
 
 
 def code(text: str, language: str) -> None:
@@ -31,7 +40,7 @@ def code(text: str, language: str) -> None:
     if out.is_terminal:
         out.print(Syntax(text.rstrip("\n"), language, background_color="default", word_wrap=False))
     else:
-        sys.stdout.write(text.rstrip("\n") + "\n")
+        click.echo(text.rstrip("\n"))
 
 
 def diff(text: str) -> None:

@@ -14,7 +14,7 @@ from ..emit import Plan, PlanError, emitter_digest, make_plan, render_project
 from ..model import CheckedOp
 from ..project import Project, resources
 from ..render import Renderer, RenderError
-from .console import working
+from .console import note, working
 from .failure import Failure, Findings
 
 
@@ -59,6 +59,8 @@ def checked_workspace(project: Project, form: str = "text") -> Workspace:
         parents = None if library == project.opdefs else read_sources(library)
         sources = read_sources(project.opdefs, project.root)
         ops, found = check_project(sources, packages, library=parents)
+    for path in sources.passed_over:
+        note(f"{path} is not read: the file of a declaration is called *.yaml", "yellow")
     report(found, form)
     errors = sum(finding.is_error for finding in found)
     if errors:

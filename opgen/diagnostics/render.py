@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable
+from typing import Final
 
 from .diagnostic import Diagnostic
 
@@ -22,12 +24,12 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> str:
 
 def _block(finding: Diagnostic) -> str:
     place = finding.place
-    lines = [f"{place}: {finding.severity}[{finding.code}]: {_printable(finding.message)}"]
+    lines = [f"{printable(str(place))}: {finding.severity}[{finding.code}]: {printable(finding.message)}"]
     if finding.line_text.strip():
         lines += _excerpt(finding)
     if finding.suggestion is not None:
-        lines.append(f"  = help: {_printable(finding.suggestion)}")
-    lines += [f"  = note: {where}: {_printable(text)}" for text, where in finding.notes]
+        lines.append(f"  = help: {printable(finding.suggestion)}")
+    lines += [f"  = note: {printable(str(where))}: {printable(text)}" for text, where in finding.notes]
     return "\n".join(lines)
 
 
@@ -38,17 +40,37 @@ def _excerpt(finding: Diagnostic) -> list[str]:
     end = place.end_column - 1 if place.end_line == place.line else len(text)
     first = max(0, start - _WIDTH // 2) if len(text) > _WIDTH else 0
     shown = text[first : first + _WIDTH]
-    pad = "".join("\t" if char == "\t" else " " for char in shown[: start - first])
-    count = max(1, min(end, first + len(shown)) - start)
+    pad = "".join("\t" if char == "\t" else " " * _cells(char) for char in shown[: start - first])
+    marked = shown[start - first : max(min(end, first + len(shown)), start + 1) - first]
+    count = max(1, sum(map(_cells, marked)))
     number = str(place.line)
-    return [f"{number:>5} | {_printable(shown)}", f"      | {pad}^{'~' * (count - 1)}"]
+    return [f"{number:>5} | {''.join(map(_shown, shown))}", f"      | {pad}^{'~' * (count - 1)}"]
 
 
-def _printable(text: str) -> str:
-    """The text with control characters shown, so that a terminal obeys none of them."""
+def printable(text: str) -> str:
+    """The text with control characters and line ends shown, so that a terminal obeys none of them."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in "\t\n" else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if c.isprintable() else _SHORT.get(c) or _escaped(c) for c in text)
+
+
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _shown(char: str) -> str:
+    """One character of a source line; a tab stays, so that the line looks as it does in an editor."""
+    return char if char.isprintable() or char == "\t" else _escaped(char)
+
+
+def _escaped(char: str) -> str:
+    return f"\\x{ord(char):02x}" if ord(char) < 0x100 else f"\\u{ord(char):04x}"
+
+
+def _cells(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else len(_shown(char))
 
 
 def _record(finding: Diagnostic) -> dict[str, object]:

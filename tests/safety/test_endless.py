@@ -87,3 +87,41 @@ def test_huge_extents_are_no_work() -> None:
     """A reduction over many elements is built in no time: loops over elements are never unrolled."""
     text = f"{HEAD}compute: |\n  out[*i] = data[*i] + sum(cast(k, data.dtype) for k in range(10**12))\n{TAIL}"
     assert len(examine(text).ops) == 1
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "tuple(ndindex((10**12, 0)))",
+        "tuple(k for k in ndindex((10**12, 0)))",
+        "sum(1 for k in ndindex((10**12, 0)))",
+        "tuple(ndindex((10**4, 10**4, 0)))",
+        "tuple(reversed(ndindex((10**12, 0))))",
+    ],
+)
+def test_loops_around_an_empty_one(loop: str) -> None:
+    """That nothing is inside does not end the loop around it."""
+    examined = examine(f"{HEAD}let: n = {loop}\ncompute: out[*i] = data[*i]\n{TAIL}")
+    assert examined.codes == {"limit"}
+
+
+@pytest.mark.parametrize("position", ["0", "{k}", "{k} * 7 % 900"])
+@pytest.mark.parametrize("tensors", [1, 30])
+def test_very_many_definitions(position: str, tensors: int) -> None:
+    """Each definition is proved against what all earlier ones leave."""
+    count = 600 // tensors
+    lines = [
+        f"  t{t}[{position.format(k=k)}]{': (900,)' if k == 0 else ''} = 1.5"
+        for t in range(tensors)
+        for k in range(count)
+    ]
+    examined = examine(f"{HEAD}compute: |\n  out[*i] = data[*i]\n" + "\n".join(lines) + f"\n{TAIL}")
+    assert examined.codes == {"limit"}
+
+
+def test_definitions_in_branches_do_not_add_up() -> None:
+    branches = "\n".join(
+        f"  {'el' if k else ''}if axis == {k}:\n    out[0] = {k}\n    out[i] = data[i]" for k in range(11)
+    )
+    text = f"{HEAD}compute: |\n{branches}\n  else:\n    out[i] = data[i]\n{TAIL}"
+    assert len(examine(text.replace("dtype: number", 'dtype: number, shape: "N"')).ops) == 1
