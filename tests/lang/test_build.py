@@ -280,6 +280,46 @@ def test_symbolic_dims_leave_proofs_open_or_closed() -> None:
         assert len(unproved) == left, unproved
 
 
+def test_a_symbolic_dim_is_a_float_where_a_static_one_is() -> None:
+    from opgen_runtime.arith import dim, evaluate_scalar
+    from opgen_runtime.te import Compute
+
+    for scale, expected in (
+        (lambda n: _l.sqrt(n), 2.0),
+        (lambda n: _l.div(n + 1, 2), 2.5),
+        (lambda n: _l.float(n) * 0.25 + 1, 2.0),
+        (lambda n: _l.power(n, -0.5), 0.5),
+        (lambda n: _l.power(_l.float(n), -1), 0.25),
+        (lambda n: _l.pow(2.0, n), 16.0),
+    ):
+        assert scale(4) == expected
+        scaled = Declared(
+            Signature(
+                inputs=(Input("data"),),
+                rules=(Let(("by",), lambda data, scale=scale: scale(data.shape[0])),),
+                outputs=(Output("out", "data.shape", "data.dtype"),),
+            ),
+            lambda data, by, out: out.define(lambda i: data[i] * by),
+        )
+        (found,) = run(scaled, np.array([1, 2, 3, -4], "float32"))
+        np.testing.assert_array_equal(found, np.array([1, 2, 3, -4]) * expected)
+        n = dim("n")
+        binding = scaled.signature.bind("test", NoAttrs(), [TensorType((n,), "float32")])
+        (out,) = _l.build(scaled, binding, [te.placeholder("data", (n,), "float32")], [])
+        assert isinstance(out.op, Compute)
+        factor = out.op.body.b
+        assert (factor.dtype, evaluate_scalar(factor, {n: 4})) == ("float32", expected)
+
+
+@pytest.mark.parametrize("function", [_l.sqrt, _l.float, lambda i: _l.div(i, 2)])
+def test_an_index_is_no_float(function: Callable[..., object]) -> None:
+    def compute(data, out):
+        out.define(lambda i: data[i] * function(i))
+
+    with pytest.raises((DTypeError, LanguageError), match="cast"):
+        run(unary(compute), np.zeros(3, "float32"))
+
+
 def mixed(data, out):
     out.define(lambda i: data[i] + i)
 

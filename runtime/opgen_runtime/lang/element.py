@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any as AnyType
 
 from .. import arith
-from ..arith.expr import Expr
+from ..arith.expr import Expr, Var
 from ..errors import DTypeError, LanguageError
-from ..vocabulary import FLOAT_INTRINSICS, INDEX, INT64, NUMBER_INTRINSICS, DType
+from ..te.tensor import tensors_read
+from ..vocabulary import FLOAT64, FLOAT_INTRINSICS, INDEX, INT64, NUMBER_INTRINSICS, DType
 from .weak import Value, Weak, as_expr, describe, kind_of, lift
 
 MAX_STATIC_BITS = 4096  # no honest dim or attr comes near; stops runaway static arithmetic
@@ -29,6 +30,22 @@ def _numbers(name: str, *values: Value) -> bool:
         elif not isinstance(value, int | float):
             raise LanguageError(f"{name} takes numbers, found {describe(value)}", "value")
     return static
+
+
+def _is_dim(value: Value) -> bool:
+    """True of an expression of symbolic dims alone: a number once they have values."""
+    if not isinstance(value, Expr) or value.dtype != INDEX or tensors_read(value):
+        return False
+    return all(node.size for node in arith.post_order(value) if isinstance(node, Var))
+
+
+def _float_of(value: Value) -> Value:
+    """A static int, and a dim, where a float is meant; it is as weak as the literal that it stands for."""
+    if type(value) is int:
+        return float(value)
+    if _is_dim(value):
+        return Weak("float", lambda dtype: arith.cast(arith.cast(value, FLOAT64), dtype))
+    return value
 
 
 def _bounded(value: Value) -> Value:
@@ -103,12 +120,11 @@ def div(a: Value, b: Value) -> Value:
         if b == 0:
             raise LanguageError("static division by zero", "value")
         return a / b
+    a, b = _float_of(a), _float_of(b)
     for value in (a, b):
         if isinstance(value, Expr) and not value.dtype.is_float:
             raise DTypeError(f"/ needs floats, found {value.dtype}; use //, trunc_div, or cast to a float")
-    return lift(
-        arith.div, *(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in (a, b))
-    )
+    return lift(arith.div, a, b)
 
 
 def floordiv(a: Value, b: Value) -> Value:
@@ -155,9 +171,11 @@ def power(a: Value, b: Value) -> Value:
         if isinstance(result, complex):
             raise LanguageError(f"static {a} ** {b} is not real", "value")
         return result
+    if any(not isinstance(value, Expr) and kind_of(value) == "float" for value in (a, b)):
+        a, b = _float_of(a), _float_of(b)
     if (isinstance(a, Expr) and a.dtype.is_int) or (isinstance(b, Expr) and b.dtype.is_int):
         return _int_power(a, b)
-    return lift(lambda x, y: arith.call("pow", x, y), *(float(v) if type(v) is int else v for v in (a, b)))
+    return lift(lambda x, y: arith.call("pow", x, y), _float_of(a), _float_of(b))
 
 
 def _int_power(a: Value, b: Value) -> Value:
@@ -263,7 +281,7 @@ def intrinsic(name: str, *args: Value) -> Value:
             return Weak(
                 "float", lambda dtype: arith.call(name, *(arith.const(float(a), dtype) for a in args))
             )
-    values = tuple(float(v) if name in FLOAT_INTRINSICS and type(v) is int else v for v in args)
+    values = tuple(_float_of(v) if name in FLOAT_INTRINSICS else v for v in args)
     for value in values:
         if name in FLOAT_INTRINSICS and isinstance(value, Expr) and not value.dtype.is_float:
             raise DTypeError(f"{name} takes floats, found {value.dtype}; use cast")
@@ -314,6 +332,8 @@ def to_int(a: Value) -> Value:
 
 def to_float(a: Value) -> Value:
     """Static `float(a)`; element values use `cast`."""
+    if _is_dim(a):
+        return _float_of(a)
     if isinstance(a, Expr | Weak):
         raise LanguageError("float() takes a static value; use cast(x, float32) on element values", "stage")
     if kind_of(a) == "bool":
