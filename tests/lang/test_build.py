@@ -267,6 +267,30 @@ def test_accesses_are_proved() -> None:
         run(unary(beyond), np.array([1, 2, 3]))
 
 
+def test_an_index_of_uint64_is_cast() -> None:
+    def table(at, out):
+        out.define(lambda i: _l.item((1, 2, 3), _l.floormod(at[i], 3)))
+
+    def operand(at, out):
+        out.define(lambda i: at[_l.floormod(at[i], 3)])
+
+    def cast(at, out):
+        out.define(lambda i: at[_l.floormod(_l.cast(at[i], _l.dtype("int64")), 3)])
+
+    def of(compute):
+        return Declared(
+            Signature(inputs=(Input("at"),), outputs=(Output("out", "at.shape", "at.dtype"),)), compute
+        )
+
+    at = np.array([2**64 - 3, 2, 0], "uint64")
+    for compute, what in ((table, "a constant table"), (operand, "at")):
+        with pytest.raises(LanguageError) as caught:
+            run(of(compute), at)
+        text = f"index 0 of {what} is uint64, an index is a signed integer; use cast(..., int64)"
+        assert (str(caught.value), caught.value.code) == (text, "dtype")
+    np.testing.assert_array_equal(run(of(cast), at)[0], [at[0], at[2], at[0]])
+
+
 def test_symbolic_dims_leave_proofs_open_or_closed() -> None:
     from opgen_runtime.arith import dim
 

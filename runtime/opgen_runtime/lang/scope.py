@@ -13,7 +13,7 @@ from .. import arith
 from ..arith.expr import AnyDim, Const, Dim, Expr, Shape, Var
 from ..errors import AccessError, LanguageError
 from ..te.tensor import IterVar
-from ..vocabulary import INDEX
+from ..vocabulary import INDEX, UINT64
 
 _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
@@ -36,7 +36,12 @@ class Scope:
     elements: bool = False  # inside a definition or an update, where a range is a loop
 
     def prove_access(self, name: str, position: int, index: Expr, extent: Dim) -> None:
-        """Prove 0 <= index < extent, or raise AccessError."""
+        """Prove 0 <= index < extent, or raise AccessError; LanguageError (code "dtype") for uint64."""
+        if index.dtype == UINT64:
+            raise LanguageError(
+                f"index {position} of {name} is uint64, an index is a signed integer; use cast(..., int64)",
+                "dtype",
+            )
         if self.dead:
             return
         if isinstance(index, Var):
@@ -60,6 +65,8 @@ class Scope:
             f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
             f"the dim is {extent} (0..{extent - 1})"
         )
+        if isinstance(index, Const) and index.value < 0:
+            message += f"; tensors are indexed from 0: write `{extent} {index.value}`".replace(" -", " - ")
         if self.unproved is None or not self._is_symbolic(index, extent):
             raise AccessError(message)
         self.unproved.append(message)
@@ -113,6 +120,20 @@ def among_elements() -> bool:
     """True inside a definition or an update; False in static code, in and out of a build."""
     scope = _CURRENT.get(None)
     return scope is not None and scope.elements
+
+
+@contextmanager
+def static_code() -> Iterator[None]:
+    """A static place inside a definition: ranges unroll."""
+    scope = _CURRENT.get(None)
+    before = scope is not None and scope.elements
+    try:
+        if scope is not None:
+            scope.elements = False
+        yield
+    finally:
+        if scope is not None:
+            scope.elements = before
 
 
 @contextmanager
