@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from ..diagnostics import Diagnostics, did_you_mean
 from . import syntax as s
 from .text import Text
-from .vocabulary import ATTRIBUTES, COMPREHENDING
+from .vocabulary import ATTRIBUTES, COMPREHENDING, LIBRARY, REDUCTIONS
 
 _BINARY: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -28,7 +28,7 @@ _INSTEAD: Final[dict[type[ast.AST], str]] = {
     ast.Set: "a set; write a tuple `(a, b)`",
     ast.Dict: "a dictionary",
     ast.Lambda: "`lambda`; write a `def`",
-    ast.JoinedStr: "a formatted text",
+    ast.JoinedStr: "a formatted text; join texts with `+`",
     ast.NamedExpr: "`:=`; write `name = ...` on a line of its own",
     ast.MatMult: "`@`; write `sum(a[i, k] * b[k, j] for k in range(K))`",
     ast.Await: "`await`",
@@ -110,10 +110,19 @@ class ExpressionConverter:
             self.reject(node, "names are made of ASCII letters, digits and `_`", "bad-name")
         return s.Name(self.text.place(node), node.id)
 
+    def _target(self, node: ast.AST) -> s.Name:
+        if isinstance(node, ast.Tuple | ast.List):
+            hint = "give it a name, and take its entries with `name[0]`, `name[1]`"
+            self.reject(node, "a tuple inside a tuple is not taken apart here", hint=hint)
+        if isinstance(node, ast.Starred):
+            hint = "give the whole a name, and take the rest with `name[1:]`"
+            self.reject(node, "the rest of a tuple is not taken apart with `*` here", hint=hint)
+        return self.name(node, "a fresh name")
+
     def targets(self, node: ast.AST) -> tuple[tuple[s.Name, ...], bool]:
         """The targets of a `for`, and whether each entry is unpacked."""
         if isinstance(node, ast.Tuple):
-            return tuple(self.name(item, "a fresh name") for item in node.elts), True
+            return tuple(map(self._target, node.elts)), True
         return (self.name(node, "a fresh name"),), False
 
     # ---------------------------------------------------------------- one method a construct
@@ -187,6 +196,13 @@ class ExpressionConverter:
     def _call(self, node: ast.Call) -> s.Expression:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "index":
             return self._index_of(node, node.func)
+        if isinstance(node.func, ast.Attribute):
+            text = (
+                f"there is no method `.{node.func.attr[:40]}`; the language has functions, and `.index(...)`"
+            )
+            self.reject(node.func, text, hint=_function_for(node.func.attr))
+        if type(node.func) in _INSTEAD:
+            self.unknown(node.func)
         if not isinstance(node.func, ast.Name):
             self.reject(node.func, "only functions of the library and `def`s are called")
         if node.keywords:
@@ -236,3 +252,12 @@ class ExpressionConverter:
         iterable = self.expression(node.iter)
         conditions = tuple(self.expression(condition) for condition in node.ifs)
         return s.Clause(self.text.place(node.target), targets, unpack, iterable, conditions)
+
+
+def _function_for(method: str) -> str | None:
+    """What to write for a method or a function of a module, such as `x.astype(...)` or `np.exp(...)`."""
+    if method == "astype":
+        return "write `cast(x, dtype)`"
+    if method in REDUCTIONS:
+        return f"write `{method}(x[*k] for k in ndindex(x.shape))`"
+    return f"write `{method}(...)`" if method in LIBRARY else did_you_mean(method, LIBRARY)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostics, Place
 from . import syntax as s
 from .scope import ELEMENTS, TENSORS, Kind, Local, Namespace
-from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY
+from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, REDUCTIONS
 
 _LOOPS = frozenset({"range", "ndindex"})
 _UNROLLING = frozenset({"tuple", "sorted"})
@@ -231,7 +231,25 @@ class NameChecker:
             hint = self.namespace.hint(name)
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
         for argument in node.arguments:
-            self.check(argument, section, local)
+            if isinstance(argument, s.Name) and name in LIBRARY and symbol is None:
+                self._argument(argument, name, section, local)
+            else:
+                self.check(argument, section, local)
+
+    def _argument(self, node: s.Name, function: str, section: Section, local: Local) -> None:
+        """A name given to a function of the library: a tensor itself is no value."""
+        kind = self.kind(node.name, local)
+        if kind not in TENSORS:
+            self.check(node, section, local)
+            return
+        hint = None
+        if function in REDUCTIONS:
+            hint = f"write `{function}({node.name}[*k] for k in ndindex({node.name}.shape))`"
+        elif function == "len":
+            hint = f"write `{node.name}.ndim`, or `{node.name}.shape[0]`"
+        assert kind is not None
+        text = f"`{node.name}` is {kind.value}; an element of it is `{node.name}[...]`"
+        self.error("rank", text, node.place, hint)
 
     def _is_hidden(self, function: s.Name, local: Local) -> bool:
         """True, and reported, if a name that the declaration binds hides the function."""

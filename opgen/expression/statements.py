@@ -135,6 +135,10 @@ class StatementConverter(ExpressionConverter):
             self.reject(node, "a `def` stands at the top, not inside a statement")
         arguments = node.args
         plain = not (arguments.posonlyargs or arguments.kwonlyargs or arguments.kwarg or arguments.defaults)
+        defaults = [value for value in (*arguments.defaults, *arguments.kw_defaults) if value is not None]
+        if defaults:
+            hint = "give the argument in every call, or write a second `def` that calls this one"
+            self.reject(defaults[0], "a parameter of a `def` has no default", hint=hint)
         annotated = any(a.annotation for a in arguments.args) or node.returns is not None
         if not plain or annotated or node.decorator_list:
             self.reject(node, "a `def` has plain parameters and at most one `*name`")
@@ -148,7 +152,8 @@ class StatementConverter(ExpressionConverter):
         for line in lines:
             made = self._statement(line, depth + 1, in_loop=False) if isinstance(line, ast.Assign) else None
             if not isinstance(made, s.Assign):
-                self.reject(line, "a `def` holds `name = value` lines and one `return`")
+                instead = "write `return a if c else b`" if isinstance(line, ast.If) else None
+                self.reject(line, "a `def` holds `name = value` lines and one `return`", hint=instead)
             local.append(made)
         place = self.text.place(node)
         return s.Def(place, node.name, tuple(parameters), tuple(local), self.expression(last.value))

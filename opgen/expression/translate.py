@@ -173,6 +173,8 @@ class Translator:
             index = self.expression(node.indices[0], local)
             if not self._is_plain(node.value, local):
                 return call("item", place, value, index)
+            if isinstance(node.value, s.Name) and self.kind(node.value.name, local) is Kind.INDICES:
+                index = self._static_part(node.indices[0], local)
             return at(ast.Subscript(value, index, ast.Load()), place)
         entries = [self._index(index, local) for index in node.indices]
         if len(entries) == 1 and isinstance(entries[0], ast.Slice):
@@ -191,9 +193,21 @@ class Translator:
     def _index(self, node: s.Expression | s.Slice | s.Star, local: Local) -> ast.expr:
         if isinstance(node, s.Slice):
             ends = (node.lower, node.upper, node.step)
-            lower, upper, step = (None if end is None else self.expression(end, local) for end in ends)
+            lower, upper, step = (None if end is None else self._static_part(end, local) for end in ends)
             return at(ast.Slice(lower, upper, step), node.place)
         return self.item(node, local)
+
+    def _static_part(self, node: s.Expression, local: Local) -> ast.expr:
+        """A static place among elements: calls of `def`s and reductions are computed when the kernel is built."""
+        made = self.expression(node, local)
+        if self.static or not any(self._may_loop(inner) for inner in s.walk(node)):
+            return made
+        return call("at_build", node.place, make_lambda((), made, node.place))
+
+    def _may_loop(self, node: s.Node) -> bool:
+        return isinstance(node, s.Comprehension) or (
+            isinstance(node, s.Call) and self.namespace.is_def(node.function.name)
+        )
 
     def _unary(self, op: str, operand: ast.expr, place: Place) -> ast.expr:
         if op == "-":
@@ -253,7 +267,8 @@ class Translator:
         if function == "tuple":
             made = self._generator(node, local)
             return at(ast.Call(attribute("_b", "tuple", place), [made], []), place)
-        now = self.static or function == "sorted"
+        # A position counts the steps that a condition leaves out, which a generator would not.
+        now = function == "sorted" or (self.static and function not in ("argmax", "argmin"))
         over = self._generator(node, local) if now else self._over(node, 0, local)
         if node.default is not None:
             return call(function, place, over, self._later(node.default, local))

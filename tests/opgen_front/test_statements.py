@@ -209,3 +209,76 @@ def test_a_branch_has_intermediates_of_its_own(compute: str) -> None:
 def test_what_a_branch_keeps_to_itself(compute: str, message: str, line: int) -> None:
     (found,) = flagged(compute)
     assert (found.message, found.place.line) == (message, line)
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "suggestion"),
+    [
+        ("(lambda v: v)(x[i])", "the language does not have `lambda`; write a `def`", None),
+        (
+            "x[i].astype(float32)",
+            "there is no method `.astype`; the language has functions, and `.index(...)`",
+            "write `cast(x, dtype)`",
+        ),
+        (
+            "np.exp(x[i])",
+            "there is no method `.exp`; the language has functions, and `.index(...)`",
+            "write `exp(...)`",
+        ),
+        (
+            "x.sum()",
+            "there is no method `.sum`; the language has functions, and `.index(...)`",
+            "write `sum(x[*k] for k in ndindex(x.shape))`",
+        ),
+        (
+            "x[i] / sum(x)",
+            "`x` is an input; an element of it is `x[...]`",
+            "write `sum(x[*k] for k in ndindex(x.shape))`",
+        ),
+        ("exp(x)", "`x` is an input; an element of it is `x[...]`", None),
+        (
+            "len(x)",
+            "`x` is an input; an element of it is `x[...]`",
+            "write `x.ndim`, or `x.shape[0]`",
+        ),
+        (
+            "sum(a for (a, b), c in (((1, 2), 3),))",
+            "a tuple inside a tuple is not taken apart here",
+            "give it a name, and take its entries with `name[0]`, `name[1]`",
+        ),
+        (
+            "sum(a for a, *b in ((1, 2), (3, 4)))",
+            "the rest of a tuple is not taken apart with `*` here",
+            "give the whole a name, and take the rest with `name[1:]`",
+        ),
+    ],
+)
+def test_what_python_has_and_the_language_says_otherwise(
+    value: str, message: str, suggestion: str | None
+) -> None:
+    (found,) = findings(
+        f"compute: out[i] = {value}\n" if ":" not in value else f"compute: |\n  out[i] = {value}\n"
+    )
+    assert (found.message, found.suggestion) == (message, suggestion)
+
+
+def test_a_negative_index_of_a_tensor() -> None:
+    (found,) = findings("compute: out[i] = x[-1] + x[i]\n")
+    assert found.code == "out-of-bounds"
+    assert "tensors are indexed from 0: write `4 - 1`" in found.message
+
+
+def test_a_def_has_no_defaults_and_no_branches() -> None:
+    (found,) = findings("compute: |\n  def f(v, k=2): return v * k\n  out[i] = f(x[i])\n")
+    assert (found.message, found.place.column) == ("a parameter of a `def` has no default", 14)
+    (found,) = findings(
+        "compute: |\n  def f(v):\n      if v > 0:\n          return v\n      return -v\n  out[i] = f(x[i])\n"
+    )
+    assert found.suggestion == "write `return a if c else b`"
+
+
+def test_a_position_of_loops_that_depend_on_each_other() -> None:
+    (found,) = findings("compute: out[i] = cast(argmax(x[k] for j in range(N) for k in range(j)), x.dtype)\n")
+    assert found.message.split(" (for")[0] == (
+        "argmax has no position where the ends of a loop depend on another; run over all steps, with a condition"
+    )

@@ -138,3 +138,37 @@ def test_texts_and_tuples_are_sequences(condition: str) -> None:
 def test_what_sequences_are_not(compute: str, message: str) -> None:
     (found,) = findings("", "", compute)
     assert found.message.startswith(message)
+
+
+def test_a_slice_in_a_definition_has_static_ends() -> None:
+    let = "def count(n): return sum(1 for k in range(n))"
+    compute = "out[*i] = x[*i[:count(1)]] + x[(*i, 0)[count(0):count(1)][0]] + x[i[count(0)]]"
+    assert findings(let, "", compute) == []
+    (found,) = findings(let, "", "def cut(n): return (1, 2)[:count(n)]\nout[i] = x[i] * len(cut(i))")
+    assert (found.code, found.message.split(" (for")[0]) == (
+        "stage",
+        "this range must be static to unroll, but its bounds are element values or symbolic dims",
+    )
+
+
+def test_the_least_of_nothing_has_no_static_value() -> None:
+    (found,) = findings("least = min(k for k in (1, 2) if k > 4)", "least > 0")
+    assert (found.code, "min of nothing has no static value" in found.message) == ("value", True)
+    assert findings("", "", "out[i] = min(min(x[k] for k in range(N) if k > 9), 3)") == []
+
+
+POSITIONS = {
+    "argmax(t for t in (5, 9, 7) if t > 5)": 1,
+    "argmin(t for t in (5, 9, 7) if t > 5)": 2,
+    "argmax(t for t in (5, 9, 7) if t > 9)": -1,
+    "argmax(t for t in (5, 9, 7, 9))": 1,
+    "argmax(k for k in range(6) if k % 4 == 3)": 3,
+    "argmax(k for k in ())": -1,
+}
+
+
+@pytest.mark.parametrize("expression", POSITIONS)
+def test_a_position_counts_the_steps_that_are_left_out(expression: str) -> None:
+    position = POSITIONS[expression]
+    assert findings("", f"{expression} == {position}") == []
+    assert findings(f"def f(n): return {expression}", f"f(1) == {position}") == []

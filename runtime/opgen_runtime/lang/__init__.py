@@ -26,6 +26,7 @@ import math
 
 from .build import Declared, build, guard, loop, tensor
 from .conditions import (
+    at_build,
     both,
     contains,
     either,
@@ -165,6 +166,7 @@ __all__ = [
     "argmin",
     "asin",
     "asinh",
+    "at_build",
     "atan",
     "atan2",
     "atanh",

@@ -16,7 +16,7 @@ from ..errors import LanguageError
 from ..te.tensor import Read
 from ..vocabulary import BOOL, INT64, DType
 from .ranges import each
-from .scope import guarded
+from .scope import guarded, static_code
 from .weak import Value, Weak, as_condition, describe, is_static, is_text, lift
 
 # ------------------------------------------------------------------ comparisons
@@ -131,6 +131,18 @@ def truth(condition: Value) -> bool:
         f"{arith.to_text(found)}; use `a if c else b`",
         "stage",
     )
+
+
+def at_build(make: Callable[[], Value]) -> Value:
+    """The value of a static place inside a definition, such as the end of a slice.
+
+    Raises LanguageError if it depends on element values.
+    """
+    with static_code():
+        value = make()
+    if isinstance(value, Expr | Weak):
+        raise LanguageError(f"a static value is needed here, found {describe(value)}", "stage")
+    return value
 
 
 def negate(a: Value) -> Value:

@@ -6,19 +6,20 @@ term.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from .. import arith
 from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
-from .conditions import both, either, join, select
+from .conditions import both, either, join, less, select
 from .element import checked_add, checked_mul, intrinsic
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of, no_sequence
 from .scope import among_elements, bound, guarded
-from .weak import Value, Weak, as_condition, as_expr, describe, is_static, is_text, kind_of, lift
+from .weak import Value, Weak, as_condition, as_expr, describe, is_static, is_text, join_kind, kind_of, lift
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,12 @@ class Conditional:
     body: Value
 
 
-Term = Looped | Unrolled | Conditional
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Nothing: a static condition left the step out, which still counts as a position."""
+
+
+Term = Looped | Unrolled | Conditional | Skipped
 
 
 def over(source: Value, body: Callable[..., Value], unpack: bool = False) -> Term:
@@ -72,7 +78,7 @@ def when(condition: Value, body: Callable[[], Value]) -> Value:
     """The term of `body if condition` in a comprehension."""
     found = as_condition(condition, "the condition of a comprehension")
     if isinstance(found, bool):
-        return body() if found else Unrolled(())
+        return body() if found else Skipped()
     with guarded(found):
         return Conditional(found, body())
 
@@ -87,6 +93,13 @@ def _identity(combiner: str) -> Value:
     if combiner in ("sum", "prod"):
         return 0 if combiner == "sum" else 1
     return Weak("unknown", lambda d: arith.const(d.highest if combiner == "min" else d.lowest, d))
+
+
+def _of_nothing(combiner: str) -> Value:
+    """The value of a reduction without steps; in static code `min` and `max` have none."""
+    if combiner in ("min", "max") and not among_elements():
+        raise LanguageError(f"{combiner} of nothing has no static value", "value")
+    return _identity(combiner)
 
 
 def combine(combiner: str, a: Value, b: Value) -> Value:
@@ -124,16 +137,28 @@ def _reduce(combiner: str, axes: tuple[IterVar, ...], value: Value, condition: E
 
 
 def _flatten(term: Value) -> tuple[tuple[IterVar, ...], Expr | None, Value]:
-    """Loops and conditions from the outside in, joined: axes, condition, what is inside."""
+    """Loops and conditions from the outside in, joined: axes, condition, what is inside.
+
+    A loop whose ends depend on another of the loops stays inside.
+    """
     axes: tuple[IterVar, ...] = ()
     condition: Expr | None = None
     while isinstance(term, Looped | Conditional):
         if isinstance(term, Looped):
+            if _depends(term.axes, axes):
+                break
             axes += term.axes
         else:
             condition = term.condition if condition is None else _conjunction(condition, term.condition)
         term = term.body
     return axes, condition, term
+
+
+def _depends(inner: tuple[IterVar, ...], outer: tuple[IterVar, ...]) -> bool:
+    """True if an end of the inner loops depends on a loop variable of the outer ones."""
+    variables = {axis.var for axis in outer}
+    ends = (axis.extent for axis in inner if isinstance(axis.extent, Expr))
+    return any(node in variables for end in ends for node in arith.post_order(end))
 
 
 def _conjunction(a: Expr, b: Expr) -> Expr:
@@ -143,13 +168,15 @@ def _conjunction(a: Expr, b: Expr) -> Expr:
 def fold(combiner: str, term: Value) -> Value:
     """The value of a commutative reduction (sum prod min max any all) over a term."""
     if isinstance(term, Unrolled):
-        parts = [fold(combiner, part) for part in term.parts]
+        parts = [fold(combiner, part) for part in term.parts if not isinstance(part, Skipped)]
         if not parts:
-            return _identity(combiner)
+            return _of_nothing(combiner)
         result = parts[0]
         for part in parts[1:]:
             result = combine(combiner, result, part)
         return result
+    if isinstance(term, Skipped):
+        return _of_nothing(combiner)
     if isinstance(term, Conditional):
         inner = fold(combiner, term.body)
         return join(term.condition, inner, _identity(combiner))
@@ -174,7 +201,7 @@ def _as_term(values: tuple[Value, ...]) -> Value:
     if len(values) != 1:
         return Unrolled(values)
     (only,) = values
-    if isinstance(only, Looped | Unrolled | Conditional):
+    if isinstance(only, Term):
         return only
     if isinstance(only, Range):
         return over(only, lambda k: k)
@@ -205,29 +232,59 @@ all_ = _commutative("all")
 
 def _arg(combiner: str) -> Callable[[Value], Value]:
     def apply(values: Value) -> Value:
-        axes, condition, inner = _flatten(_as_term((values,)))
+        term = _as_term((values,))
+        if not isinstance(term, Looped):
+            return _arg_of_steps(combiner, tuple(_steps(combiner, term, True)))
+        axes, condition, inner = _flatten(term)
+        if isinstance(inner, Skipped):
+            return -1
+        if isinstance(inner, Looped):
+            text = (
+                "no position where the ends of a loop depend on another; run over all steps, with a condition"
+            )
+            raise LanguageError(f"{combiner} has {text}", "value")
         if isinstance(inner, Unrolled):
-            if axes:
-                raise LanguageError(f"{combiner} runs over loops or over a tuple, not over both", "value")
-            return _arg_of_tuple(combiner, inner.parts)
+            raise LanguageError(f"{combiner} runs over loops or over a tuple, not over both", "value")
         return _reduce(combiner, axes, _operand(combiner, inner), condition)
 
     apply.__doc__ = f"`{combiner}(...)`: the row-major position of the first such value, -1 if there is none."
     return apply
 
 
-def _arg_of_tuple(combiner: str, parts: tuple[Value, ...]) -> Value:
-    if not parts:
-        return -1
-    best: Value = parts[0]
-    position: Value = 0
-    for index, part in enumerate(parts[1:], 1):
-        better = _better(combiner, part, best)
+def _steps(combiner: str, term: Value, condition: Value) -> Iterator[tuple[Value, Value]]:
+    """The steps of what is unrolled: the condition under which each counts, and its value."""
+    if isinstance(term, Unrolled):
+        for part in term.parts:
+            yield from _steps(combiner, part, condition)
+    elif isinstance(term, Conditional):
+        yield from _steps(combiner, term.body, both(condition, lambda: term.condition))
+    elif isinstance(term, Skipped):
+        yield False, None
+    elif isinstance(term, Looped):
+        raise LanguageError(f"{combiner} runs over loops or over a tuple, not over both", "value")
+    else:
+        yield condition, _operand(combiner, term)
+
+
+def _arg_of_steps(combiner: str, steps: tuple[tuple[Value, Value], ...]) -> Value:
+    best: Value = _identity("max" if combiner == "argmax" else "min")
+    position: Value = -1
+    for index, (condition, value) in enumerate(steps):
+        if condition is False:
+            continue
+        better = condition
+        if not isinstance(position, int) or position >= 0:
+            better = both(condition, partial(_ahead, combiner, value, best, position))
         if isinstance(better, bool):
-            best, position = (part, index) if better else (best, position)
+            best, position = (value, index) if better else (best, position)
         else:
-            best, position = join(better, part, best), join(better, index, position)
+            best, position = join(better, value, best), join(better, index, position)
     return position
+
+
+def _ahead(combiner: str, value: Value, best: Value, position: Value) -> Value:
+    """True where nothing was found so far, or `value` beats it."""
+    return either(less(position, 0), lambda: _better(combiner, value, best))
 
 
 def _better(combiner: str, a: Value, b: Value) -> Value:
@@ -255,36 +312,46 @@ def next_(values: Value, default: Callable[[], Value]) -> Value:
 
 
 def _first(term: Value, default: Callable[[], Value]) -> Value:
+    if isinstance(term, Skipped):
+        return default()
     if isinstance(term, Unrolled):
-        parts = tuple(part for part in term.parts if part != Unrolled(()))
+        parts = tuple(part for part in term.parts if not isinstance(part, Skipped) and part != Unrolled(()))
         return _first(parts[0], lambda: _first(Unrolled(parts[1:]), default)) if parts else default()
-    if isinstance(term, Conditional):
-        if not isinstance(term.body, Looped | Unrolled | Conditional):
-            return select(term.condition, lambda: term.body, default)
-        found = _first_of_loop(term)
-        return found(default)
-    if isinstance(term, Looped):
-        return _first_of_loop(term)(default)
+    if isinstance(term, Looped | Conditional):
+        return _first_of_loop(term, default)
     return term
 
 
-def _first_of_loop(term: Value) -> Callable[[Callable[[], Value]], Value]:
+def _first_of_loop(term: Looped | Conditional, default: Callable[[], Value]) -> Value:
     axes, condition, inner = _flatten(term)
-    if isinstance(inner, Unrolled):
-        raise LanguageError("next runs over loops or over a tuple, not over a tuple inside a loop", "value")
-
-    def build(default: Callable[[], Value]) -> Value:
-        otherwise = default()
-
-        def make(dtype: DType) -> Expr:
-            value = as_expr(inner, dtype)
-            return Reduce(value.dtype, "first", axes, value, condition, as_expr(otherwise, value.dtype))
-
-        for value in (inner, otherwise):
-            if isinstance(value, Expr):
-                return make(value.dtype)
-        return Weak(kind_of(inner), make)
-
     if not axes:
-        return lambda default: select(condition if condition is not None else True, lambda: inner, default)
-    return build
+        assert condition is not None
+        return select(condition, lambda: _first(inner, default), default)
+    otherwise = default()
+    if isinstance(inner, Term):  # the first of the first round that has one
+        found = fold("any", _found(inner))
+        inner = _first(inner, lambda: otherwise)
+        if found is False:
+            return otherwise
+        if isinstance(found, Expr):
+            condition = found if condition is None else _conjunction(condition, found)
+
+    def make(dtype: DType) -> Expr:
+        value = as_expr(inner, dtype)
+        return Reduce(value.dtype, "first", axes, value, condition, as_expr(otherwise, value.dtype))
+
+    for value in (inner, otherwise):
+        if isinstance(value, Expr):
+            return make(value.dtype)
+    return Weak(join_kind((inner, otherwise)), make)
+
+
+def _found(term: Value) -> Value:
+    """The term with True for each of its values."""
+    if isinstance(term, Looped):
+        return Looped(term.axes, _found(term.body))
+    if isinstance(term, Conditional):
+        return Conditional(term.condition, _found(term.body))
+    if isinstance(term, Unrolled):
+        return Unrolled(tuple(map(_found, term.parts)))
+    return term if isinstance(term, Skipped) else True

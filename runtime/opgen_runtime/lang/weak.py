@@ -99,6 +99,9 @@ def describe(value: Value) -> str:
         return f"text {value!r}"
     if value is None:
         return "None"
+    named = getattr(value, "name", None)
+    if isinstance(named, str):
+        return f"the tensor {named}"
     return f"{type(value).__name__} {value!r}"
 
 
