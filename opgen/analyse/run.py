@@ -15,6 +15,7 @@ from opgen_runtime.vocabulary import OpPattern
 
 from ..diagnostics import Diagnostics, Place
 from ..expression import syntax as s
+from ..expression.paths import defines
 from ..model import CheckedAttr, CheckedCase, CheckedSignature
 from ..model.opdef import OpDef
 from .assemble import Assembled, Assembler
@@ -65,6 +66,7 @@ class Runner:
         self.paths = frozenset(diagnostics.sources)
         self.names = [operand.name for operand in signature.inputs]
         places = _definitions(op.compute or ())
+        self.stated = [(define.tensor.name, define.place) for define in defines(op.compute or ())]
         self.definitions = {tensor: found[0] for tensor, found in places.items()}
         self.work = sum(len(found) ** 3 for found in places.values())  # of the proofs of one build, in steps
         self.pattern: OpPattern | None = None
@@ -181,17 +183,17 @@ class Runner:
         A made-up shape need not suit the op: where a test or another one was built, it is passed over if its
         shapes are what does not fit.
         """
-        passed: list[tuple[Sample, BaseException]] = []
+        passed: list[tuple[Bound, Exception]] = []
         built = False
         for found in bound:
             refused = None if found.sample.place is not None else passed
+            if refused is not None and self.failed:
+                return  # what only a test shows is reported for every test
             built |= self.build(found, refused)
-            if self.failed:
-                return
-        if not built and passed:
+        if passed and not built and not self.failed:
             self._report_build(*passed[0])
 
-    def build(self, bound: Bound, refused: list[tuple[Sample, BaseException]] | None = None) -> bool:
+    def build(self, bound: Bound, refused: list[tuple[Bound, Exception]] | None = None) -> bool:
         """Build the compute expression and join its pattern; True if that was done.
 
         An error is reported, or with `refused` noted there if it is one of shapes.
@@ -209,13 +211,15 @@ class Runner:
             self.meter.tick(self.work)
             outputs = lang.build(self.assembled, bound.binding, operands)
         except _ERRORS as error:
-            if refused is not None and code_of(error) in _OF_SHAPES:
-                refused.append((bound.sample, error))
-            else:
-                self._report_build(bound.sample, error)
-            return False
-        self._join_pattern(outputs, operands)
-        return True
+            failed = error
+        else:
+            self._join_pattern(outputs, operands)
+            return True
+        if refused is not None and code_of(failed) in _OF_SHAPES:
+            refused.append((bound, failed))
+        else:
+            self._report_build(bound, failed)
+        return False
 
     def can_build(self, bound: Bound) -> bool:
         """Whether the compute expression can be built for a sample; nothing is reported.  True of a seam."""
@@ -244,11 +248,38 @@ class Runner:
         if self.pattern is None or pattern > self.pattern:
             self.pattern, self.reason = pattern, reason
 
-    def _report_build(self, sample: Sample, error: BaseException) -> None:
+    def _report_build(self, bound: Bound, error: Exception) -> None:
+        """Report why a build failed, and what else is wrong with definitions that do not need the failing one."""
         self.failed = True
-        place = place_in_code(error, self.paths) or place_by_name(error, self.definitions)
-        text = f"{message_of(error)}{_for(sample.describe(self.names))}"
-        self.diagnostics.error(code_of(error), text, place or self.op.compute_place)
+        found = () if code_of(error) == "limit" or self.meter.spent() else self._failures(bound)
+        for failure in found:
+            self._report_failure(bound, failure)
+        if not found:
+            self._report_failure(bound, lang.Failure(error))
+
+    def _failures(self, bound: Bound) -> Sequence[lang.Failure]:
+        self.meter.reset()
+        operands = _placeholders(self.names, bound.binding)
+        return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
+
+    def _report_failure(self, bound: Bound, failure: lang.Failure) -> None:
+        error = failure.error
+        place = place_in_code(error, self.paths)
+        if place is None:
+            own = (at for tensor, at in self.stated if tensor == failure.tensor and at.line <= failure.line)
+            above = max(own, key=lambda at: at.line, default=None)
+            place = above or place_by_name(error, self.definitions)
+        place = place or self.op.compute_place
+        text = f"{message_of(error)}{_for(bound.sample.describe(self.names))}"
+        self.diagnostics.error(code_of(error), text, place)
+
+    def report_failures(self, cases: Sequence[CheckedCase], attrs: Sequence[CheckedAttr]) -> None:
+        """Report what is wrong with a compute text of which some statements are missing."""
+        samples = (*case_samples(cases), *made_up(self.signature, self.assembled.signature, attrs))
+        found = next((f for sample in samples if (f := self.bind(sample, [])) is not None), None)
+        if found is not None:
+            for failure in self._failures(found):
+                self._report_failure(found, failure)
 
     def _vary(self, bound: Bound) -> None:
         """The other dtypes that the declaration admits."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 
-from .build import Declared, build, guard, loop, tensor
+from .build import Declared, build, find_failures, guard, loop, tensor
 from .conditions import (
     at_build,
     both,
@@ -66,6 +66,7 @@ from .element import (
     trunc_div,
     trunc_mod,
 )
+from .failures import Failure
 from .functions import (
     acos,
     acosh,
@@ -157,6 +158,7 @@ __all__ = [
     "FREE",
     "REST",
     "Declared",
+    "Failure",
     "abs",
     "acos",
     "acosh",
@@ -203,6 +205,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "find_failures",
     "float",
     "floor",
     "floordiv",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from .. import arith
@@ -16,6 +17,7 @@ from ..types import Binding, Signature
 from ..types.layout import parse_layout, stored_indices, to_canonical
 from ..vocabulary import INDEX, INT64, DType
 from .facts import facts_of_read
+from .failures import Failure, Failures, Poisoned
 from .indexing import static_shape
 from .scans import redirect, resolve_scans
 from .scope import Scope, entered
@@ -94,6 +96,7 @@ def build(
     binding: Binding,
     operands: Sequence[OperandTensors],
     unproved: list[str] | None = None,
+    failures: Failures | None = None,
 ) -> tuple[Tensor, ...]:
     """Run a declared compute function on `operands` (one entry an input: a tensor, None, or a tuple if
     variadic).
@@ -103,13 +106,14 @@ def build(
 
     `binding` is what `signature.bind` gave for the operands' types.  Accesses that cannot be proved in
     bounds raise AccessError; with `unproved`, those that symbolic dims leave open are described there
-    instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules.
+    instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules; with `failures`
+    what can be told from one another is noted there, and Poisoned is raised if there is any.
     """
     if declaration.compute is None:
         raise LanguageError("the op has no compute expression", "compute")
     template = Scope(unproved=unproved, assumptions=_facts(binding))
     recorder = Recorder()
-    builder = Builder(Surroundings(template, recorder.put, []), recorder, [])
+    builder = Builder(Surroundings(template, recorder.put, [], failures), recorder, [])
     template.facts = builder.facts
     names = dict(binding.names)
     for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
@@ -122,12 +126,49 @@ def build(
     token = _BUILDER.set(builder)
     try:
         with entered(replace(template, extents={}, guards=[])):
-            declaration.compute(**{name: names[name] for name in wanted})
+            run = partial(declaration.compute, **{name: names[name] for name in wanted})
+            if failures is None:
+                run()
+            else:
+                _collect(run, builder, failures)
             tensors = _finish(builder)
     finally:
         _BUILDER.reset(token)
     results = [_stored(tensors[output], layout, names) for output, layout in outputs]
     return (*results, *(tensors[handle] for handle in counts))
+
+
+def find_failures(
+    declaration: Declared,
+    binding: Binding,
+    operands: Sequence[OperandTensors],
+    kinds: tuple[type[Exception], ...],
+) -> list[Failure]:
+    """The errors of `kinds` that `build` would raise, one for each definition that fails by itself."""
+    failures = Failures(kinds)
+    try:
+        build(declaration, binding, operands, failures=failures)
+    except Poisoned:
+        pass
+    except kinds as error:
+        failures.found.append(Failure(error))
+    return failures.found
+
+
+def _collect(run: Callable[[], None], builder: Builder, failures: Failures) -> None:
+    """Note what fails in a compute function.  Raises Poisoned if that is anything."""
+    _, complete = failures.attempt(run)
+    for handle in builder.defined:
+        if handle.definitions:
+            failures.attempt(handle.tensor)
+    sound = {
+        handle: handle.tensor() for handle in builder.defined if handle.definitions and not handle.poisoned
+    }
+    failures.attempt(partial(_scans, sound))
+    if not complete:  # some definitions may not have been reached
+        failures.found[:] = [f for f in failures.found if getattr(f.error, "code", "") != "uncovered"]
+    if failures.found or not all(handle.definitions for handle in builder.defined):
+        raise Poisoned
 
 
 def _facts(binding: Binding) -> tuple[Expr, ...]:
@@ -180,16 +221,21 @@ def _finish(builder: Builder) -> dict[Defined, Tensor]:
     for handle in builder.defined:
         if handle not in bases:
             handle.tensor()  # raises: never defined
-    stand_ins = {h.recursive: t for h, t in bases.items() if h.recursive is not None}
-    finals = dict(bases)
-    if stand_ins:
-        made = resolve_scans(list(bases.values()), stand_ins)
-        finals = {h: made.get(t, t) for h, t in bases.items()}
+    finals = _scans(bases)
     for handle in builder.recorder.targets():
         built = {t: finals[h] for h, t in bases.items()}  # what the recorded reads mean by now
         updated = builder.recorder.apply(handle, finals[handle], built)
         finals = _after_updates(finals, {handle: updated})
     return finals
+
+
+def _scans(bases: dict[Defined, Tensor]) -> dict[Defined, Tensor]:
+    """The tensors with those that refer to themselves or each other as scans."""
+    stand_ins = {h.recursive: t for h, t in bases.items() if h.recursive is not None}
+    if not stand_ins:
+        return dict(bases)
+    made = resolve_scans(list(bases.values()), stand_ins)
+    return {h: made.get(t, t) for h, t in bases.items()}
 
 
 def _after_updates(finals: dict[Defined, Tensor], updated: dict[Defined, Tensor]) -> dict[Defined, Tensor]:

@@ -16,6 +16,7 @@ from ..te.widen import widen_half
 from ..vocabulary import INDEX, INT64, DType
 from .conditions import join
 from .facts import Recurrence, recurrence_of
+from .failures import Failures, Poisoned
 from .ranges import names_of
 from .scope import Scope, bound, current, entered
 from .weak import Value, Weak, as_expr, as_index, describe, settle
@@ -97,6 +98,7 @@ class Surroundings:
     template: Scope  # what holds at every definition
     record: Record
     built: list[Defined]  # in the order in which they were finished
+    failures: Failures | None = None  # collects what fails; None: raise
 
 
 class CyclicDtype(Exception):
@@ -123,6 +125,7 @@ class Defined:
         self._declared_body: tuple[tuple[IterVar, ...], Expr] | None = None  # before float16 is widened
         self._active = False
         self._probing = False
+        self.poisoned = False  # it failed, and that has been noted
 
     @property
     def ndim(self) -> int:
@@ -150,7 +153,19 @@ class Defined:
         return Read(self.dtype, self.recursive, indices)
 
     def tensor(self) -> Tensor:
-        """The tensor before its updates, built at the first call."""
+        """The tensor before its updates, built at the first call.  Raises Poisoned where failures are collected."""
+        failures = self._around.failures
+        if failures is None:
+            return self._made()
+        if not self.poisoned:
+            line = self.definitions[0].body.__code__.co_firstlineno if self.definitions else 0
+            _, made = failures.attempt(self._made, self.name, line)
+            self.poisoned = not made
+        if self.poisoned:
+            raise Poisoned(self.name)
+        return self._made()
+
+    def _made(self) -> Tensor:
         if self._tensor is None:
             self._active = True
             try:
@@ -198,6 +213,8 @@ class Defined:
     def _build(self) -> Tensor:
         axes = self._axes()
         value = self._value(axes)
+        if self.poisoned:
+            raise Poisoned(self.name)
         if self.dtype is not None:
             body = self._matched(value, self.dtype)
         else:
@@ -256,12 +273,12 @@ class Defined:
             if covers is None:
                 guards.append(arith.eq(axis.var, position))
         if not guards:
-            return value_of()
+            return self._attempted(value_of)
         condition = guards[0]
         for guard in guards[1:]:
             condition = arith.logical_and(condition, guard)
         scope.guards.append(condition)
-        value = value_of()
+        value = self._attempted(value_of)
         scope.guards.pop()
         if self._is_covered(condition):
             return value
@@ -270,6 +287,15 @@ class Defined:
         others = self._first_that_covers(axes, rest)
         del scope.guards[len(scope.guards) - len(left) :]
         return join(condition, value, others)
+
+    def _attempted(self, value_of: Callable[[], Value]) -> Value:
+        """The value of one definition; where failures are collected, one that fails does not hide the next."""
+        failures = self._around.failures
+        if failures is None:
+            return value_of()
+        value, made = failures.attempt(value_of, self.name)
+        self.poisoned |= not made
+        return value
 
     def _is_covered(self, condition: Expr) -> bool:
         with current().analysis() as analyzer:

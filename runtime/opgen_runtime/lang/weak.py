@@ -116,8 +116,10 @@ def as_expr(value: Value, dtype: DType) -> Expr:
     if kind != "unknown":
         suits = dtype.is_bool if kind == "bool" else dtype.is_float if kind == "float" else not dtype.is_bool
         if not suits:
-            shown = value if not isinstance(value, Weak) else f"made of {kind} literals"
-            raise DTypeError(f"a {kind} literal ({shown}) does not suit dtype {dtype}; use cast")
+            shown = (
+                f"a value of {kind} literals" if isinstance(value, Weak) else f"the {kind} literal {value}"
+            )
+            raise DTypeError(f"{shown} does not suit dtype {dtype}; use cast")
     return value.make(dtype) if isinstance(value, Weak) else arith.const(value, dtype)
 
 
