@@ -20,6 +20,7 @@ import pytest
 import opgen_runtime as rt
 from opgen.analyse import check_project
 from opgen.diagnostics import CODES, to_text
+from opgen.expression import allowed
 from opgen.expression.vocabulary import CONSTANTS, LIBRARY
 from opgen_runtime import testing
 
@@ -250,6 +251,23 @@ def is_close(found: np.ndarray, wanted: np.ndarray) -> bool:
     return np.allclose(
         found, wanted, rtol=1e-5 if wanted.dtype != np.float16 else 1e-3, atol=0, equal_nan=True
     )
+
+
+def test_what_a_reference_may_use_is_listed() -> None:
+    page = (DOCS / "language/tests.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (.+) \| `([^`|]+)` \|$", page, re.M))
+    listed = {label: frozenset(words.split()) for label, words in rows.items()}
+    methods = "at reduce accumulate outer"
+    ufuncs = listed.pop(f"`{methods}` of `np.`")
+    dotted = {f"np.{ufunc}.{method}" for ufunc in ufuncs for method in methods.split()}
+    assert listed.pop("of submodules") | dotted == allowed.DOTTED
+    assert listed == {
+        "functions": allowed.BUILTINS,
+        "`np.`": allowed.NUMPY,
+        "`math.`": allowed.MATH,
+        "attributes": allowed.ATTRIBUTES,
+        "methods": allowed.METHODS,
+    }
 
 
 def test_the_whole_library_is_shown(read_page: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 import pytest
@@ -96,6 +97,30 @@ def test_a_wrong_compute_or_reference_is_found(op: Op) -> None:
 
     with pytest.raises(AssertionError, match=r"found np.float32\(0.0\), expected np.float32\(-0.0\)"):
         testing.check_values(make_op(plus_zero), CASE, reference, "debug")
+
+
+def test_a_reference_takes_what_the_declaration_admits(op: Op) -> None:
+    def of_six(data: Any, by: Any, axis: Any) -> Any:
+        return data.reshape(6) * by
+
+    def check(spec: str, sampled: bool = True) -> None:
+        testing.check_values(op, Case({"data": spec}), of_six, "debug", sampled)
+
+    with pytest.raises(AssertionError) as caught:
+        check("float32[5]")
+    assert str(caught.value) == (
+        "test_scale: the declaration admits test_scale(data=float32[5]) and its reference does not take it: "
+        "ValueError: cannot reshape array of size 5 into shape (6,); narrow the declaration (shapes, bounds, require), "
+        "or widen the reference"
+    )
+    with pytest.raises(
+        SkipTest, match=r"does not take an empty operand: ValueError: cannot reshape array of size 0"
+    ):
+        check("float32[0]")
+    for spec in ("float32[5]", "float32[0]"):
+        with pytest.raises(ValueError, match="cannot reshape"):
+            check(spec, sampled=False)
+    check("float32[6]")
 
 
 def test_a_wrong_bound_is_found(op: Op) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from unittest import SkipTest
 
 import numpy as np
@@ -107,8 +107,9 @@ def check_values(
     """The op in an executor against `reference`, on ordinary data and on data with special values.
 
     `reference` takes all inputs and all attrs by name.  Results have the inferred types; how close values must be
-    is stated in `compare.py`.  A `sampled` case, which nobody has declared, is skipped where the reference raises:
-    numpy's functions do not all take empty arrays.
+    is stated in `compare.py`.  A `sampled` case, which nobody has declared, is skipped where the reference raises and
+    an operand is empty: numpy's functions do not all take empty arrays.  Any other call that the declaration admits its
+    reference must take.
     """
     call, variables = case_call(op, case)
     pattern = declaration_of(op).pattern
@@ -131,10 +132,20 @@ def check_values(
                 expected = reference(**dict(zip(names, copies, strict=True)), **attrs)
             except Exception as error:
                 if sampled:
-                    raise SkipTest(f"the reference does not take it: {error}") from error
+                    _refused_by_reference(op, case, flat, error)
                 raise
         what = f"{op.name}({case}) in the {executor} executor, {'special' if special_values else 'ordinary'} values"
         assert_close(found, expected, call.checked_type, flat, pattern, what, structure)
+
+
+def _refused_by_reference(op: Op, case: Case, operands: Sequence[np.ndarray], error: Exception) -> NoReturn:
+    reason = f"{type(error).__name__}: {error}"
+    if any(array.size == 0 for array in operands):
+        raise SkipTest(f"the reference does not take an empty operand: {reason}") from error
+    raise AssertionError(
+        f"{op.name}: the declaration admits {op.name}({case}) and its reference does not take it: {reason}; "
+        "narrow the declaration (shapes, bounds, require), or widen the reference"
+    ) from error
 
 
 def check_bound(op: Op, probe: Probe) -> None:
