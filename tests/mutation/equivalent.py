@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {}
+EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
+    ("argwhere", "compute", "0 -> 1 in `out[r, d] = 0`"): "the rows from `n` on are cut off",
+    ("masked_select", "compute", "0 -> 1 in `cast(0, T)`"): "the elements from `n` on are cut off",
+}
 
 
 def why_equivalent(op: str, part: str, change: str) -> str | None:
