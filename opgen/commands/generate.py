@@ -8,6 +8,7 @@ from ..emit import Change, Plan, apply
 from ..project import Project, find_project
 from .console import note, out
 from .failure import Failure
+from .leftovers import remove_leftovers
 from .workspace import checked_workspace
 
 _VERBS = {
@@ -57,6 +58,7 @@ def generate(project: Project, form: str = "text") -> Plan:
     """Carry the plan of `project` out and say what was done.  Raises Failure."""
     plan = checked_workspace(project, form).plan()
     try:
+        remove_leftovers((project.output, project.tests))
         apply(plan)
     except OSError as error:
         raise Failure(f"cannot write the generated files: {error}; run opgen generate again") from None

@@ -103,3 +103,63 @@ def test_generate_without_room(tmp_path: Path) -> None:
         compile(path.read_text(), str(path), "exec")
     assert generate(None).returncode == 0
     assert generate(None).stderr.strip().endswith(b"4 up to date")
+
+
+def project_of(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text('[tool.opgen]\npackage = "myops"\n')
+    folder = tmp_path / "opdefs"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"op{number}.yaml").write_text(
+            f"op: op{number}\ninputs: {{data: {{dtype: float}}}}\n"
+            "outputs: {out: {shape: data.shape, dtype: data.dtype}}\ncompute: out[*i] = data[*i] * 2\n"
+        )
+    return tmp_path
+
+
+GENERATE = """
+import os, signal, sys
+import opgen.emit.write as write
+os.chdir(sys.argv.pop())
+number, count, real = int(os.environ["AT"]), 0, os.replace
+def replace(*paths):
+    global count
+    count += 1
+    if count == number:
+        os.kill(os.getpid(), getattr(signal, os.environ["SIGNAL"]))
+    real(*paths)
+write.os.replace = replace
+sys.argv.append("generate")
+from opgen.commands import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL", "SIGTERM"])
+def test_generate_ended_while_it_writes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C and worse: each file is there as a whole or not at all, and the next run does the rest."""
+    project = project_of(tmp_path)
+    monkeypatch.setenv("SIGNAL", name)
+    monkeypatch.setenv("AT", "5")
+    with start(GENERATE, project) as process:
+        _, errors = process.communicate()
+    assert process.returncode == (1 if name == "SIGINT" else -getattr(signal, name))
+    assert b"Traceback" not in errors
+    written = sorted(project.rglob("*.py"))
+    assert len(written) == 4 - len(list(project.rglob("*.pyi")))
+    for path in written:
+        compile(path.read_text(), str(path), "exec")
+    left = list(project.rglob("*.part"))
+    assert len(left) == (name != "SIGINT")
+    for path in left:
+        os.utime(path, (0, 0))
+    mine = [project / "myops" / ".notes.py.abcdefgh.part", project / "myops" / ".x.part"]
+    for path in mine:
+        path.write_text("mine")
+        os.utime(path, (0, 0))
+    monkeypatch.setenv("AT", "0")
+    with start(GENERATE, project) as process:
+        process.communicate()
+    assert process.returncode == 0
+    assert len(list(project.rglob("*.py"))) == 13
+    assert sorted(project.rglob("*.part")) == mine
