@@ -286,7 +286,7 @@ class NameChecker:
             text = f"`{node.function.name}` is a `def` here, which takes no comprehension"
             self.error("call", text, node.function.place)
         for clause in node.clauses:
-            self.check(clause.iterable, section, local)
+            self._iterable(clause.iterable, section, local)
             unrolls = node.function.name in _UNROLLING or section.static
             if unrolls:
                 self.need_static_range(clause.iterable, local)
@@ -297,6 +297,15 @@ class NameChecker:
         self.check(node.element, section, local)
         if node.default is not None:
             self.check(node.default, section, local)
+
+    def _iterable(self, node: s.Expression, section: Section, local: Local) -> None:
+        if isinstance(node, s.Name) and self.kind(node.name, local) in TENSORS:
+            text = f"a `for` runs over positions, not over the tensor `{node.name}`"
+            self.error(
+                "rank", text, node.place, f"write `range({node.name}.shape[0])`, and read `{node.name}[k]`"
+            )
+        else:
+            self.check(node, section, local)
 
     def need_static_range(self, node: s.Expression, local: Local) -> None:
         """What unrolls has static bounds; it may hold element values."""

@@ -132,7 +132,8 @@ class StatementConverter(ExpressionConverter):
 
     def _def(self, node: ast.FunctionDef, depth: int) -> s.Statement:
         if depth:
-            self.reject(node, "a `def` stands at the top, not inside a statement")
+            hint = "write one `def`, whose value is `a if c else b`"
+            self.reject(node, "a `def` stands at the top, not inside a statement", hint=hint)
         arguments = node.args
         plain = not (arguments.posonlyargs or arguments.kwonlyargs or arguments.kwarg or arguments.defaults)
         defaults = [value for value in (*arguments.defaults, *arguments.kw_defaults) if value is not None]

@@ -237,6 +237,11 @@ def test_what_a_branch_keeps_to_itself(compute: str, message: str, line: int) ->
         ),
         ("exp(x)", "`x` is an input; an element of it is `x[...]`", None),
         (
+            "sum(k for k in x)",
+            "a `for` runs over positions, not over the tensor `x`",
+            "write `range(x.shape[0])`, and read `x[k]`",
+        ),
+        (
             "len(x)",
             "`x` is an input; an element of it is `x[...]`",
             "write `x.ndim`, or `x.shape[0]`",
@@ -260,6 +265,18 @@ def test_what_python_has_and_the_language_says_otherwise(
         f"compute: out[i] = {value}\n" if ":" not in value else f"compute: |\n  out[i] = {value}\n"
     )
     assert (found.message, found.suggestion) == (message, suggestion)
+
+
+def test_what_a_message_tells_to_write() -> None:
+    (found,) = findings("compute: out[i] = sum(x[k] for k in N)\n")
+    assert "cannot run over int 4; " in found.message
+    assert "; so many steps are `range(...)`" in found.message
+    (found,) = findings("compute: out[i] = x[cast(x[i], int64)]\n")
+    assert found.code == "out-of-bounds"
+    assert "; limit what is read with `clip`, or read under a condition" in found.message
+    text = "compute: |\n  if N > 2:\n      def f(v): return v\n  out[i] = x[i]\n"
+    (found,) = findings(text)
+    assert found.suggestion == "write one `def`, whose value is `a if c else b`"
 
 
 def test_a_negative_index_of_a_tensor() -> None:

@@ -151,9 +151,10 @@ def each(values: Value) -> Iterable[AnyType]:
 
 def no_sequence(values: Value) -> LanguageError:
     """That a `for` cannot run over `values`."""
-    return LanguageError(
-        f"cannot run over {describe(values)}; expected a range, an ndindex, a tuple or a text", "value"
-    )
+    text = f"cannot run over {describe(values)}; expected a range, an ndindex, a tuple or a text"
+    if isinstance(values, int | Expr) and not isinstance(values, bool):
+        text += "; so many steps are `range(...)`"
+    return LanguageError(text, "value")
 
 
 def names_of(function: Callable[..., object]) -> tuple[str, ...]:

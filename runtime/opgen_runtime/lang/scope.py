@@ -12,7 +12,7 @@ from typing import Final
 from .. import arith
 from ..arith.expr import AnyDim, Const, Dim, Expr, Shape, Var
 from ..errors import AccessError, LanguageError
-from ..te.tensor import IterVar
+from ..te.tensor import IterVar, Read
 from ..vocabulary import INDEX, UINT64
 
 _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
@@ -67,6 +67,8 @@ class Scope:
         )
         if isinstance(index, Const) and index.value < 0:
             message += f"; tensors are indexed from 0: write `{extent} {index.value}`".replace(" -", " - ")
+        elif any(isinstance(node, Read) for node in arith.post_order(index)):
+            message += "; limit what is read with `clip`, or read under a condition"
         if self.unproved is None or not self._is_symbolic(index, extent):
             raise AccessError(message)
         self.unproved.append(message)
