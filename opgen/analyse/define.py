@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 from opgen_runtime.ir.operators import OPERATORS
 
 from ..diagnostics import Diagnostics, Place, did_you_mean
-from ..document import Declaration, TextNode
+from ..document import Declaration, ListNode, Node, TextNode
 from ..document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
 from ..expression import syntax as s
 from ..expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
@@ -27,6 +29,11 @@ from ..model.opdef import (
 )
 from .inherit import Ancestry
 
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_BINDING: Final = frozenset(
+    {"dtypes", "inputs", "attrs", "type_relation", "let", "outputs", "dynamic", "compute"}
+)
+
 
 def define(declaration: Declaration, ancestry: Ancestry, diagnostics: Diagnostics) -> OpDef:
     """The OpDef; `partial` names the keys of which something could not be read (reported)."""
@@ -39,7 +46,12 @@ class _Definer:
         self.part = declaration.part
         self.diagnostics = diagnostics
         self.partial = {str(path[0]) for path in declaration.dropped if path}
-        self.lost: set[str] = set()
+        self.lost = {
+            name
+            for path, node in declaration.dropped_nodes()
+            if path and path[0] in _BINDING
+            for name in (*map(str, path[1:]), *_names(node))
+        }
         self.key = ""  # the key being read
 
     def run(self, ancestry: Ancestry) -> OpDef:
@@ -111,14 +123,19 @@ class _Definer:
     def _expression(self, node: TextNode) -> s.Expression | None:
         found = parse_expression(node, self.diagnostics)
         if found is None:
-            self.partial.add(self.key)
+            self._lose(node)
         return found
 
     def _shape(self, node: TextNode) -> tuple[s.Expression | s.Star, ...]:
         found = parse_shape(node, self.diagnostics)
         if found is None:
-            self.partial.add(self.key)
+            self._lose(node)
         return found or ()
+
+    def _lose(self, node: TextNode) -> None:
+        """The text cannot be read: what stands in it might have been bound by it."""
+        self.partial.add(self.key)
+        self.lost |= _names(node)
 
     def _block(self, node: TextNode | None, static: bool) -> s.Block:
         if node is None:
@@ -126,9 +143,7 @@ class _Definer:
         found = parse_block(node, self.diagnostics, static)
         if not found.complete:
             self.partial.add(self.key)
-            self.lost |= found.lost or set()
-            if found.lost is None:
-                self.partial.add(f"{self.key} names")
+            self.lost |= _names(node) if found.lost is None else found.lost
         return found.block
 
     def _input(self, name: str, part: InputPart) -> InputDef:
@@ -220,6 +235,15 @@ class _Definer:
             entries = tuple((name, self._at("tests", number, name), texts) for name, texts in case.items())
             cases.append(CaseDef(entries, self._at("tests", number)))
         return tuple(cases)
+
+
+def _names(node: Node) -> set[str]:
+    """Every name that stands in a part of the document."""
+    if isinstance(node, TextNode):
+        return set(_NAME.findall(node.value))
+    if isinstance(node, ListNode):
+        return {name for item in node.items for name in _names(item)}
+    return {name for key, value in node for name in (key.value, *_names(value))}
 
 
 def _layout(part: LayoutPart | None) -> LayoutDef | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..diagnostics import Diagnostics
 from ..expression import syntax as s
 from ..expression.blocks import check_compute, check_let
@@ -11,13 +9,10 @@ from ..expression.names import BOUNDS, DTYPE, PATTERN, REQUIRE, SHAPE, NameCheck
 from ..expression.scope import Kind, Local, Namespace, Symbol
 from ..model.opdef import OpDef
 
-_BINDING: Final = frozenset({"inputs", "let names", "compute names", "dtypes", "type_relation", "dynamic"})
-
 
 def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
     """All names of the declaration; everything wrong with names and stages is reported."""
-    namespace = Namespace(diagnostics, partial=bool(op.partial & _BINDING))
-    namespace.lost |= op.lost
+    namespace = Namespace(diagnostics, lost=op.lost)
     checker = NameChecker(namespace, diagnostics)
     for operand in op.inputs:
         kind = Kind.VARIADIC if operand.variadic else Kind.INPUT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,11 @@ class Declaration:
     document: Document
     part: DeclarationPart
     dropped: frozenset[Path]  # entries that were wrong and have been left out
+
+    def dropped_nodes(self) -> Iterator[tuple[Path, Node]]:
+        """The entries that have been left out, as they are written."""
+        for path in self.dropped:
+            yield path, _node(self.document.root, path)
 
     def key_place(self, *path: str | int) -> Place:
         """The place of the key at `path`, or of the nearest one above it."""

@@ -308,9 +308,10 @@ class ComputeChecker:
                 self.checker.check(item.value, COMPUTE, local)
                 local = self.checker.bind(item.targets, Kind.LOCAL, local)
             elif isinstance(item, s.Put):
-                self._put(item, local, defined)
+                local = self._put(item, local, defined)
 
-    def _put(self, item: s.Put, local: Local, defined: Collection[str]) -> None:
+    def _put(self, item: s.Put, local: Local, defined: Collection[str]) -> Local:
+        """Check an update; names of its left side that nothing binds are reported once, and known from then on."""
         name = item.tensor.name
         symbol = self.symbols.get(name)
         if symbol is None:
@@ -320,6 +321,19 @@ class ComputeChecker:
             self.checker.error("update", text, item.tensor.place)
         elif name not in defined and not self.partial:
             self.checker.error("update", f"`{name}` is updated before it is defined", item.tensor.place)
+        inside = [node for index in item.indices for node in s.walk(index) if isinstance(node, s.Name)]
+        fresh = {node.name: node for node in inside if self.checker.is_unknown(node.name, local)}
+        if fresh:
+            first = next(iter(fresh.values()))
+            text = (
+                f"inside a `for` this updates `{name}`, whose indices are bound; `{first.name[:60]}` is not"
+            )
+            hint = (
+                f"write `for {first.name[:60]} in range(...)` around it, or define `{name}` outside the `for`"
+            )
+            self.checker.error("unknown-name", text, first.place, hint)
+            local = {**local, **dict.fromkeys(fresh, Kind.LOOP)}
         for index in item.indices:
             self.checker.check(index, COMPUTE, local)
         self.checker.check(item.value, COMPUTE, local)
+        return local

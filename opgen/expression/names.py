@@ -98,8 +98,7 @@ class NameChecker:
     def is_unknown(self, name: str, local: Local) -> bool:
         """True of a name that nothing binds, here or further down."""
         known = name in LIBRARY or name in CONSTANTS or name in DTYPE_NAMES or name in self.hidden
-        sure = not self.namespace.partial and name not in self.namespace.lost
-        return sure and not known and self.kind(name, local) is None
+        return not known and name not in self.namespace.lost and self.kind(name, local) is None
 
     def is_element(self, node: s.Node, local: Local) -> bool:
         """True if the value certainly depends on an index, a loop variable or a tensor element."""
@@ -145,7 +144,7 @@ class NameChecker:
         if name in self.hidden:
             self.error("unknown-name", f"`{name}` is used before it is bound", node.place)
             return
-        if self.namespace.partial or name in self.namespace.lost:
+        if name in self.namespace.lost:
             return
         if name in self.branched:
             text = f"`{name}` is bound in one branch of an `if` only, and can be used only there"
@@ -227,7 +226,7 @@ class NameChecker:
             self._arity(node, *LIBRARY[name])
         elif name in DTYPE_NAMES:
             self.error("call", f"`{name}` is a dtype, not a function", node.place, f"write `cast(x, {name})`")
-        elif not self.namespace.partial and name not in self.namespace.lost:
+        elif name not in self.namespace.lost:
             hint = self.namespace.hint(name)
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
         for argument in node.arguments:

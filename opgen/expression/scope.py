@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from ..diagnostics import Diagnostics, Place, did_you_mean
 from . import syntax as s
 from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, why_reserved
 
+_SHORT: Final = 3
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
 
 
@@ -57,8 +59,7 @@ class Namespace:
 
     diagnostics: Diagnostics
     symbols: dict[str, Symbol] = field(default_factory=dict)
-    partial: bool = False  # some part could not be read, so an unknown name says nothing
-    lost: set[str] = field(default_factory=set)  # names that parts which could not be read would have bound
+    lost: frozenset[str] = frozenset()  # names that parts which could not be read may have bound
 
     def declare(self, symbol: Symbol) -> None:
         """Add a name; a reserved or repeated one is reported (the first stays)."""
@@ -92,7 +93,11 @@ class Namespace:
 
     def hint(self, name: str, local: Iterable[str] = ()) -> str | None:
         """The nearest name that could have been meant."""
-        return did_you_mean(name, [*self.symbols, *local, *LIBRARY, *CONSTANTS, *DTYPE_NAMES])
+        known = [*self.symbols, *local, *LIBRARY, *CONSTANTS, *DTYPE_NAMES]
+        if len(name) < _SHORT:  # every short name is near: `n` and `N` only
+            known = [other for other in known if other.lower() == name.lower()]
+            return f"did you mean `{known[0]}`?" if known else None
+        return did_you_mean(name, known)
 
     def used(self, *nodes: s.Node) -> tuple[str, ...]:
         """The names of the declaration that stand in the trees, in order of declaration.

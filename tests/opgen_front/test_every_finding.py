@@ -1,0 +1,83 @@
+"""Findings of one part of a declaration do not hide those of another, and none is said twice in other words."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen.analyse import check_project
+from opgen.diagnostics import Diagnostic
+
+PARTS = {
+    "inputs": 'inputs: {x: {shape: "N, M", dtype: float32}}',
+    "attrs": "attrs: {k: {type: int, default: 0}}",
+    "let": "let: w = k + 1",
+    "outputs": "outputs: {out: {shape: N, dtype: x.dtype}}",
+    "compute": "compute: out[i] = x[i, 0] * w",
+    "tests": 'tests: [{x: "float32[3, 4]"}]',
+}
+
+
+def findings(**changed: str) -> list[Diagnostic]:
+    text = "op: one\n" + "\n".join({**PARTS, **changed}.values()) + "\n"
+    return check_project({"one.yaml": text})[1]
+
+
+WRONG = {
+    "inputs": [
+        ('inputs: {x: {shape: "N, M", dtype: float32, size: 3}}', "unknown-key"),
+        (
+            'inputs: {x: {shape: "N, M", dtype: float32}, y: {shape: "K +", dtype: any, optional: true}}',
+            "syntax",
+        ),
+        ('inputs: {x: {shape: "N, M", dtype: float32}, y: 3}', "wrong-kind"),
+    ],
+    "attrs": [
+        ("attrs: {k: {type: whole, default: 0}}", "bad-value"),
+        ("attrs: {k: {type: int, default: 0, bounds: k >}}", "syntax"),
+    ],
+    "let": [("let: |\n  w = k + 1\n  v = [1]", "not-in-language"), ("let: w = (k", "syntax")],
+    "tests": [('tests: [{x: "float32[3 4]"}]', "test")],
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "code"), [(part, *entry) for part, all_ in WRONG.items() for entry in all_]
+)
+def test_names_are_checked_beside_a_part_that_cannot_be_read(part: str, text: str, code: str) -> None:
+    compute = "compute: out[i] = x[i, 0] * w + nowhere"
+    outputs = "outputs: {out: {shape: Elsewhere, dtype: x.dtype}}"
+    found = findings(**{part: text}, compute=compute, outputs=outputs)
+    assert sorted(finding.code for finding in found) == sorted([code, "unbound-dim", "unknown-name"])
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (
+            "inputs",
+            'inputs: {x: {shape: "N, M", dtype: float32}, y: {shape: "K +", dtype: any, optional: true}}',
+        ),
+        ("attrs", "attrs: {k: {type: int, default: 0}, K: 3}"),
+        ("let", "let: |\n  w = k + 1\n  K = [1]"),
+    ],
+)
+def test_what_an_unreadable_part_would_have_bound_is_not_unknown(part: str, text: str) -> None:
+    assert len(findings(**{part: text}, compute="compute: out[i] = x[i, 0] * K")) == 1
+
+
+def test_a_definition_in_a_loop_is_one_mistake() -> None:
+    compute = """compute: |
+  out[i] = 0
+  for r in range(w):
+      out[j] = x[j, r] + j * (j + 1)
+      out[j] += j"""
+    (found,) = findings(compute=compute)
+    assert (found.code, found.place.line) == ("unknown-name", 9)
+    assert found.message == "inside a `for` this updates `out`, whose indices are bound; `j` is not"
+    assert found.suggestion == "write `for j in range(...)` around it, or define `out` outside the `for`"
+
+
+@pytest.mark.parametrize(("name", "hint"), [("j", None), ("n", "did you mean `N`?"), ("ww", None)])
+def test_short_names_are_near_to_none_but_themselves(name: str, hint: str | None) -> None:
+    (found,) = findings(compute=f"compute: out[i] = x[i, 0] * {name}")
+    assert found.suggestion == hint
