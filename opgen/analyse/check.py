@@ -22,6 +22,7 @@ from .gradients import check_gradients
 from .namespace import resolve_names
 from .probes import find_probes
 from .refused import refused_cases
+from .remainder import sound_part
 from .run import Runner
 from .sampled import sample_cases
 from .seams import SeamRoots, check_seam
@@ -37,11 +38,12 @@ def check_op(
     op: OpDef, family: str, roots: SeamRoots, known_ops: Sequence[str], diagnostics: Diagnostics
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
-    before = diagnostics.count
+    before, first = diagnostics.count, len(diagnostics.found)
     namespace = resolve_names(op, diagnostics)
     _check_arity(op, diagnostics)
     attrs = check_attrs(op, namespace, diagnostics)
     signature = check_signature(op, attrs, namespace, diagnostics)
+    wrong = [finding.place for finding in diagnostics.found[first:]]
     strategy = tuple(_strategy(entry, namespace, roots, diagnostics) for entry in op.strategy)
     arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
     extern = None if op.seam is None else check_seam(op.seam, roots, arguments, diagnostics)
@@ -54,6 +56,10 @@ def check_op(
     gradients = check_gradients(op, namespace, known_ops, diagnostics)
     cases = check_cases(op, attrs, diagnostics)
     if diagnostics.count > before or op.partial:
+        rest = sound_part(op, wrong)
+        if rest is not None:
+            runner = _runner(rest, signature, attrs, _compute(rest, namespace), diagnostics)
+            runner.report_failures(attrs, cases)
         return None
     compute = None if op.compute is None else _compute(op, namespace)
     try:

@@ -273,7 +273,7 @@ class Runner:
         text = f"{message_of(error)}{_for(bound.sample.describe(self.names))}"
         self.diagnostics.error(code_of(error), text, place)
 
-    def report_failures(self, cases: Sequence[CheckedCase], attrs: Sequence[CheckedAttr]) -> None:
+    def report_failures(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> None:
         """Report what is wrong with a compute text of which some statements are missing."""
         samples = (*case_samples(cases), *made_up(self.signature, self.assembled.signature, attrs))
         found = next((f for sample in samples if (f := self.bind(sample, [])) is not None), None)

@@ -81,3 +81,39 @@ def test_a_definition_in_a_loop_is_one_mistake() -> None:
 def test_short_names_are_near_to_none_but_themselves(name: str, hint: str | None) -> None:
     (found,) = findings(compute=f"compute: out[i] = x[i, 0] * {name}")
     assert found.suggestion == hint
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("c[i] = nowhere", "unknown-name"),
+        ("c[i] = [1]", "not-in-language"),
+        ("c[i] = exp(1, 2)", "call"),
+        ("c[i] = t[i]\n  t[i]: N = exp(b[i], 2)", "call"),
+    ],
+)
+def test_running_shows_more_of_the_statements_that_are_sound(statement: str, code: str) -> None:
+    outputs = "outputs: {" + ", ".join(f"{name}: {{shape: N, dtype: x.dtype}}" for name in "abc") + "}"
+    compute = f"compute: |\n  a[i] = x[i]\n  b[i] = x[i, 9]\n  {statement}"
+    found = findings(outputs=outputs, compute=compute)
+    assert [finding.code for finding in found] == ["rank", "out-of-bounds", code]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"tests": 'tests: [{x: "float32[3, 4]"}, {y: 3}]'},
+        {"tests": PARTS["tests"] + "\nreference: out = open(x)"},
+    ],
+)
+def test_running_is_not_kept_by_a_part_that_it_does_not_need(part: dict[str, str]) -> None:
+    assert len(findings(**part, compute="compute: out[i] = x[i]")) == 2
+
+
+def test_what_needs_a_statement_that_is_wrong_is_not_run() -> None:
+    compute = """compute: |
+  def f(i): return nowhere
+  s[i]: N = f(i)
+  out[i] = s[i] + (1, 2)
+  s[0] = x[0]"""
+    assert [found.code for found in findings(compute=compute)] == ["unknown-name"]
