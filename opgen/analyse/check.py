@@ -18,6 +18,7 @@ from ..model.opdef import OpDef, StrategyDef
 from .assemble import Assembled, Assembler
 from .attrs import check_attrs
 from .cases import check_cases
+from .ends import check_ends
 from .gradients import check_gradients
 from .namespace import resolve_names
 from .probes import find_probes
@@ -75,6 +76,9 @@ def check_op(
     if not _check_pattern(op, findings.pattern, findings.reason, diagnostics):
         return None
     probes = find_probes(runner, findings.bound, attrs, cases)
+    check_ends(runner, findings.bound, attrs, probes)
+    if diagnostics.count > before:
+        return None
     return CheckedOp(
         name=op.name,
         doc=op.doc,

@@ -14,7 +14,7 @@ from .located import PYTHON_ERRORS
 from .run import Bound, Runner
 from .samples import Sample
 
-_REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
+REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
 _NO_SUCH_TEXT: Final = "no_such_value"
 
 
@@ -58,7 +58,7 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
 def _end(
     start: int | float, step: int, is_outside: Callable[[int | float], bool]
 ) -> tuple[int | float, int | float] | None:
-    """Two neighbouring numbers, the last inside and the first outside a bound; None if `_REACH` does not leave it.
+    """Two neighbouring numbers, the last inside and the first outside a bound; None if `REACH` does not leave it.
 
     Floats are neighbours if none lies between them, so that a bound is told from the same one without its end.
     """
@@ -66,7 +66,7 @@ def _end(
     distance = 1
     while not is_outside(outside := start + step * distance):
         inside, distance = outside, 2 * distance
-        if distance > _REACH:
+        if distance > REACH:
             return None
     low, high = _rank(inside), _rank(outside)
     while abs(high - low) > 1:
@@ -94,7 +94,8 @@ def _number(rank: int, like: int | float) -> int | float:
     return -number if rank < 0 else float(number)
 
 
-def _with(bound: Bound, name: str, value: Any) -> Sample:
+def with_attr(bound: Bound, name: str, value: Any) -> Sample:
+    """A made-up sample: a bound one with another value for an attr."""
     values: Mapping[str, AttrValue] = {**bound.sample.attrs, name: value}
     return Sample(bound.sample.operands, values)
 
@@ -102,12 +103,12 @@ def _with(bound: Bound, name: str, value: Any) -> Sample:
 def _is_outside(runner: Runner, bound: Bound, name: str, value: Any) -> bool:
     """True if the value is refused for being out of bounds."""
     refused: list[tuple[Sample, BaseException]] = []
-    runner.bind(_with(bound, name, value), refused)
+    runner.bind(with_attr(bound, name, value), refused)
     return any(isinstance(error, AttrError) and f"attr {name!r}" in str(error) for _, error in refused)
 
 
 def _fits(runner: Runner, bound: Bound, name: str, value: Any) -> bool:
     try:
-        return runner.bind(_with(bound, name, value), []) is not None
+        return runner.bind(with_attr(bound, name, value), []) is not None
     except (OpgenError, *PYTHON_ERRORS):
         return False

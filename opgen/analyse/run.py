@@ -24,6 +24,7 @@ from .meter import MAX_TOTAL
 from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
 
 _MAX_BUILDS: Final = 40
+_STEPS_OF_OUTPUT: Final = 50  # what one member of a variadic output takes
 MAX_DEFINITIONS: Final = 32  # of one tensor: each is proved against all that earlier ones left
 _OF_SHAPES: Final = frozenset({"out-of-bounds", "rank", "shape-mismatch", "value", "uncovered", "stage"})
 _ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
@@ -103,6 +104,8 @@ class Runner:
             return None
         for found in bound[: len(cases) or 1]:
             self._symbolic(found.sample)
+            if self.failed:
+                return None
         if self.pattern is None:
             self.pattern, self.reason = OpPattern.OPAQUE, "a seam is opaque"
         return Findings(self.pattern, self.reason, tuple(bound))
@@ -210,6 +213,7 @@ class Runner:
         try:
             self.meter.tick(self.work)
             outputs = lang.build(self.assembled, bound.binding, operands)
+            self.meter.tick(_STEPS_OF_OUTPUT * len(outputs))
         except _ERRORS as error:
             failed = error
         else:
@@ -223,17 +227,21 @@ class Runner:
 
     def can_build(self, bound: Bound) -> bool:
         """Whether the compute expression can be built for a sample; nothing is reported.  True of a seam."""
+        return self.assembled.compute is None or (
+            not self.meter.spent() and self.why_not_built(bound) is None
+        )
+
+    def why_not_built(self, bound: Bound) -> Exception | None:
+        """The error with which the compute expression cannot be built for a sample; nothing is reported."""
         if self.assembled.compute is None:
-            return True
-        if self.meter.spent():
-            return False
+            return None
         self.meter.reset()
         try:
             self.meter.tick(self.work)
             lang.build(self.assembled, bound.binding, _placeholders(self.names, bound.binding))
-        except _ERRORS:
-            return False
-        return True
+        except _ERRORS as error:
+            return error
+        return None
 
     def _too_much(self, sample: Sample) -> None:
         self.failed = True
@@ -253,16 +261,18 @@ class Runner:
         self.failed = True
         found = () if code_of(error) == "limit" or self.meter.spent() else self._failures(bound)
         for failure in found:
-            self._report_failure(bound, failure)
+            self.report_failure(bound, failure)
         if not found:
-            self._report_failure(bound, lang.Failure(error))
+            self.report_failure(bound, lang.Failure(error))
 
     def _failures(self, bound: Bound) -> Sequence[lang.Failure]:
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
 
-    def _report_failure(self, bound: Bound, failure: lang.Failure) -> None:
+    def report_failure(self, bound: Bound, failure: lang.Failure, hint: str | None = None) -> None:
+        """Report an error of the compute expression for a sample, at its place."""
+        self.failed = True
         error = failure.error
         place = place_in_code(error, self.paths)
         if place is None:
@@ -271,7 +281,7 @@ class Runner:
             place = above or place_by_name(error, self.definitions)
         place = place or self.op.compute_place
         text = f"{message_of(error)}{_for(bound.sample.describe(self.names))}"
-        self.diagnostics.error(code_of(error), text, place)
+        self.diagnostics.error(code_of(error), text, place, hint)
 
     def report_failures(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> None:
         """Report what is wrong with a compute text of which some statements are missing."""
@@ -279,7 +289,7 @@ class Runner:
         found = next((f for sample in samples if (f := self.bind(sample, [])) is not None), None)
         if found is not None:
             for failure in self._failures(found):
-                self._report_failure(found, failure)
+                self.report_failure(found, failure)
 
     def _vary(self, bound: Bound) -> None:
         """The other dtypes that the declaration admits."""
@@ -292,7 +302,12 @@ class Runner:
 
     def _symbolic(self, sample: Sample) -> None:
         """The same with symbolic dims, for the pattern; what they leave open is decided at lowering."""
-        found = self.bind(symbolic(sample))
+        refused: list[tuple[Sample, BaseException]] = []
+        found = self.bind(symbolic(sample), refused)
+        for shown, error in refused:
+            if code_of(error) == "dtype" and place_in_code(error, self.paths) is not None:
+                self._report_binding(shown, error)
+                return
         if found is None or self.assembled.compute is None:
             return
         operands = _placeholders(self.names, found.binding)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from opgen.analyse import check_project
 from opgen.diagnostics import to_text
 from opgen.model import BoundProbe
@@ -105,6 +107,60 @@ def test_runtime_errors_of_an_inherited_compute_stand_in_the_parents_file() -> N
     }
     _, found = check_project(files)
     assert [(f.code, str(f.place)) for f in found] == [("out-of-bounds", "a.yaml:5:12")]
+
+
+ENDS = """\
+op: column
+inputs: {x: {shape: "N, M", dtype: float32}}
+attrs: {k: {type: int, default: 1, bounds: BOUNDS}}
+outputs: {out: {shape: N, dtype: x.dtype}}
+compute: out[i] = ACCESS
+tests: [{x: "float32[3, 4]"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "access", "value"),
+    [
+        ("0 <= k", "x[i, k]", 65537),
+        ("k < M", "x[i, k]", -65535),
+        ("0 <= k <= M", "x[i, k]", 4),
+        ("-2 <= k < M", "x[i, k] if k >= 0 else x[i, M + k + 1]", -1),
+    ],
+)
+def test_accesses_are_proved_at_the_ends_of_bounds(bounds: str, access: str, value: int) -> None:
+    text = ENDS.replace("BOUNDS", f'"{bounds}"').replace("ACCESS", access)
+    _, (found, *others) = check_project({"column.yaml": text})
+    assert others == []
+    assert (found.code, found.place.line) == ("out-of-bounds", 5)
+    assert f"k={value})" in found.message
+    expected = (
+        f"`k` may be {value}: its bounds are {bounds}; bound it by what it indexes, or guard the access"
+    )
+    assert found.suggestion == expected
+
+
+@pytest.mark.parametrize(
+    ("bounds", "access"),
+    [
+        ("0 <= k < M", "x[i, k]"),
+        ("0 <= k", "x[i, k] if k < M else 0"),
+        ("-M <= k < M", "x[i, k % M]"),
+        ("k in (0, 1)", "x[i, k] if k < M else 0"),
+    ],
+)
+def test_ends_of_bounds_whose_accesses_are_proved(bounds: str, access: str) -> None:
+    text = ENDS.replace("BOUNDS", f'"{bounds}"').replace("ACCESS", access)
+    assert check_project({"column.yaml": text})[1] == []
+
+
+def test_a_dim_that_is_no_float_is_refused_as_its_type_is_found_with_symbols() -> None:
+    text = ENDS.replace("BOUNDS", "0 <= k < M").replace("ACCESS", "x[i, k] * by") + "let: by = BY\n"
+    for by in ("N / 2", "sqrt(N)", "float(N) * 0.5", "cast(N, float32) * 0.5"):
+        assert check_project({"column.yaml": text.replace("BY", by)})[1] == []
+    _, (found,) = check_project({"column.yaml": text.replace("BY", "N * 0.5")})
+    assert (found.code, found.place.line) == ("dtype", 7)
+    assert "does not suit dtype index" in found.message
 
 
 SEAM = """\

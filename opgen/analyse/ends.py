@@ -1,0 +1,75 @@
+"""Integer attrs at the ends of their bounds: every access is proved there, too, or the declaration is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from opgen_runtime import lang
+from opgen_runtime.errors import AccessError
+
+from ..model import BoundProbe, CheckedAttr
+from .probes import REACH, with_attr
+from .run import Bound, Runner
+
+_TESTS: Final = 3  # declared tests at which the ends are tried
+_TRIED: Final = 60  # values of all attrs together; one of many attrs has fewer
+
+
+def check_ends(
+    runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
+) -> None:
+    """Report the first access of each attr that is not proved at an end of its bound.
+
+    The ends are those that `probes` found; where there is none, a value far away stands for it.  A value that does not
+    fit the rest of the signature is no call.
+    """
+    tests = [found for found in bound if found.sample.case is not None][:_TESTS]
+    whole = [attr for attr in attrs if attr.kind in ("int", "ints")]
+    for attr in whole:
+        _check(runner, tests, attr, [p for p in probes if p.attr == attr.name], _TRIED // len(whole))
+
+
+def _check(
+    runner: Runner, tests: Sequence[Bound], attr: CheckedAttr, probes: Sequence[BoundProbe], most: int
+) -> None:
+    calls = (
+        (found, value) for found in tests for value in _values(getattr(found.attrs, attr.name), attr, probes)
+    )
+    for found, value in islice(calls, most):
+        if runner.meter.spent(0.5):
+            return
+        bound = runner.bind(with_attr(found, attr.name, value), [])
+        error = None if bound is None else runner.why_not_built(bound)
+        if bound is not None and isinstance(error, AccessError):
+            admits = "it has no bounds" if attr.bound is None else f"its bounds are {attr.bound.text}"
+            hint = f"`{attr.name}` may be {value}: {admits}; bound it by what it indexes, or guard the access"
+            runner.report_failure(bound, lang.Failure(error), hint)
+            return
+
+
+def _values(given: Any, attr: CheckedAttr, probes: Sequence[BoundProbe]) -> Iterator[Any]:
+    """The ends, far values on the sides without one, and where the sign turns."""
+    if given is None or given == ():
+        return
+    yield from (probe.inside for probe in probes if probe.accepted)
+    if attr.choices:
+        return
+    bounded = {_is_above(probe) for probe in probes}
+    first = given[0] if isinstance(given, tuple) else given
+    for above, far in ((True, REACH), (False, -REACH)):
+        if above not in bounded:
+            yield _with_first(given, first + far)
+    yield _with_first(given, 0)
+    yield _with_first(given, -1)
+
+
+def _with_first(given: Any, value: int) -> Any:
+    return (value, *given[1:]) if isinstance(given, tuple) else value
+
+
+def _is_above(probe: BoundProbe) -> bool:
+    inside: Any = probe.inside
+    outside: Any = probe.outside
+    return bool(outside > inside)
