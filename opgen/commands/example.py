@@ -19,6 +19,7 @@ from ..project import Project
 from .failure import Failure, Findings
 
 _OPERAND: Final = re.compile(r"([a-z]+[0-9]*)\[([0-9, ]*)\]")
+_CALL_SITE: Final = re.compile(r"\n  at [^\n]*")
 _LISTS: Final = {"shape": "int", "ints": "int", "floats": "float", "strs": "str"}
 _PREFERRED: Final = ("float32", "int32", "bool")
 
@@ -56,7 +57,7 @@ def example_function(
         kind = declared.get_attr("declaration").attrs
         return Function(tuple(flat), make_call(declared, args, None if kind is None else kind(**values)))
     except OpgenError as error:
-        raise Findings(str(error)) from None
+        raise Findings(_CALL_SITE.sub("", str(error))) from None  # the call is ours, not the user's
 
 
 def load_op(project: Project, op: CheckedOp) -> Op:

@@ -149,3 +149,10 @@ def test_mistakes_elsewhere_do_not_matter(project: Path, broken: Path) -> None:
     assert failed.exit_code == 1
     assert "opdefs/broken.yaml:3:1: error[unknown-key]: unknown key `inputz`" in failed.stderr
     assert run("explain", "nothing").exit_code != 0
+
+
+def test_a_refused_call_names_no_place_of_ours(project: Path) -> None:
+    result = run("explain", "axis_abs", "--shape", "4,20", "--attr", "axis=9")
+    assert result.exit_code == 1
+    assert "'axis' is 9, outside its bounds" in result.output
+    assert "\n  at " not in result.output

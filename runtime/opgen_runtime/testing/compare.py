@@ -25,6 +25,8 @@ from ..types import TensorType, TupleType, Type
 from ..vocabulary import FLOAT_FORMATS, DType, OpPattern, is_float_array
 from .structure import Structure
 
+__tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
+
 _SCALE_LIMIT = 1e4
 _SHOWN = 5  # differences listed in a message
 _PLAIN = Structure()

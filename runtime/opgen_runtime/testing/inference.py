@@ -14,6 +14,8 @@ from ..transform import infer_type
 from ..types import TensorType, TupleType, Type, TypeSolver
 from .suite import Case, case_call
 
+__tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
+
 
 def check_types(op: Op, case: Case) -> None:
     """The op's type relation on the types of a case.

@@ -11,6 +11,8 @@ from ..attrs import REQUIRED
 from ..registry import Op
 from .suite import Case, case_call, declaration_of
 
+__tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
+
 
 def check_interface(op: Op, function: Callable[..., Any], fields: Mapping[str, str]) -> None:
     """The attrs have these names and type texts, and `function` takes the operands and attrs with their defaults.

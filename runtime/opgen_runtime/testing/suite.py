@@ -20,6 +20,8 @@ from .compare import assert_close
 from .data import Spec, ordinary, scattered, special
 from .structure import structure_of
 
+__tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
+
 InputSpec = str | None | tuple[str, ...]
 """A spec, None for an absent optional input, a tuple of specs for a variadic one."""
 
