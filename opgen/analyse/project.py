@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ..diagnostics import Diagnostic, Diagnostics, Place, printable
-from ..document import Document, compose, make_source, validate
+from ..document import Document, TextNode, compose, make_source, validate
 from ..model import CheckedOp
 from .check import check_op
 from .define import define
@@ -102,6 +102,31 @@ def check_project(
             _check(document, known, "", roots, names, diagnostics)
     wrong = {finding.place.path for finding in diagnostics.found if finding.is_error}
     return [op for op in checked if op.source not in wrong], diagnostics.sorted()
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An op by its declaration alone, unchecked."""
+
+    name: str
+    source: str
+    digest: str  # of the declaration with all that it extends, as in `CheckedOp`
+
+
+def declared_ops(
+    sources: SourceSet, library: SourceSet | None = None
+) -> tuple[list[Declared], list[Diagnostic]]:
+    """The ops that the files declare, and what keeps them from being read; far quicker than `check_project`."""
+    diagnostics = Diagnostics()
+    known = by_name(_documents(sources, diagnostics)[0], diagnostics)
+    parents = {**_library(library), **known}
+    found: list[Declared] = []
+    for name, document in known.items():
+        merged = inherit(document, parents, diagnostics)
+        abstract = document.root.get("abstract")
+        if merged is not None and not (isinstance(abstract, TextNode) and abstract.value.lower() == "true"):
+            found.append(Declared(name, document.path, merged[1].digest))
+    return found, diagnostics.sorted()
 
 
 def _library(sources: SourceSet | None) -> Mapping[str, Document]:

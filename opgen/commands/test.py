@@ -11,6 +11,7 @@ import click
 from ..emit.outputs import op_paths
 from ..project import Project, find_project
 from .failure import Failure
+from .fresh import require_fresh
 
 
 @click.command(
@@ -24,10 +25,13 @@ from .failure import Failure
 def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
     """Run the suites of the named ops, or all of them, with pytest; the exit code is 1 if any test fails.
 
+    Nothing is run, and the exit code is 1 too, if their files were not generated from the declarations as they stand.
+
     Options come before the names: opgen test --pytest=-x --pytest=-v axis_abs
     """
     project = find_project()
     targets = [str(_suite(project, name)) for name in ops] or [str(project.tests)]
+    require_fresh(project, [_bare(project, name) for name in ops])
     if not ops and not any(project.tests.glob("test_*.py")):
         raise Failure(f"no suites in {project.relative(project.tests)}; run: opgen generate")
     environment = dict(os.environ)
@@ -39,8 +43,12 @@ def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
 
 
 def _suite(project: Project, name: str) -> str:
-    bare = name.removeprefix(f"{project.namespace}.") if project.namespace else name
-    _, suite = op_paths(project, bare)
+    _, suite = op_paths(project, _bare(project, name))
     if not suite.is_file():
         raise Failure(f"op {name!r} has no suite {project.relative(suite)}; run: opgen generate")
     return str(suite)
+
+
+def _bare(project: Project, name: str) -> str:
+    """The op's name without the namespace."""
+    return name.removeprefix(f"{project.namespace}.") if project.namespace else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,47 @@ def test_hand_edit_is_reported_as_a_diff_and_restored(fresh: Path) -> None:
     assert "opgen generate" in result.output
     assert run("generate").exit_code == 0
     assert module.read_text() == text
+
+
+def test_suites_are_run_only_as_generated(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def record(arguments: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        ran.append(arguments)
+        return subprocess.CompletedProcess(arguments, 0)
+
+    for name in ("axis_abs", "abs"):
+        assert run("add-op", name).exit_code == 0
+    monkeypatch.setattr(subprocess, "run", record)
+    declaration = fresh / "opdefs/elementwise/axis_abs.yaml"
+    text = declaration.read_text()
+    for arguments in ((), ("axis_abs", "myops.abs")):
+        assert run("test", *arguments).exit_code == 0
+    assert len(ran) == 2
+
+    def refused(*names: str) -> str:
+        before = len(ran)
+        result = run("test", *names)
+        assert (result.exit_code, len(ran)) == (1, before)
+        return result.output
+
+    declaration.write_text(text.replace("default: 0", "default: 1", 1))
+    for names in ((), ("axis_abs",), ("abs", "myops.axis_abs")):
+        shown = refused(*names)
+        assert "run: opgen generate\n  myops/_axis_abs.py: stale\n" in shown
+        assert "_abs.py: stale" not in shown.replace("axis_abs", "")
+    assert run("test", "abs").exit_code == 0
+    declaration.write_text(text + "op: [\n")
+    assert "axis_abs.yaml:" in refused("abs")
+    declaration.write_text("# only a comment is new\n" + text)
+    assert run("test").exit_code == 0
+    module = fresh / AXIS_ABS_FILES[0]
+    module.write_text(module.read_text() + "# mine\n")
+    assert "myops/_axis_abs.py: edited by hand" in refused()
+    module.unlink()
+    assert "myops/_axis_abs.py: missing" in refused("axis_abs")
+    declaration.unlink()
+    assert "tests/generated/test_axis_abs.py: orphaned" in refused()
 
 
 def test_file_in_the_way(fresh: Path) -> None:
