@@ -22,6 +22,7 @@ MAX_TOTAL: Final = (
     300_000  # for all signatures of one op; tests beyond are an error, made-up samples are left out
 )
 FREE_STEPS: Final = 1_000  # of each signature, that do not count in the total
+FREE_SIGNATURES: Final = 1_000  # of one op; all steps of further ones count
 MAX_SIZE: Final = 50_000  # entries of a tuple, with those of the tuples inside
 _LOOPS: Final = (lang.over, lang.sum, lang.prod, lang.min, lang.max, lang.any, lang.all)
 _SIZED: Final = frozenset(
@@ -35,19 +36,26 @@ class Meter:
     def __init__(self) -> None:
         self.steps = 0
         self.total = 0
+        self.signatures = 0
         self._sizes: dict[
             int, tuple[tuple[Any, ...], int]
         ] = {}  # by id; the tuple is kept, so that no other has it
 
     def reset(self) -> None:
         """Begin with another signature."""
-        self.total += max(0, self.steps - FREE_STEPS)
+        self.total += self._counted()
+        self.signatures += 1
         self.steps = 0
         self._sizes.clear()
 
     def spent(self, part: float = 1.0) -> bool:
         """Whether this part of the total has been spent."""
-        return self.total + max(0, self.steps - FREE_STEPS) > MAX_TOTAL * part
+        return self.total + self._counted() > MAX_TOTAL * part
+
+    def _counted(self) -> int:
+        """The steps of this signature that count in the total."""
+        free = FREE_STEPS if self.signatures < FREE_SIGNATURES else 0
+        return max(0, self.steps - free)
 
     def tick(self, count: int = 1) -> None:
         self.steps += count

@@ -125,3 +125,24 @@ def test_definitions_in_branches_do_not_add_up() -> None:
     )
     text = f"{HEAD}compute: |\n{branches}\n  else:\n    out[i] = data[i]\n{TAIL}"
     assert len(examine(text.replace("dtype: number", 'dtype: number, shape: "N"')).ops) == 1
+
+
+@pytest.mark.parametrize("attrs", [40, 80])
+@pytest.mark.parametrize("tests", [1, 40])
+def test_very_many_attrs_and_tests(attrs: int, tests: int) -> None:
+    """Each attr is tried at the ends of its bounds, in each test."""
+    listed = ", ".join(
+        f"a{k}: {{type: int, default: {k}, bounds: 0 <= a{k} < data.ndim + 1000}}" for k in range(attrs)
+    )
+    text = HEAD.replace("attrs: {axis: {type: int, default: 0}}", f"attrs: {{{listed}}}")
+    examined = examine(f"{text}compute: out[*i] = data[*i]\n{TAIL}" + TAIL[len("tests:\n") :] * (tests - 1))
+    assert examined.codes <= {"limit"}
+
+
+@pytest.mark.parametrize("members", [100, 1000, 3000])
+def test_very_many_outputs(members: int) -> None:
+    text = HEAD.replace("{shape: data.shape", f"{{variadic: j in range({members}), shape: data.shape")
+    examined = examine(
+        f"{text}compute: out[j][*i] = data[*i] + max(data[*k] for k in ndindex(data.shape))\n{TAIL}"
+    )
+    assert examined.codes <= {"limit"}
