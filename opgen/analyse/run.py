@@ -104,6 +104,8 @@ class Runner:
             return None
         for found in bound[: len(cases) or 1]:
             self._symbolic(found.sample)
+            if self.failed:
+                return None
         if self.pattern is None:
             self.pattern, self.reason = OpPattern.OPAQUE, "a seam is opaque"
         return Findings(self.pattern, self.reason, tuple(bound))
@@ -225,17 +227,21 @@ class Runner:
 
     def can_build(self, bound: Bound) -> bool:
         """Whether the compute expression can be built for a sample; nothing is reported.  True of a seam."""
+        return self.assembled.compute is None or (
+            not self.meter.spent() and self.why_not_built(bound) is None
+        )
+
+    def why_not_built(self, bound: Bound) -> Exception | None:
+        """The error with which the compute expression cannot be built for a sample; nothing is reported."""
         if self.assembled.compute is None:
-            return True
-        if self.meter.spent():
-            return False
+            return None
         self.meter.reset()
         try:
             self.meter.tick(self.work)
             lang.build(self.assembled, bound.binding, _placeholders(self.names, bound.binding))
-        except _ERRORS:
-            return False
-        return True
+        except _ERRORS as error:
+            return error
+        return None
 
     def _too_much(self, sample: Sample) -> None:
         self.failed = True
@@ -255,16 +261,18 @@ class Runner:
         self.failed = True
         found = () if code_of(error) == "limit" or self.meter.spent() else self._failures(bound)
         for failure in found:
-            self._report_failure(bound, failure)
+            self.report_failure(bound, failure)
         if not found:
-            self._report_failure(bound, lang.Failure(error))
+            self.report_failure(bound, lang.Failure(error))
 
     def _failures(self, bound: Bound) -> Sequence[lang.Failure]:
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
 
-    def _report_failure(self, bound: Bound, failure: lang.Failure) -> None:
+    def report_failure(self, bound: Bound, failure: lang.Failure, hint: str | None = None) -> None:
+        """Report an error of the compute expression for a sample, at its place."""
+        self.failed = True
         error = failure.error
         place = place_in_code(error, self.paths)
         if place is None:
@@ -273,15 +281,15 @@ class Runner:
             place = above or place_by_name(error, self.definitions)
         place = place or self.op.compute_place
         text = f"{message_of(error)}{_for(bound.sample.describe(self.names))}"
-        self.diagnostics.error(code_of(error), text, place)
+        self.diagnostics.error(code_of(error), text, place, hint)
 
-    def report_failures(self, cases: Sequence[CheckedCase], attrs: Sequence[CheckedAttr]) -> None:
+    def report_failures(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> None:
         """Report what is wrong with a compute text of which some statements are missing."""
         samples = (*case_samples(cases), *made_up(self.signature, self.assembled.signature, attrs))
         found = next((f for sample in samples if (f := self.bind(sample, [])) is not None), None)
         if found is not None:
             for failure in self._failures(found):
-                self._report_failure(found, failure)
+                self.report_failure(found, failure)
 
     def _vary(self, bound: Bound) -> None:
         """The other dtypes that the declaration admits."""
@@ -294,7 +302,12 @@ class Runner:
 
     def _symbolic(self, sample: Sample) -> None:
         """The same with symbolic dims, for the pattern; what they leave open is decided at lowering."""
-        found = self.bind(symbolic(sample))
+        refused: list[tuple[Sample, BaseException]] = []
+        found = self.bind(symbolic(sample), refused)
+        for shown, error in refused:
+            if code_of(error) == "dtype" and place_in_code(error, self.paths) is not None:
+                self._report_binding(shown, error)
+                return
         if found is None or self.assembled.compute is None:
             return
         operands = _placeholders(self.names, found.binding)
