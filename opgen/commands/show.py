@@ -12,6 +12,7 @@ from ..model import CheckedOp
 from ..project import Project, find_project
 from ..views.declared import declaration_source
 from ..views.wrapper import wrapper_view
+from .builtin import builtin_op
 from .console import code, heading, out
 from .workspace import checked_workspace
 
@@ -21,10 +22,15 @@ _LIBRARY: Final = re.compile(r"\b_(?:[tl]\.)?(?=[A-Za-z])")  # `_t.Sequence[_Exp
 @click.command(short_help="Show one op: declaration, derived facts, documentation, generated files.")
 @click.argument("op_name", metavar="OP")
 def command(op_name: str) -> None:
-    """Show what is declared for OP, what is derived from it, and where its generated files are."""
+    """Show what is declared for OP, what is derived from it, and where its generated files are.
+
+    An op that the project does not have is looked up in the built-in library.
+    """
     project = find_project()
-    op = checked_workspace(project).op(op_name)
-    heading(f"declaration  {op.source}:{op.line}")
+    workspace = checked_workspace(project)
+    builtin = None if workspace.find(op_name) is not None else builtin_op(op_name)
+    project, op = builtin or (project, workspace.op(op_name))
+    heading(f"{'built in' if builtin else 'declaration'}  {op.source}:{op.line}")
     code(declaration_source(project.root / op.source, op.document), "yaml")
     heading("derived")
     for name, value in facts(project, op):
@@ -34,7 +40,8 @@ def command(op_name: str) -> None:
     out.print(_LIBRARY.sub("", f"{op.name}({view.parameters})"))
     out.print("    " + view.docstring)
     heading("generated files")
-    for path in op_paths(project, op.name):
+    paths = op_paths(project, op.name)
+    for path in paths[:1] if builtin else paths:
         out.print(project.relative(path) + ("" if path.exists() else "   (missing; run: opgen generate)"))
 
 

@@ -25,14 +25,24 @@ class Workspace:
     project: Project
     ops: tuple[CheckedOp, ...]
 
+    def find(self, name: str) -> CheckedOp | None:
+        """The op called `name`, with or without the namespace; None if there is none."""
+        bare = self._bare(name)
+        return next((op for op in self.ops if op.name == bare), None)
+
+    def _bare(self, name: str) -> str:
+        return name.removeprefix(f"{self.project.namespace}.") if self.project.namespace else name
+
     def op(self, name: str) -> CheckedOp:
         """The op called `name`, with or without the namespace.  Raises Failure."""
-        bare = name.removeprefix(f"{self.project.namespace}.") if self.project.namespace else name
-        for op in self.ops:
-            if op.name == bare:
-                return op
+        found = self.find(name)
+        if found is not None:
+            return found
         names = [op.name for op in self.ops]
-        hint = did_you_mean(bare, names) or f"`opgen list` shows the {len(names)} ops of this project"
+        hint = (
+            did_you_mean(self._bare(name), names)
+            or f"`opgen list` shows the {len(names)} ops of this project, `opgen list --builtin` the built-in ones"
+        )
         raise Failure(f"no op {name!r} in {self.project.opdefs}; {hint}")
 
     def plan(self) -> Plan:

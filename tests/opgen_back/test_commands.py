@@ -263,6 +263,32 @@ def test_list_and_show(fresh: Path) -> None:
     assert "did you mean `axis_abs`?" in missing.output
 
 
+def test_the_built_in_library_from_another_project(fresh: Path) -> None:
+    listed = {each["op"]: each for each in json.loads(run("list", "--builtin", "--format", "json").stdout)}
+    assert {
+        name: listed["axis_abs"][name] for name in ("family", "pattern", "inputs", "attrs", "outputs")
+    } == {
+        "family": "elementwise",
+        "pattern": "elemwise",
+        "inputs": ["data"],
+        "attrs": ["axis", "indice"],
+        "outputs": ["out"],
+    }
+    assert listed["matmul"]["dtypes"] == ["number"]
+    assert listed["sort"]["seams"]
+    assert "axis_abs" in run("list", "--builtin").output
+    shown = run("show", "axis_abs").output
+    assert "built in  opdefs/elementwise/axis_abs.yaml:" in shown
+    assert "op: axis_abs" in shown
+    assert "opgen_runtime/ops/_axis_abs.py" in shown
+    assert "test_axis_abs" not in shown
+    run("add-op", "axis_abs")
+    assert "declaration  opdefs/elementwise/axis_abs.yaml:" in run("show", "axis_abs").output
+    missing = run("show", "no_such_op")
+    assert missing.exit_code == 2
+    assert "opgen list --builtin" in missing.output
+
+
 def test_schema_is_json(tmp_path: Path) -> None:
     schema = json.loads(run("schema").stdout)
     assert schema["title"] == "opgen op declaration"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from opgen.model import CheckedAttr, CheckedBound, CheckedOp
 from opgen.render import Renderer, RenderError
 from opgen.views import op_view, suite_view
+from opgen.views.wrapper import wrapper_view
 
 DECLARATION = "opdefs/x.yaml:1"
 
@@ -67,6 +68,20 @@ def test_infinity_and_nan_in_defaults_and_tests(axis_abs: CheckedOp) -> None:
     )
     (first, last), (again, _) = (names[table][0].attrs["scale"] for table in ("CASES", "SAMPLED"))
     assert (last, isnan(first), isnan(again)) == (-inf, True, True)
+
+
+def test_parameters_are_in_the_order_of_the_declaration(axis_abs: CheckedOp) -> None:
+    x = axis_abs.inputs[0]
+    k = replace(axis_abs.attrs[0], name="k", required=True)
+    op = replace(
+        axis_abs,
+        attrs=(k, replace(axis_abs.attrs[1], name="scale", kind="float", default=1.0)),
+        signature=replace(
+            axis_abs.signature, inputs=(replace(x, name="x"), replace(x, name="bias", optional=True))
+        ),
+    )
+    expected = "x: _ExprLike, bias: _ExprLike | None = None, *, k: int, scale: float = 1.0"
+    assert wrapper_view(op).parameters == expected
 
 
 def test_no_line_is_too_long(axis_abs: CheckedOp) -> None:
