@@ -25,6 +25,9 @@ _CODES: Final = {
     "undecided": "stage",
     "access": "out-of-bounds",
 }
+_HINTS: Final = {
+    "cyclic": "carry the state along one axis: `state[t, i]` made of `state[t - 1, ...]` (language reference: Scans)",
+}
 _WORD = re.compile(r"[A-Za-z]\w*")
 _CALL_SITE = re.compile(r"\n\s*at [^\n]*")
 
@@ -58,6 +61,11 @@ def code_of(error: BaseException) -> str:
     if isinstance(error, IndexError):
         return "rank"
     return "value"
+
+
+def hint_of(error: BaseException) -> str | None:
+    """What may be done instead, where a code of errors has an answer of its own."""
+    return _HINTS.get(error.code) if isinstance(error, LanguageError) else None
 
 
 def message_of(error: BaseException) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..diagnostics import Diagnostics
 from ..expression import syntax as s
 from ..expression.blocks import check_compute, check_let
 from ..expression.names import BOUNDS, DTYPE, PATTERN, REQUIRE, SHAPE, NameChecker
+from ..expression.print import to_text
 from ..expression.scope import Kind, Local, Namespace, Symbol
 from ..model.opdef import OpDef
+
+_INVERSE: Final = {"+": "-", "-": "+", "*": "//"}
 
 
 def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
@@ -95,7 +100,8 @@ def _dim(entry: s.Name, kind: Kind, namespace: Namespace) -> None:
 def _check_patterns(op: OpDef, checker: NameChecker) -> None:
     for operand in op.inputs:
         for entry in operand.shape or ():
-            checker.check(entry, PATTERN, {})
+            if not _is_equation_for(entry, checker):
+                checker.check(entry, PATTERN, {})
         starred = [entry for entry in operand.shape or () if isinstance(entry, s.Star)]
         if len(starred) > 1 and all(isinstance(entry.value, s.Name) for entry in starred):
             alone = {name for other in op.inputs if other is not operand for name in _starred(other.shape)}
@@ -107,6 +113,27 @@ def _check_patterns(op: OpDef, checker: NameChecker) -> None:
             if len(free) > 1:
                 text = "a pattern has at most one starred name that nothing else binds"
                 checker.error("unbound-dim", text, free[1].place)
+
+
+def _is_equation_for(entry: s.Expression | s.Star, checker: NameChecker) -> bool:
+    """True, and reported, if the entry is `M + 1` or the like of a name that nothing binds."""
+    if not isinstance(entry, s.Binary) or entry.op not in _INVERSE:
+        return False
+    name, other = entry.left, entry.right
+    if not isinstance(name, s.Name) or not isinstance(other, s.Literal):
+        return False
+    if not checker.is_unknown(name.name, {}):
+        return False
+    fresh = next(c for c in (*"PQRSTUVW", f"{name.name}_extent") if c not in checker.namespace.symbols)
+    condition = f"{fresh} % {other.value} == 0" if entry.op == "*" else f"{fresh} >= {other.value}"
+    condition = "" if entry.op == "-" else f", `require: {condition}`"
+    hint = (
+        f"write `{fresh}` here{condition} and `let: {name.name} = {fresh} {_INVERSE[entry.op]} {other.value}`"
+    )
+    text = f"a bare name binds a dim; `{to_text(entry)}` does not bind `{name.name[:60]}`"
+    checker.error("unbound-dim", text, entry.place, hint)
+    checker.namespace.declare(Symbol(name.name, Kind.DIM, name.place))
+    return True
 
 
 def _starred(shape: tuple[s.Expression | s.Star, ...] | None) -> set[str]:

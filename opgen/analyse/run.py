@@ -19,7 +19,7 @@ from ..expression.paths import defines
 from ..model import CheckedAttr, CheckedCase, CheckedSignature
 from ..model.opdef import OpDef
 from .assemble import Assembled, Assembler
-from .located import PYTHON_ERRORS, code_of, message_of, place_by_name, place_in_code
+from .located import PYTHON_ERRORS, code_of, hint_of, message_of, place_by_name, place_in_code
 from .meter import MAX_TOTAL
 from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
 
@@ -281,7 +281,7 @@ class Runner:
             place = above or place_by_name(error, self.definitions)
         place = place or self.op.compute_place
         text = f"{message_of(error)}{_for(bound.sample.describe(self.names))}"
-        self.diagnostics.error(code_of(error), text, place, hint)
+        self.diagnostics.error(code_of(error), text, place, hint or hint_of(error))
 
     def report_failures(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> None:
         """Report what is wrong with a compute text of which some statements are missing."""

@@ -148,7 +148,8 @@ class NameChecker:
             return
         if name in self.branched:
             text = f"`{name}` is bound in one branch of an `if` only, and can be used only there"
-            self.error("unknown-name", text, node.place)
+            where = f"bind `{name}` above the `if`, or in both branches"
+            self.error("unknown-name", text, node.place, where)
             return
         if name in LIBRARY:
             self.error("call", f"`{name}` is a function; call it: `{name}(...)`", node.place)

@@ -117,3 +117,34 @@ def test_what_needs_a_statement_that_is_wrong_is_not_run() -> None:
   out[i] = s[i] + (1, 2)
   s[0] = x[0]"""
     assert [found.code for found in findings(compute=compute)] == ["unknown-name"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "hint"),
+    [
+        ("K + 1", "write `P` here, `require: P >= 1` and `let: K = P - 1`"),
+        ("K - 2", "write `P` here and `let: K = P + 2`"),
+        ("K * 2", "write `P` here, `require: P % 2 == 0` and `let: K = P // 2`"),
+    ],
+)
+def test_an_entry_that_is_computed_binds_nothing_and_says_what_does(entry: str, hint: str) -> None:
+    inputs = f'inputs: {{x: {{shape: "{entry}, M", dtype: float32}}}}'
+    outputs = "outputs: {out: {shape: K, dtype: x.dtype}}"
+    (found,) = findings(inputs=inputs, outputs=outputs, tests="since: 0.1")
+    assert (found.code, found.suggestion) == ("unbound-dim", hint)
+
+
+def test_pairs_of_a_dim_that_is_even() -> None:
+    compute = "compute: out[*s, d] = x[*s, d + 1] if d % 2 == 0 else x[*s, d - 1]"
+    inputs = 'inputs: {x: {shape: "*S, D", dtype: float32}}\ntype_relation: {require: D % 2 == 0}'
+    assert (
+        findings(inputs=inputs, outputs="outputs: {out: {shape: x.shape, dtype: x.dtype}}", compute=compute)
+        == []
+    )
+    (found,) = findings(
+        inputs=inputs.replace("% 2", "% 3"),
+        outputs="outputs: {out: {shape: x.shape, dtype: x.dtype}}",
+        compute=compute,
+        tests='tests: [{x: "float32[2, 3]"}]',
+    )
+    assert found.message.startswith("cannot prove that index 1 of x is in bounds: d + 1 ranges over 1..3")

@@ -107,6 +107,7 @@ class Conditions(Converter):
         if op == "eq":
             self._fact(difference)
             self._fact(poly.scale(difference, -1))
+            self._use_remainder(difference)
         elif op == "ne":
             if not difference:
                 self.context.impossible = True
@@ -117,6 +118,28 @@ class Conditions(Converter):
                 difference = poly.scale(difference, -1)
             self._fact(poly.shift(difference, -1) if op in ("lt", "gt") else difference)
         self._use_differences()
+
+    def _use_remainder(self, difference: Poly) -> None:
+        """x % n == r makes x = (x // n) * n + r; what is known of a var x is known, and tighter, of x // n."""
+        found = [m[0] for m in difference if len(m) == 1]
+        if len(found) != 1 or len(difference) > 2 or self.table.atoms[found[0]].kind != "mod":
+            return
+        atom = self.table.atoms[found[0]]
+        remainder = -difference.get((), 0) * difference[found[0],]
+        divisor = poly.as_constant(atom.y)
+        names = list(atom.x)
+        if divisor is None or not 0 <= remainder < divisor or len(names) != 1 or len(names[0]) != 1:
+            return
+        (number,) = names[0]
+        if atom.x != poly.atom(number):
+            return
+        value = poly.shift(poly.scale(self.divide(atom.x, atom.y)[0], divisor), remainder)
+        known = {poly.key(p): p for facts in self.context.facts.values() for p in facts}
+        for fact in known.values():
+            if any(number in m for m in fact):
+                self._fact(poly.substitute(fact, number, value))
+        self._fact(poly.add(atom.x, value, -1))
+        self._fact(poly.add(value, atom.x, -1))
 
     def _fact(self, p: Poly) -> None:
         """p >= 0."""

@@ -17,7 +17,6 @@ from ..vocabulary import INDEX, INT64, DType
 from .conditions import join
 from .facts import Recurrence, recurrence_of
 from .failures import Failures, Poisoned
-from .ranges import names_of
 from .scope import Scope, bound, current, entered
 from .weak import Value, Weak, as_expr, as_index, describe, settle
 
@@ -240,13 +239,14 @@ class Defined:
         """One axis a dim, named as in the first definition where that names it."""
         names = [f"i{position}" for position in range(self.ndim)]
         if self.definitions and self.definitions[0].at is None:
-            first = self.definitions[0].body
-            given = names_of(first)
-            starred = bool(first.__code__.co_flags & 0x04)
-            if not starred and len(given) == self.ndim:
-                names = list(given)
-            elif starred and len(given) == 1:
-                names = [f"{given[0]}{position}" for position in range(self.ndim)]
+            code = self.definitions[0].body.__code__
+            alone, after = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+            free = self.ndim - after
+            if code.co_flags & 0x04 and free >= 0:
+                spread = [f"{code.co_varnames[after]}{position}" for position in range(free)]
+                names = [*code.co_varnames[:alone], *spread, *code.co_varnames[alone:after]]
+            elif free == 0:
+                names = list(code.co_varnames[:alone])
         return tuple(IterVar(Var(INDEX, n), extent) for n, extent in zip(names, self.shape, strict=True))
 
     def _value(self, axes: tuple[IterVar, ...], dead: bool = False) -> Value:

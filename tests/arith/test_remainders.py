@@ -1,0 +1,40 @@
+"""What is known of a var whose remainder is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen_runtime import arith
+from opgen_runtime.arith import Analyzer, Var
+from opgen_runtime.vocabulary import INDEX
+
+
+@pytest.mark.parametrize(
+    ("extent", "divisor", "remainder", "last"),
+    [(4, 2, 0, 2), (5, 2, 0, 4), (5, 2, 1, 3), (10, 3, 1, 7), (10, 3, 0, 9), (9, 4, 3, 7)],
+)
+def test_the_last_value_with_a_remainder(extent: int, divisor: int, remainder: int, last: int) -> None:
+    d = Var(INDEX, "d")
+    analyzer = Analyzer()
+    analyzer.bind(d, 0, extent)
+    assert not analyzer.prove(arith.le(d, last)) or last == extent - 1
+    with analyzer.assume(arith.eq(d % divisor, remainder)):
+        assert analyzer.prove(arith.le(d, last))
+        assert not analyzer.prove(arith.le(d, last - 1))
+        assert analyzer.prove(arith.ge(d, remainder))
+
+
+def test_the_next_in_pairs_of_a_symbolic_dim() -> None:
+    d, extent = Var(INDEX, "d"), Var(INDEX, "D", size=True)
+    analyzer = Analyzer()
+    analyzer.bind(d, 0, extent)
+    even = arith.eq(d % 2, 0)
+    with analyzer.assume(even):
+        assert not analyzer.prove(arith.lt(d + 1, extent))
+    with analyzer.assume(arith.eq(extent % 2, 0)):
+        assert not analyzer.prove(arith.lt(d + 1, extent))
+        with analyzer.assume(even):
+            assert analyzer.prove(arith.lt(d + 1, extent))
+            assert not analyzer.prove(arith.lt(d + 2, extent))
+        with analyzer.negate(even):
+            assert analyzer.prove(arith.ge(d - 1, 0))
