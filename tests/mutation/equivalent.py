@@ -39,6 +39,16 @@ EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
         "0 -> 1 in `top[*i,] if isfinite(top[*i,]) else 0`",
     ): "where the greatest element is infinite or NaN any finite base gives that element again",
     ("masked_select", "compute", "0 -> 1 in `cast(0, T)`"): "the elements from `n` on are cut off",
+    (
+        "matrix_set_diag",
+        "compute",
+        "GtE -> Gt in `d >= 0`",
+    ): "no diagonal is longer than the main one: no shift",
+    (
+        "matrix_set_diag",
+        "reference",
+        "GtE -> Gt in `d >= 0`",
+    ): "no diagonal is longer than the main one: no shift",
     ("max_pool2d_grad", "relation", "Mult -> Add in `2 * _l.len(S)`"): "an image has two spatial axes",
     (
         "multibox_transform_loc",
