@@ -59,7 +59,7 @@ METHODS: Final = _words(
     """
     all any append argmax argmin argpartition argsort astype choose clip compress conj copy count
     cumprod cumsum diagonal dot extend fill flatten index insert item items keys max mean min nonzero
-    pop prod ptp ravel repeat reshape resize reverse round searchsorted sort squeeze startswith std sum
+    pop prod ptp ravel repeat reshape reverse round searchsorted sort squeeze startswith std sum
     swapaxes take tolist trace transpose type values var view
     """
 )
