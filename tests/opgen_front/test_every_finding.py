@@ -148,3 +148,16 @@ def test_pairs_of_a_dim_that_is_even() -> None:
         tests='tests: [{x: "float32[2, 3]"}]',
     )
     assert found.message.startswith("cannot prove that index 1 of x is in bounds: d + 1 ranges over 1..3")
+
+
+@pytest.mark.parametrize(
+    "ends", ["max(at[m], 0), min(at[m + 1], Z)", "clip(at[m], 0, Z), clip(at[m + 1], 0, Z)"]
+)
+def test_a_loop_between_two_elements(ends: str) -> None:
+    found = findings(
+        inputs="inputs: {x: {shape: Z, dtype: float32}, at: {shape: P, dtype: int64}}\ntype_relation: {require: P > 0}",
+        outputs="outputs: {out: {shape: P - 1, dtype: x.dtype}}",
+        compute=f"compute: out[m] = sum(x[z] for z in range({ends}))",
+        tests='tests: [{x: "float32[4]", at: "int64[3] in -1..5"}]',
+    )
+    assert found == []

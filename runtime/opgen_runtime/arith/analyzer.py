@@ -59,7 +59,17 @@ class Analyzer(Conditions):
         self._depth = 0
 
     def bind(self, var: Var, minimum: int | Expr, extent: int | Expr) -> None:
-        """Tell that 0 <= var - minimum < extent (and so that extent >= 1)."""
+        """Tell that 0 <= var - minimum < extent (and so that extent >= 1, and the condition of `n if c else 0`)."""
+        while isinstance(extent, Select | Cast):
+            if isinstance(extent, Cast):
+                if extent.dtype is not INDEX or extent.a.dtype is not INT64:
+                    break
+                extent = extent.a
+                continue
+            if not isinstance(extent.otherwise, Const) or extent.otherwise.value > 0:
+                break
+            self._learn(extent.condition, True)
+            extent = extent.then
         low = poly.constant(minimum) if isinstance(minimum, int) else self.poly(minimum)
         count = poly.constant(extent) if isinstance(extent, int) else self.poly(extent)
         self._fresh = False

@@ -13,6 +13,7 @@ from .convert import Converter, VectorError
 from .expr import Binary, Compare, Const, Expr, Not, Select
 from .polynomial import Poly
 
+_NARROWING: Final = 4  # terms of a fact that narrows ranges
 _QUICK: Final = 24  # fuel for a decision that only simplifies
 
 
@@ -148,8 +149,19 @@ class Conditions(Converter):
         if value is None:
             self.context.add(p)
             self._factors(p)
+            self._narrow(p)
         elif value < 0:
             self.context.impossible = True
+
+    def _narrow(self, p: Poly) -> None:
+        """The ranges of element values that `p >= 0` bounds by what else stands in it."""
+        for m, c in p.items() if len(p) <= _NARROWING else ():
+            atom = self.table.atoms[m[0]] if len(m) == 1 else None
+            if atom is not None and not (atom.below and atom.above):
+                rest = self.range({n: d for n, d in p.items() if n != m}).hi
+                if rest is not None:
+                    self.context.narrow(m[0], c, rest)
+                    self.context.changed()
 
     def _factors(self, p: Poly) -> None:
         """Of a product that is at least 1, no factor is 0."""

@@ -57,10 +57,10 @@ class Context:
             facts[where] = (*before, fact)
         linear = [m for m in fact if m]
         if len(linear) == 1 and len(linear[0]) == 1:
-            self._narrow(linear[0][0], fact[linear[0]], fact.get((), 0))
+            self.narrow(linear[0][0], fact[linear[0]], fact.get((), 0))
         self.changed()
 
-    def _narrow(self, number: int, coefficient: int, offset: int) -> None:
+    def narrow(self, number: int, coefficient: int, offset: int) -> None:
         """coefficient * atom + offset >= 0."""
         found = (
             Interval(-(offset // coefficient), None)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any as AnyType
+from typing import Final
 
 from .. import arith
 from ..arith.expr import Expr, Var
 from ..errors import LanguageError
 from ..te.tensor import IterVar
 from ..vocabulary import INDEX
+from .scope import current
 from .weak import Value, Weak, as_index, describe, is_text
 
+_FAR: Final = 1 << 61  # no dim, and no index into one, is as large
 MAX_UNROLLED = 1 << 16  # entries a loop may unroll to
 
 
@@ -116,9 +119,21 @@ def range_(*args: Value) -> Range:
     stop = stop if isinstance(stop, int) else as_index(stop, "a bound of range")
     span = stop - start if step > 0 else start - stop
     count = span if abs(step) == 1 else (span + (abs(step) - 1)) // abs(step)
-    if not (isinstance(count, Var) and count.size):
+    if isinstance(count, Expr) and _may_wrap(start, stop):
+        ahead = arith.lt(start, stop) if step > 0 else arith.lt(stop, start)
+        count = arith.select(ahead, count, arith.const(0, count.dtype))
+    elif not (isinstance(count, Var) and count.size):
         count = arith.maximum(count, 0)
     return Range(start, count, step)
+
+
+def _may_wrap(start: int | Expr, stop: int | Expr) -> bool:
+    """Whether the distance of two ends may be past int64: both are elements, and one is bounded by its dtype only."""
+    if not isinstance(start, Expr) or not isinstance(stop, Expr) or INDEX in (start.dtype, stop.dtype):
+        return False
+    with current().analysis() as analyzer:
+        spans = [analyzer.interval(end) for end in (start, stop)]
+    return any(bound is not None and abs(bound) >= _FAR for span in spans for bound in (span.lo, span.hi))
 
 
 def ndindex(shape: Value) -> NdIndex:

@@ -1,4 +1,4 @@
-"""What is known of a var whose remainder is known."""
+"""What is known of a var whose remainder is known, and of the steps of a loop between two elements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from opgen_runtime import arith
 from opgen_runtime.arith import Analyzer, Var
-from opgen_runtime.vocabulary import INDEX
+from opgen_runtime.vocabulary import INDEX, INT64
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,22 @@ def test_the_next_in_pairs_of_a_symbolic_dim() -> None:
             assert not analyzer.prove(arith.lt(d + 2, extent))
         with analyzer.negate(even):
             assert analyzer.prove(arith.ge(d - 1, 0))
+
+
+def test_a_loop_of_as_many_steps_as_a_choice_has_its_condition() -> None:
+    z, start, stop = Var(INDEX, "z"), Var(INT64, "s"), Var(INT64, "e")
+    low = arith.maximum(start, 0)
+    high = arith.minimum(stop, 9)
+    analyzer = Analyzer()
+    analyzer.bind(z, 0, arith.select(arith.lt(low, high), high - low, arith.const(0, INT64)))
+    assert analyzer.prove(arith.lt(low + arith.cast(z, INT64), 9))
+    assert analyzer.prove(arith.ge(low + arith.cast(z, INT64), 0))
+    assert not analyzer.prove(arith.lt(low + arith.cast(z, INT64), 8))
+
+
+def test_the_distance_of_two_elements_may_wrap() -> None:
+    z, start, stop = Var(INDEX, "z"), Var(INT64, "s"), Var(INT64, "e")
+    low, high = arith.maximum(start, 0), arith.minimum(stop, 9)
+    analyzer = Analyzer()
+    analyzer.bind(z, 0, arith.maximum(high - low, 0))
+    assert not analyzer.prove(arith.lt(low + arith.cast(z, INT64), 9))
