@@ -15,24 +15,31 @@ from .run import Bound, Runner
 from .samples import Sample
 
 REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
+_PLACES: Final = 3
 _NO_SUCH_TEXT: Final = "no_such_value"
 
 
 def find_probes(
     runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
 ) -> tuple[BoundProbe, ...]:
-    """Both ends of the bounds of every attr, at the first test where the value inside is accepted, if it is at any."""
+    """Both ends of the bounds of every attr.
+
+    Where an end depends on the test, at most `_PLACES` of its places; each at the first test that has it, and accepts
+    the value inside, if any does.
+    """
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
     found: list[BoundProbe] = []
     for attr in attrs:
         if attr.bound is None:
             continue
-        ends: dict[int, BoundProbe] = {}
+        ends: dict[int, dict[str, BoundProbe]] = {-1: {}, 1: {}}
         for number in range(len(cases)):
             for end, probe in _probes(runner, by_case[number], attr, number) if number in by_case else ():
-                if end not in ends or (probe.accepted and not ends[end].accepted):
-                    ends[end] = probe
-        found += [ends[end] for end in sorted(ends)]
+                known = ends[end].get(place := str(probe.outside))
+                is_new = known is None and len(ends[end]) < _PLACES
+                if is_new or (known is not None and probe.accepted > known.accepted):
+                    ends[end][place] = probe
+        found += [probe for places in ends.values() for probe in places.values()]
     return tuple(found)
 
 

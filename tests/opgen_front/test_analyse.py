@@ -49,6 +49,7 @@ def test_axis_abs() -> None:
         BoundProbe(2, "axis", 2, 3),
         BoundProbe(0, "indice", 0, -1),
         BoundProbe(0, "indice", 3, 4),
+        BoundProbe(2, "indice", 2, 3),
     )
 
 

@@ -159,7 +159,7 @@ REFUSED = [
     "out = eval('1')",
     "out = np.lib.format.x",
     "out = data.tofile('f')",
-    "data.resize(1, refcheck=False)\nout = data",
+    "out = data.resize(1, refcheck=False)",
     "out = (lambda: 1)()",
     "out = getattr(data, 'x')",
     "while True: pass",
