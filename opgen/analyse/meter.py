@@ -50,7 +50,12 @@ class Meter:
 
     def spent(self, part: float = 1.0) -> bool:
         """Whether this part of the total has been spent."""
-        return self.total + self._counted() > MAX_TOTAL * part
+        return self.used > part
+
+    @property
+    def used(self) -> float:
+        """Which part of the total has been spent; above 1 where it was passed."""
+        return (self.total + self._counted()) / MAX_TOTAL
 
     def _counted(self) -> int:
         """The steps of this signature that count in the total."""

@@ -25,16 +25,20 @@ def find_probes(
     """Both ends of the bounds of every attr.
 
     Where an end depends on the test, at most `_PLACES` of its places; each at the first test that has it, and accepts
-    the value inside, if any does.
+    the value inside, if any does.  The attrs have equal shares of half the work that is left to the op: one whose
+    values are dear, such as a number of outputs, leaves the others theirs.
     """
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
     found: list[BoundProbe] = []
-    for attr in attrs:
-        if attr.bound is None:
-            continue
+    bounded = [attr for attr in attrs if attr.bound is not None]
+    begun = runner.meter.used
+    for position, attr in enumerate(bounded, 1):
+        share = begun + (1 - begun) * 0.5 * position / len(bounded)
         ends: dict[int, dict[str, BoundProbe]] = {-1: {}, 1: {}}
         for number in range(len(cases)):
-            for end, probe in _probes(runner, by_case[number], attr, number) if number in by_case else ():
+            for end, probe in (
+                _probes(runner, by_case[number], attr, number, share) if number in by_case else ()
+            ):
                 known = ends[end].get(place := str(probe.outside))
                 is_new = known is None and len(ends[end]) < _PLACES
                 if is_new or (known is not None and probe.accepted > known.accepted):
@@ -43,8 +47,16 @@ def find_probes(
     return tuple(found)
 
 
-def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Iterator[tuple[int, BoundProbe]]:
-    """The lower end (-1) and the upper end (1); a text has one end."""
+def _probes(
+    runner: Runner, bound: Bound, attr: CheckedAttr, case: int, share: float
+) -> Iterator[tuple[int, BoundProbe]]:
+    """The lower end (-1) and the upper end (1); a text has one end.  None where `share` of the work is spent before."""
+
+    def is_outside(value: int | float) -> bool | None:
+        if runner.meter.spent(share):
+            return None
+        return _is_outside(runner, bound, attr.name, wrap(value))
+
     value = getattr(bound.attrs, attr.name)
     if value is None:
         return
@@ -55,7 +67,7 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
             yield 1, BoundProbe(case, attr.name, value, wrap(_NO_SUCH_TEXT))
     elif isinstance(element, int | float) and not isinstance(element, bool):
         for step in (-1, 1):
-            found = _end(element, step, lambda v: _is_outside(runner, bound, attr.name, wrap(v)))
+            found = _end(element, step, is_outside)
             if found is not None:
                 inside, outside = map(wrap, found)
                 fits = _fits(runner, bound, attr.name, inside)
@@ -63,25 +75,27 @@ def _probes(runner: Runner, bound: Bound, attr: CheckedAttr, case: int) -> Itera
 
 
 def _end(
-    start: int | float, step: int, is_outside: Callable[[int | float], bool]
+    start: int | float, step: int, is_outside: Callable[[int | float], bool | None]
 ) -> tuple[int | float, int | float] | None:
-    """Two neighbouring numbers, the last inside and the first outside a bound; None if `REACH` does not leave it.
+    """Two neighbouring numbers, the last inside and the first outside a bound.
+
+    None if `REACH` does not leave it, or if `is_outside` gives up (None).
 
     Floats are neighbours if none lies between them, so that a bound is told from the same one without its end.
     """
     inside: int | float = start
     distance = 1
-    while not is_outside(outside := start + step * distance):
+    while not (far := is_outside(outside := start + step * distance)):
         inside, distance = outside, 2 * distance
-        if distance > REACH:
+        if far is None or distance > REACH:
             return None
     low, high = _rank(inside), _rank(outside)
     while abs(high - low) > 1:
         middle = (low + high) // 2
-        if is_outside(_number(middle, like=start)):
-            high = middle
-        else:
-            low = middle
+        far = is_outside(_number(middle, like=start))
+        if far is None:
+            return None
+        low, high = (low, middle) if far else (middle, high)
     return _number(low, like=start), _number(high, like=start)
 
 

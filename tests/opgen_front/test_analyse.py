@@ -226,3 +226,24 @@ def test_named_relations() -> None:
     assert check("identty") == (
         "p.yaml:2:16: error[bad-value]: there is no relation `identty`; the built-in ones are identity, broadcast"
     )
+
+
+def test_an_attr_whose_values_are_dear_leaves_the_others_their_probes() -> None:
+    text = (
+        "op: cut\ninputs: {x: {dtype: float}}\n"
+        "attrs:\n  parts: {type: int, bounds: parts >= 1}\n"
+        "  axis: {type: int, default: 0, bounds: -x.ndim <= axis < x.ndim}\n"
+        "let: |\n  n = x.shape[axis] // parts\n  starts = tuple(j * n for j in range(parts))\n"
+        "outputs: {out: {variadic: j in range(parts), shape: n, dtype: x.dtype}}\n"
+        "type_relation: {require: {require: 'x.ndim == 1 and n * parts == x.shape[axis]', error: not equal}}\n"
+        "compute: out[j][i] = x[starts[j] + i]\n"
+        'tests:\n  - {x: "float32[6]", parts: 3}\n  - {x: "float64[4]", parts: 1}\n  - {x: "float16[4]", parts: 2}\n'
+    )
+    ops, found = check_project({"cut.yaml": text})
+    assert found == []
+    assert [(probe.inside, probe.outside) for probe in ops[0].probes if probe.attr == "axis"] == [
+        (-1, -2),
+        (0, 1),
+    ]
+    assert (1, 0) in [(probe.inside, probe.outside) for probe in ops[0].probes if probe.attr == "parts"]
+    assert ops[0].sampled
