@@ -6,6 +6,7 @@ interpreter.py   a program node by node
 op_by_op.py      one op through its tensor expression and numpy
 debug.py         the executor of kind "debug"
 plan.py          a partitioned function as steps over slots and buffers
+kept.py          a bounded memory of what was compiled
 executable.py    build(): a function compiled; Executable: running it
 graph.py         the executor of kind "graph"
 """
@@ -25,6 +26,7 @@ from .bindings import array_type, as_array, bind, concrete_types
 from .debug import DebugExecutor
 from .executable import Executable, build
 from .graph import GraphExecutor
+from .kept import Kept
 from .value import Arrays, Result, Value, wrap
 
 _KINDS: Final[dict[str, Callable[[IRModule | None, Target | None], Executor]]] = {
@@ -48,6 +50,6 @@ def create_executor(
 
 
 __all__ = [
-    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result", "Value", "array_type",
-    "as_array", "bind", "build", "concrete_types", "create_executor", "wrap",
+    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Kept", "Result", "Value",
+    "array_type", "as_array", "bind", "build", "concrete_types", "create_executor", "wrap",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from ..types import Type
 from .base import Executor
 from .bindings import array_type, concrete_types
 from .executable import Executable, build
+from .kept import Kept
 from .value import Arrays
 
 _KEPT = 128
@@ -28,17 +29,15 @@ class GraphExecutor(Executor):
     def __init__(self, module: IRModule | None = None, target: Target | None = None) -> None:
         super().__init__(module)
         self.target = target or Target.host()
-        self._compiled: dict[tuple[object, ...], tuple[Expr, tuple[Var, ...], Executable]] = {}
+        self._compiled: Kept[tuple[Expr, tuple[Var, ...], Executable]] = Kept(_KEPT)
 
     def run(self, expr: Expr, arrays: Mapping[Var, np.ndarray], module: IRModule | None) -> Arrays:
         params = tuple(arrays)
         key = (id(expr), *[(id(param), array_type(arrays[param])) for param in params])
         found = self._compiled.get(key)
         if found is None:
-            if len(self._compiled) >= _KEPT:
-                self._compiled.clear()
             executable = self.compile(expr, params, concrete_types(arrays), module)
-            found = self._compiled[key] = (expr, params, executable)  # held, so that the ids stay theirs
+            found = self._compiled.put(key, (expr, params, executable))  # held, so that the ids stay theirs
         return found[2].run(list(arrays.values()))
 
     def compile(

@@ -3,6 +3,7 @@
 expr.py          the nodes
 forward.py       the type of a node from the types of its operands
 constant.py      constants from Python numbers and arrays
+admit.py         arrays of others as numpy's
 build.py         calls from what users write
 operators.py     Python's operators on expressions
 visitor.py       walks and rewriting without recursion
@@ -16,6 +17,7 @@ well_formed.py   the rules that making nodes does not check
 """
 
 from ..registry import register_class
+from .admit import admissible, admit
 from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
@@ -41,8 +43,8 @@ from .well_formed import well_formed, why_not_well_formed
 __all__ = [
     "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Function",
     "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "Operand", "Span", "Steps", "Tuple", "TupleGetItem",
-    "Var", "apply_operator", "as_expr", "bind_operator", "const", "constant_like", "declared", "free_vars",
-    "is_literal", "join_types", "literal_array", "make_call", "operator_op", "parse_expr", "parse_module",
+    "Var", "admissible", "admit", "apply_operator", "as_expr", "bind_operator", "const", "constant_like", "declared",
+    "free_vars", "is_literal", "join_types", "literal_array", "make_call", "operator_op", "parse_expr", "parse_module",
     "post_order", "rebuild", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash",
     "substitute", "to_text", "var", "well_formed", "why_not_well_formed",
 ]  # fmt: skip

@@ -1,28 +1,21 @@
-"""Ops on arrays, at once: `eager.add(a, b)` takes numpy arrays and gives a numpy array.
-
-Every op of `opgen_runtime.ops` is here under its name; `eager.op("project.relu")` gives those of other projects.
-An op is compiled once for each combination of shapes, dtypes and attrs.  Python numbers among the operands are weak:
-they take the other operands' dtype.  `out=` names the array (or, for several results, the tuple of arrays) that is
-to hold the result; it may be one of the operands.
-"""
+"""One op on arrays: its operands, the signatures for which it is compiled, and calls of these."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from . import ops as _ops
-from .declaration import OpDeclaration
-from .errors import CallError
-from .executor import Entry, Executable, Value, array_type, build
-from .ir import Call, Constant, Expr, Function, Operand, Tuple, Var, is_literal, literal_array, make_call
-from .registry import Op
-from .types import TensorType
-from .vocabulary import DType
+from ..attrs import Attrs
+from ..declaration import OpDeclaration
+from ..errors import CallError
+from ..executor import Entry, Executable, Kept, array_type, build
+from ..ir import Call, Expr, Function, Operand, Tuple, Var, admit, is_literal, literal_array, make_call
+from ..registry import Op
+from ..types import TensorType
+from ..vocabulary import DType
 
 _KEPT: Final = 1024  # compiled signatures an op
 
@@ -41,8 +34,8 @@ class EagerOp:
         self._attrs = declaration.attrs
         self._inputs = declaration.signature.inputs
         self._names = {declared.name: k for k, declared in enumerate(self._inputs)}
-        self._plain = not any(declared.variadic for declared in self._inputs)
-        self._compiled: dict[tuple[object, ...], _Compiled] = {}
+        self._compiled: Kept[_Compiled] = Kept(_KEPT)  # by the operands' types and the attrs
+        self._written: Kept[_Compiled] = Kept(_KEPT)  # the same, by how the attrs are written
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
 
     def __call__(self, *args: object, out: Any = None, **kwargs: object) -> Any:
@@ -56,42 +49,68 @@ class EagerOp:
         arrays: list[Any] = []
         count = len(self._inputs)
         plain = len(args) >= count
-        for position, arg in enumerate(args):
-            if position >= count:
-                key.append(_attr_key(arg))
-            elif type(arg) is np.ndarray and arg.dtype.isnative:
-                key.append(arg.dtype)
-                key.append(arg.shape)
-                arrays.append(arg)
-            else:
+        for position in range(count if plain else 0):
+            arg = args[position]
+            if type(arg) is not np.ndarray or not arg.dtype.isnative:
                 plain = False
                 break
-        if plain and (not kwargs or self._names.keys().isdisjoint(kwargs)):
-            for name, value in kwargs.items():
-                key.append(name)
-                key.append(_attr_key(value))
-            attrs = kwargs
-        else:
-            operands, args, attrs = self._split(args, kwargs)
+            key.append(arg.dtype)
+            key.append(arg.shape)
+            arrays.append(arg)
+        operands, positional, attrs = args[:count], args[count:], kwargs
+        if not plain or (kwargs and not self._names.keys().isdisjoint(kwargs)):
+            given, positional, attrs = self._split(args, kwargs)
             key, arrays = [], []
-            taken = [
-                _operand(value, f"{self.op.name}: argument {name!r}", declared.variadic, key, arrays)
-                for value, declared, name in zip(operands, self._inputs, self._names, strict=True)
-            ]
-            args = (*taken, *args)
-            key.extend([_attr_key(value) for value in args[count:]])
-            for name, value in attrs.items():
-                key.extend((name, _attr_key(value)))
-        found = self._compiled.get(tuple(key))
-        if found is None:
-            found = self._compile(tuple(key), args[:count], args[count:], attrs)
-        elif plain and len(args) == count and not kwargs:
+            operands = tuple(
+                [
+                    _operand(value, f"{self.op.name}: argument {name!r}", declared.variadic, key, arrays)
+                    for value, declared, name in zip(given, self._inputs, self._names, strict=True)
+                ]
+            )
+        found = self._signature(key, operands, positional, attrs)
+        if plain and len(args) == count and not kwargs:
             self._entry = found.executable.entry()
         for position, dtype in found.literals:
             arrays[position] = literal_array(arrays[position], dtype)
         if out is None:
             return found.executable.run(arrays)
         return found.executable.run(arrays, out if isinstance(out, tuple) else (out,))
+
+    def _signature(
+        self,
+        key: list[object],
+        operands: tuple[object, ...],
+        positional: tuple[object, ...],
+        named: dict[str, object],
+    ) -> _Compiled:
+        """What is compiled for the operands that `key` tells, and for the attrs.
+
+        Attrs are told apart by their normalised values; what was written in plain values is found again without
+        normalising it.
+        """
+        written: tuple[object, ...] | None
+        try:
+            named_key = [(name, _plain_key(value)) for name, value in named.items()]
+            written = (*key, *[_plain_key(value) for value in positional], *named_key)
+        except _NotPlain:
+            written = None
+        found = None if written is None else self._written.get(written)
+        if found is None:
+            attrs = self._normalised(positional, named)
+            exact = (*key, attrs)
+            found = self._compiled.get(exact)
+            if found is None:
+                found = self._compiled.put(exact, self._compile(operands, attrs))
+            if written is not None:
+                self._written.put(written, found)
+        return found
+
+    def _normalised(self, positional: tuple[object, ...], named: dict[str, object]) -> Attrs | None:
+        if self._attrs is not None:
+            return self._attrs.init_by_packed_args(*positional, **named)
+        if positional or named:
+            raise CallError(f"{self.op.name}: has no attrs, found {len(positional) + len(named)}")
+        return None
 
     def _split(
         self, args: tuple[object, ...], kwargs: dict[str, object]
@@ -109,18 +128,7 @@ class EagerOp:
         attrs = {name: value for name, value in kwargs.items() if name not in self._names}
         return operands, args[len(self._inputs) :], attrs
 
-    def _compile(
-        self,
-        key: tuple[object, ...],
-        operands: tuple[object, ...],
-        positional: tuple[object, ...],
-        named: dict[str, object],
-    ) -> _Compiled:
-        attrs = None
-        if self._attrs is not None:
-            attrs = self._attrs.init_by_packed_args(*positional, **named)
-        elif positional or named:
-            raise CallError(f"{self.op.name}: has no attrs, found {len(positional) + len(named)}")
+    def _compile(self, operands: tuple[object, ...], attrs: Attrs | None) -> _Compiled:
         values = list(_leaves(operands))
         params = [None if is_literal(v) else Var(f"p{k}", array_type(v)) for k, v in enumerate(values)]
         stand_ins = iter([v if p is None else p for v, p in zip(values, params, strict=True)])
@@ -141,10 +149,7 @@ class EagerOp:
                 Tuple(tuple([next(rest) for _ in arg.fields])) if isinstance(arg, Tuple) else next(rest)
             )
         executable = build(Function(tuple(variables), Call(self.op, tuple(args), attrs)))
-        if len(self._compiled) >= _KEPT:
-            self._compiled.clear()
-        made = self._compiled[key] = _Compiled(executable, tuple(literals))
-        return made
+        return _Compiled(executable, tuple(literals))
 
     def __repr__(self) -> str:
         return f"<eager op {self.op.name}>"
@@ -163,10 +168,6 @@ def _operand(value: object, what: str, variadic: bool, key: list[object], arrays
 
     `what` names it in errors.  Raises CallError for what is no operand.
     """
-    if isinstance(value, Expr) and not isinstance(value, Constant):
-        raise CallError(
-            f"{what} must be an array, found an expression; ops of `opgen_runtime.ops` build expressions"
-        )
     if value is None:
         key.append(None)
         return None
@@ -177,27 +178,28 @@ def _operand(value: object, what: str, variadic: bool, key: list[object], arrays
         key.append(type(value))
         arrays.append(value)
         return value
-    if isinstance(value, Constant):
-        array = value.data
-    elif isinstance(value, np.ndarray | np.generic | Value):
-        array = np.asarray(value)
-    else:
-        hint = "; numpy.asarray makes one" if isinstance(value, list | tuple) else ""
-        raise CallError(f"{what} must be an array or a number, found {type(value).__name__}{hint}")
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    array = admit(value, what)
     key.extend((array.dtype, array.shape))
     arrays.append(array)
     return array
 
 
-def _attr_key(value: object) -> object:
-    """A key that is equal only for the same value of the same type; -0.0 is not 0.0, True is not 1."""
-    if type(value) is int or type(value) is str or value is None:
+class _NotPlain(Exception):
+    """An attr that is not written in plain values: ints, floats, bools, texts, None, and sequences of these."""
+
+
+def _plain_key(value: object) -> object:
+    """A key that is equal only for plain values of the same types and bits: -0.0 is not 0.0, True is not 1."""
+    kind = type(value)
+    if kind is int or kind is str or value is None:
         return value
-    if isinstance(value, list | tuple):
-        return tuple([_attr_key(item) for item in value])
-    return (type(value), repr(value))
+    if kind is float:
+        return (float, repr(value))  # which tells all floats but NaNs apart
+    if kind is bool:
+        return (bool, value)
+    if kind is tuple or kind is list:
+        return tuple([_plain_key(item) for item in value])  # type: ignore[attr-defined]  # a sequence
+    raise _NotPlain
 
 
 def _leaves(operands: Iterable[object]) -> Iterator[Any]:
@@ -218,28 +220,3 @@ def _filled(operand: object, leaves: Iterator[Any]) -> Operand:
 def _dtype(var: Var) -> DType:
     assert isinstance(var.checked_type, TensorType)
     return var.checked_type.dtype
-
-
-_ops_by_name: Final[dict[str, EagerOp]] = {}
-
-
-def op(name: str) -> EagerOp:
-    """The op of that full name on arrays. Raises RegistryError, listing near names, if there is none."""
-    registered = Op.get(name)
-    found = _ops_by_name.get(name)
-    if found is None or found.declaration is not registered.get_attr("declaration"):
-        found = _ops_by_name[name] = EagerOp(registered)
-    return found
-
-
-def __getattr__(name: str) -> EagerOp:
-    if name.startswith("_") or name not in dir(_ops):
-        near = difflib.get_close_matches(name, dir(_ops), n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise AttributeError(f"module {__name__!r} has no op {name!r}{hint}", name=name)
-    found = globals()[name] = op(name)  # found without this function from now on
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({"EagerOp", "op", *dir(_ops)})
