@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from opgen_runtime.errors import AttrError, OpgenError
+from opgen_runtime.vocabulary import DTYPES
 
 from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
 from .located import PYTHON_ERRORS
@@ -17,28 +18,39 @@ from .samples import Sample
 REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
 _PLACES: Final = 3
 _NO_SUCH_TEXT: Final = "no_such_value"
+_OTHER_NUMBERS: Final = 100
+# Where the search begins if a test leaves the attr absent or empty.
+_STARTS: Final[Mapping[str, tuple[AttrValue, ...]]] = {
+    "int": (1, 0, 2, -1),
+    "float": (1.0, 0.5, 0.0, -1.0),
+    "shape": ((1,), (1, 1), (1, 1, 1)),
+    "ints": ((1,), (0,), (1, 1), (0, 1), (1, 1, 1), (0, 1, 2)),
+    "floats": ((1.0,), (0.5,), (1.0, 1.0)),
+}
 
 
 def find_probes(
     runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
 ) -> tuple[BoundProbe, ...]:
-    """Both ends of the bounds of every attr.
+    """Both ends of the bounds of every attr, or each of its choices.
 
     Where an end depends on the test, at most `_PLACES` of its places; each at the first test that has it, and accepts
     the value inside, if any does.  The attrs have equal shares of half the work that is left to the op: one whose
     values are dear, such as a number of outputs, leaves the others theirs.
     """
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
+    tests = [(number, by_case[number]) for number in range(len(cases)) if number in by_case]
     found: list[BoundProbe] = []
     bounded = [attr for attr in attrs if attr.bound is not None]
     begun = runner.meter.used
     for position, attr in enumerate(bounded, 1):
         share = begun + (1 - begun) * 0.5 * position / len(bounded)
+        if attr.choices:
+            found += _choices(runner, tests, attr, share)
+            continue
         ends: dict[int, dict[str, BoundProbe]] = {-1: {}, 1: {}}
-        for number in range(len(cases)):
-            for end, probe in (
-                _probes(runner, by_case[number], attr, number, share) if number in by_case else ()
-            ):
+        for number, test in tests:
+            for end, probe in _probes(runner, test, attr, number, share):
                 known = ends[end].get(place := str(probe.outside))
                 is_new = known is None and len(ends[end]) < _PLACES
                 if is_new or (known is not None and probe.accepted > known.accepted):
@@ -47,10 +59,32 @@ def find_probes(
     return tuple(found)
 
 
+def _choices(
+    runner: Runner, tests: Sequence[tuple[int, Bound]], attr: CheckedAttr, share: float
+) -> Iterator[BoundProbe]:
+    """Each choice, at the first test that accepts it, if any does, beside a value that is none."""
+    others: tuple[AttrValue, ...] = (_NO_SUCH_TEXT, *DTYPES, *range(_OTHER_NUMBERS))
+    for choice in attr.choices or ():
+        best: BoundProbe | None = None
+        for number, test in tests:
+            if runner.meter.spent(share):
+                break
+            wrap = _wrapper(getattr(test.attrs, attr.name))
+            values = (wrap(value) for value in others)
+            outside = next((v for v in values if _is_outside(runner, test, attr.name, v)), None)
+            if outside is not None and (best is None or not best.accepted):
+                fits = _fits(runner, test, attr.name, wrap(choice))
+                best = (
+                    best if best and not fits else BoundProbe(number, attr.name, wrap(choice), outside, fits)
+                )
+        if best is not None:
+            yield best
+
+
 def _probes(
     runner: Runner, bound: Bound, attr: CheckedAttr, case: int, share: float
 ) -> Iterator[tuple[int, BoundProbe]]:
-    """The lower end (-1) and the upper end (1); a text has one end.  None where `share` of the work is spent before."""
+    """The lower end (-1) and the upper end (1).  None where `share` of the work is spent before."""
 
     def is_outside(value: int | float) -> bool | None:
         if runner.meter.spent(share):
@@ -58,20 +92,24 @@ def _probes(
         return _is_outside(runner, bound, attr.name, wrap(value))
 
     value = getattr(bound.attrs, attr.name)
-    if value is None:
+    if value is None or value == ():
+        starts = (start for start in _STARTS.get(attr.kind, ()) if _fits(runner, bound, attr.name, start))
+        value = next(starts, None)
+    element = value[0] if isinstance(value, tuple) else value
+    if not isinstance(element, int | float) or isinstance(element, bool):
         return
-    element = value[0] if isinstance(value, tuple) and value else value
-    wrap = (lambda v: (v, *value[1:])) if isinstance(value, tuple) else (lambda v: v)
-    if isinstance(element, str):
-        if _is_outside(runner, bound, attr.name, wrap(_NO_SUCH_TEXT)):
-            yield 1, BoundProbe(case, attr.name, value, wrap(_NO_SUCH_TEXT))
-    elif isinstance(element, int | float) and not isinstance(element, bool):
-        for step in (-1, 1):
-            found = _end(element, step, is_outside)
-            if found is not None:
-                inside, outside = map(wrap, found)
-                fits = _fits(runner, bound, attr.name, inside)
-                yield step, BoundProbe(case, attr.name, inside, outside, fits)
+    wrap = _wrapper(value)
+    for step in (-1, 1):
+        found = _end(element, step, is_outside)
+        if found is not None:
+            inside, outside = map(wrap, found)
+            fits = _fits(runner, bound, attr.name, inside)
+            yield step, BoundProbe(case, attr.name, inside, outside, fits)
+
+
+def _wrapper(value: AttrValue) -> Callable[[AttrValue], AttrValue]:
+    """Puts an element in the place of the first one of a list, or of the value itself."""
+    return (lambda element: (element, *value[1:])) if isinstance(value, tuple) else (lambda element: element)
 
 
 def _end(
@@ -125,7 +163,7 @@ def _is_outside(runner: Runner, bound: Bound, name: str, value: Any) -> bool:
     """True if the value is refused for being out of bounds."""
     refused: list[tuple[Sample, BaseException]] = []
     runner.bind(with_attr(bound, name, value), refused)
-    return any(isinstance(error, AttrError) and f"attr {name!r}" in str(error) for _, error in refused)
+    return any(isinstance(error, AttrError) and error.bound and error.attr == name for _, error in refused)
 
 
 def _fits(runner: Runner, bound: Bound, name: str, value: Any) -> bool:

@@ -229,5 +229,7 @@ def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
 
 def _ends(attr: CheckedAttr, number: int, probes: Sequence[BoundProbe]) -> tuple[AttrValue, ...]:
     """The ends inside, without the floats beside an end, whose results hang on the last bit."""
+    if attr.choices:
+        return ()
     inside = (p.inside for p in probes if p.attr == attr.name and p.case == number and p.accepted)
     return tuple(end for end in inside if not isinstance(end, float) or end == round(end, 3))

@@ -24,6 +24,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,6 +32,7 @@ from types import FrameType
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
 _GENERATED: set[str] = set()
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def hide_from_call_sites(file: str) -> None:
@@ -57,6 +59,12 @@ def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
+def shown(value: object) -> str:
+    """`repr(value)` for a message: without addresses, so that equal values read the same in every process."""
+    text = repr(value)
+    return text if isinstance(value, str) else _ADDRESS.sub("", text)
+
+
 def _is_ours(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     if file == "<string>":  # a method that dataclasses wrote, of a class of the runtime
@@ -69,7 +77,26 @@ class OpgenError(Exception):
 
 
 class AttrError(OpgenError, ValueError):
-    """An attr that is unknown, missing, of the wrong type or out of bounds."""
+    """An attr that is unknown, missing, of the wrong type or out of bounds.
+
+    Of a value out of bounds, `op`, `attr`, `value` (the whole value; of a list, with the element that is refused) and
+    `bound` (the declared text) say which bound refused what; otherwise they are None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        op: str | None = None,
+        attr: str | None = None,
+        value: object = None,
+        bound: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.op = op
+        self.attr = attr
+        self.value = value
+        self.bound = bound
 
 
 class CallError(OpgenError, TypeError):

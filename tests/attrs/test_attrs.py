@@ -255,3 +255,13 @@ def test_laws(a: ManyAttrs, b: ManyAttrs) -> None:
     changed = Collect()
     a.visit_non_default(changed)
     assert ManyAttrs(**{name: value for name, _, value in changed.seen}) == a  # type: ignore[arg-type]
+
+
+def test_errors_name_the_bound_and_the_value() -> None:
+    with pytest.raises(AttrError) as static:
+        ManyAttrs(count=1, axes=(2, 9))
+    assert vars(static.value) == {"op": "many", "attr": "axes", "value": (2, 9), "bound": "axes < 8"}
+    with pytest.raises(AttrError) as kind:
+        ManyAttrs(count=object())
+    assert kind.value.bound is None
+    assert "must be an int, found <object object> of type object" in str(kind.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from unittest import SkipTest
 
@@ -128,6 +129,40 @@ def test_a_wrong_bound_is_found(op: Op) -> None:
         testing.check_bound(op, Probe(CASE, "axis", 0, 1))
     with pytest.raises(ValueError, match="axis"):
         testing.check_bound(op, Probe(CASE, "axis", 2, 3))
+
+
+def test_the_bound_that_refuses_is_the_one_that_is_probed() -> None:
+    """A value that the bound of another attr refuses, which names the first one, has passed its own bound."""
+
+    class PickAttrs(Attrs):
+        type_key = "attrs.test_pick"
+        axis: int = attr("int", default=0, bounds="0 <= axis < data.ndim")
+        place: int = attr("int", default=0, bounds="0 <= place < data.shape[axis]")
+
+    def picked(lowest: int) -> Op:
+        rules = (
+            Bound("axis", lambda axis, data: lowest <= axis < data.ndim, "0 <= axis < data.ndim"),
+            Bound("place", lambda place, data, axis: 0 <= place < data.shape[axis], "0 <= place"),
+        )
+        signature = replace(SIGNATURE, rules=rules)
+        op = make_op(signature=signature)
+        declared = replace(op.get_attr("declaration"), name="test_pick", attrs=PickAttrs)
+        remove_op("test_scale")
+        remove_global_func("op._make.test_scale")
+        return declare(declared, __file__)
+
+    probe = Probe(Case({"data": "int32[3, 1]"}, {"place": 1}), "axis", 0, -1)
+    for lowest in (0, -1):
+        op = picked(lowest)
+        try:
+            if lowest == 0:
+                testing.check_bound(op, probe)
+                continue
+            with pytest.raises(AssertionError, match=r"axis=-1 is refused, not by its bounds.*'place' is 1"):
+                testing.check_bound(op, probe)
+        finally:
+            remove_op("test_pick")
+            remove_global_func("op._make.test_pick")
 
 
 def test_a_wrong_relation_is_found() -> None:

@@ -583,3 +583,20 @@ def test_a_relation_by_hand() -> None:
 def test_an_incomplete_operand_is_refused_by_bind() -> None:
     with pytest.raises(TypeInferenceError, match="the type of argument 'data' is not known"):
         AXIS_ABS.bind("axis_abs", AxisAbsAttrs(), [IncompleteType()])
+
+
+def test_messages_hold_no_addresses() -> None:
+    """What a message shows is the same in every process: a declared function is no value to show."""
+    signature = Signature(
+        inputs=(Input("data"),),
+        rules=(
+            Let(("near",), lambda: lambda n: n + 1),
+            Let(("each",), lambda near: (near, object(), 3)),
+            Require(lambda data, near, each: near(data.ndim) == len(each), "near(data.ndim) == 3"),
+        ),
+        outputs=(Output("out", shape="data.shape", dtype="data.dtype"),),
+    )
+    assert failing(ShapeError, signature, None, t(4)) == (
+        "op: requires near(data.ndim) == 3, found with data: Tensor[(4,), float32], each = "
+        "(<function test_messages_hold_no_addresses.<locals>.<lambda>.<locals>.<lambda>>, <object object>, 3)"
+    )

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import DTypeError
+from ..errors import DTypeError, shown
 from ..vocabulary import BOOL, INDEX, INT64, UINT64, DType
 from .expr import Bitcast, Cast, Const, Expr
 from .semantics import convert, reinterpret, round_float
@@ -37,7 +37,9 @@ def const(value: object, dtype: DType | str) -> Const:
     elif isinstance(value, float) and dtype.is_float:
         return Const(dtype, round_float(value, dtype))
     kind = type(value).__name__
-    raise DTypeError(f"a literal {kind} ({value!r}) does not suit dtype {dtype}{_cast_hint(kind, dtype)}")
+    raise DTypeError(
+        f"a literal {kind} ({shown(value)}) does not suit dtype {dtype}{_cast_hint(kind, dtype)}"
+    )
 
 
 def _cast_hint(kind: str, dtype: DType) -> str:
@@ -56,7 +58,7 @@ def natural(value: object) -> Const:
         return BOOLS[value]
     if isinstance(value, int):
         return const(value, INDEX)
-    raise DTypeError(f"{value!r} has no dtype of its own here; use const({value!r}, dtype)")
+    raise DTypeError(f"{shown(value)} has no dtype of its own here; use const({shown(value)}, dtype)")
 
 
 def common_dtype(a: DType, b: DType, what: str = "combine") -> DType:

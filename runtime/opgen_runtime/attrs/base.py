@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from ..errors import AttrError, call_site, did_you_mean
+from ..errors import AttrError, call_site, did_you_mean, shown
 from .field import REQUIRED, AttrField, attr
 from .kinds import KindError, from_json_value, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
@@ -225,24 +225,23 @@ def _check(attrs: Attrs, field: AttrField, value: object) -> None:
         return
     for item in value if field.is_list and isinstance(value, tuple) else (value,):
         if not field.check(item, attrs):
-            shown = value_text(value) + (f" (element {value_text(item)})" if field.is_list else "")
-            raise _error(
-                type(attrs),
-                f"attr {field.name!r} is {shown}, outside its bounds: {field.bounds or 'its check fails'}",
-            )
+            found = value_text(value) + (f" (element {value_text(item)})" if field.is_list else "")
+            bound = field.bounds or "its check fails"
+            message = f"attr {field.name!r} is {found}, outside its bounds: {bound}"
+            raise _error(type(attrs), message, attr=field.name, value=value, bound=bound)
 
 
-def _error(cls: type[Attrs], message: str) -> AttrError:
+def _error(cls: type[Attrs], message: str, **about: Any) -> AttrError:
     if cls._fields:
         listed = "; ".join(f"{field.name} ({field.type_text})" for field in cls._fields.values())
         possible = f"\n  attrs of {cls.op_name()}: {listed}"
     else:
         possible = f"\n  {cls.op_name()} has no attrs"
-    return AttrError(f"{cls.op_name()}: {message}{possible}\n  at {call_site()}")
+    return AttrError(f"{cls.op_name()}: {message}{possible}\n  at {call_site()}", op=cls.op_name(), **about)
 
 
 def _wrong_type(cls: type[Attrs], field: AttrField, value: object, expected: str) -> AttrError:
-    found = f"{value!r:.80} of type {type(value).__name__}"
+    found = f"{shown(value):.80} of type {type(value).__name__}"
     return _error(cls, f"attr {field.name!r} must be {expected}, found {found}")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arith
 from ..arith.expr import Dim, Expr, Shape
-from ..errors import LanguageError
+from ..errors import LanguageError, shown
 from ..types.shapes import broadcast as broadcast_shapes
 from ..vocabulary import BFLOAT16, DTYPE_CLASSES, DType
 from .element import floordiv
@@ -284,4 +284,4 @@ def index_of(values: Value, x: Value) -> int:
     try:
         return int(values.index(x))
     except ValueError:
-        raise LanguageError(f"{x!r} is not in {values!r}", "value") from None
+        raise LanguageError(f"{shown(x)} is not in {shown(values)}", "value") from None

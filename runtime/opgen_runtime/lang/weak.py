@@ -12,7 +12,7 @@ from typing import TypeGuard
 
 from .. import arith
 from ..arith.expr import Expr
-from ..errors import DTypeError, LanguageError
+from ..errors import DTypeError, LanguageError, shown
 from ..vocabulary import BOOL, FLOAT64, INDEX, INT64, DType
 
 Value = AnyType  # static values, Expr and Weak; named for the reader of signatures
@@ -102,7 +102,7 @@ def describe(value: Value) -> str:
     named = getattr(value, "name", None)
     if isinstance(named, str):
         return f"the tensor {named}"
-    return f"{type(value).__name__} {value!r}"
+    return f"{type(value).__name__} {shown(value)}"
 
 
 def as_expr(value: Value, dtype: DType) -> Expr:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, overload
 
-from ..errors import RegistryError, did_you_mean
+from ..errors import RegistryError, did_you_mean, shown
 
 GlobalFunction = Callable[..., Any]
 Finder = Callable[[str], bool]
@@ -81,7 +81,7 @@ def _find(name: str) -> bool:
 
 
 def _place(fn: GlobalFunction) -> str:
-    return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', repr(fn))}"
+    return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', shown(fn))}"
 
 
 class Namespace:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..declaration import StrategyEntry
-from ..errors import StrategyError
+from ..errors import StrategyError, shown
 from ..registry import Op
 from ..vocabulary import OpPattern
 from .generic import GenericFunction, HasKeys
@@ -55,5 +55,7 @@ def _from_entries(op: Op, entries: Sequence[StrategyEntry]) -> OpStrategy:
 
 def _checked(op: Op, found: object) -> OpStrategy:
     if not isinstance(found, OpStrategy):
-        raise StrategyError(f"{op.name}: the strategy function gave {found!r:.80}, expected an OpStrategy")
+        raise StrategyError(
+            f"{op.name}: the strategy function gave {shown(found):.80}, expected an OpStrategy"
+        )
     return found

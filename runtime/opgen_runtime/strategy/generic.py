@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..errors import StrategyError
+from ..errors import StrategyError, shown
 
 AnyFunction = Callable[..., Any]
 
@@ -91,4 +91,4 @@ def generic_function(name: str) -> Callable[[AnyFunction], GenericFunction]:
 
 
 def _name(function: AnyFunction | None) -> str:
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', repr(function))}"
+    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', shown(function))}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..arith import Expr, Shape, Var, boolean, const, operands
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, shown
 from ..vocabulary import BOOL, INDEX, REDUCTIONS, DType
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
 
@@ -64,7 +64,7 @@ def reduce(
     does not take.
     """
     if combiner not in REDUCTIONS:
-        raise DTypeError(f"unknown combiner {combiner!r}; expected one of {', '.join(REDUCTIONS)}")
+        raise DTypeError(f"unknown combiner {shown(combiner)}; expected one of {', '.join(REDUCTIONS)}")
     made = (axes,) if isinstance(axes, IterVar) else tuple(axes)
     if combiner in ("any", "all"):
         value = boolean(value, f"the operand of {combiner}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..arith import Dim, Expr
 from ..arith import to_text as expr_text
+from ..errors import shown
 from .graph import Statement, tensor_order
 from .tensor import Compute, Extern, Guard, IterVar, Loop, Placeholder, Scan, Tensor, Update
 
@@ -33,8 +34,8 @@ def to_text(outputs: Sequence[Tensor]) -> str:
             lines.extend(_statements(tensor, op.body, "    "))
         elif isinstance(op, Extern):
             operands = ", ".join(t.name for t in op.operands)
-            attrs = "".join(f", {k}={v!r}" for k, v in op.attrs)
-            name = getattr(op.function, "__qualname__", repr(op.function))
+            attrs = "".join(f", {k}={shown(v)}" for k, v in op.attrs)
+            name = getattr(op.function, "__qualname__", shown(op.function))
             lines.append(f"{_head(tensor)} = {name}({operands}{attrs})[{op.output}]")
         else:
             assert isinstance(op, Placeholder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..arith import Analyzer, eq, structural_equal, sub
 from ..arith.expr import AnyDim, Binary, Const, Dim, Expr
-from ..errors import LanguageError, OpgenError, ShapeError, UndecidedError, call_site
+from ..errors import OpgenError, ShapeError, UndecidedError, call_site, shown
 from ..vocabulary import DType
 from .binding import Assumption
 from .layout import Layout, check_layouts, parse_layout, to_canonical, to_stored
@@ -123,14 +123,12 @@ class Frame:
         except UndecidedError:
             raise
         except OpgenError as error:
-            shown = f"{self.op_name}: {error}"
-            text = (
-                str(error) if str(error).startswith(f"{self.op_name}: ") else f"{shown}\n  at {self.place()}"
-            )
-            shown_error = type(error)(text)
-            if isinstance(error, LanguageError):
-                shown_error.__dict__.update(error.__dict__)  # its code, which diagnostics print
-            raise RuleFailedError(shown_error) from error
+            text = str(error)
+            if not text.startswith(f"{self.op_name}: "):
+                text = f"{self.op_name}: {text}\n  at {self.place()}"
+            raised = type(error)(text)
+            raised.__dict__.update(error.__dict__)  # such as its code, which diagnostics print
+            raise RuleFailedError(raised) from error
         except EVALUATION_ERRORS as error:
             detail = f"cannot evaluate {what}: {error} ({type(error).__name__}){self.where(needs)}"
             raise RuleFailedError(self.error(ShapeError, detail)) from error
@@ -190,8 +188,9 @@ class Frame:
 
     def where(self, needs: Sequence[str]) -> str:
         """` with axis = 1, data: Tensor[(3, 3), float32]`: the values that a rule used."""
-        shown = [f"{name}{value_of(self.names[name])}" for name in needs if name in self.names]
-        return f" with {', '.join(shown)}" if shown else ""
+        values = [(name, self.names[name]) for name in needs if name in self.names]
+        texts = [f"{name}{value_of(value)}" for name, value in values if not callable(value)]
+        return f" with {', '.join(texts)}" if texts else ""
 
 
 def _difference(a: Dim, b: Dim) -> int | None:
@@ -214,4 +213,4 @@ def value_of(value: Any) -> str:
         return f" = {shape_text(value)}"
     if isinstance(value, Expr):
         return f" = {dim_text(value)}"
-    return f" = {value!s}" if isinstance(value, DType) else f" = {value!r}"
+    return f" = {value!s}" if isinstance(value, DType) else f" = {shown(value)}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..arith import structural_equal, structural_hash
 from ..arith.expr import Any, AnyDim, Binary, Const, Dim, Expr, Shape, Var
-from ..errors import ShapeError
+from ..errors import ShapeError, shown
 
 Assume = Callable[[Dim, Dim], None]
 
@@ -31,7 +31,7 @@ def normalise_dim(value: object) -> Dim:
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # what is no int raises, and is reported
     except TypeError:
-        raise ShapeError(f"a dim must be an int or a symbolic dim, found {value!r:.80}") from None
+        raise ShapeError(f"a dim must be an int or a symbolic dim, found {shown(value):.80}") from None
     if number < 0:
         raise ShapeError(f"a dim must be at least 0, found {number}")
     return number

@@ -183,11 +183,13 @@ class BoundStep(Step):
             frame, self.rule.function, self.parameters, self.rule.text or f"bounds of {self.rule.attr}"
         ):
             return
-        shown = f"attr {self.rule.attr!r} is {value!r}" + (
+        found = f"attr {self.rule.attr!r} is {value!r}" + (
             f" (element {item!r})" if value is not item else ""
         )
         others = frame.where([name for name in self.parameters if name != self.rule.attr])
-        raise frame.error(AttrError, f"{shown}, outside its bounds: {self._bounds(frame)}{others}")
+        bound = self._bounds(frame)
+        error = frame.error(AttrError, f"{found}, outside its bounds: {bound}{others}")
+        raise AttrError(str(error), op=frame.op_name, attr=self.rule.attr, value=value, bound=bound)
 
     def _bounds(self, frame: Frame) -> str:
         """The whole declared text; the rule's own is only the part that needs inputs."""
