@@ -10,7 +10,7 @@ from .field import REQUIRED, AttrField, attr
 from .kinds import KindError, from_json_value, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
 
-_CLASSES: dict[str, type[Attrs]] = {}
+_CLASSES: dict[str, dict[str, type[Attrs]]] = {}  # by type key, then by the module that defines the class
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=True, field_specifiers=(attr,))
@@ -46,7 +46,7 @@ class Attrs:
                 delattr(cls, name)
         cls._fields = fields
         if "type_key" in cls.__dict__:
-            _CLASSES[cls.type_key] = cls
+            _CLASSES.setdefault(cls.type_key, {})[cls.__module__] = cls
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         fields = self._fields
@@ -197,11 +197,16 @@ class Attrs:
 
 
 def attrs_from_json(data: Mapping[str, object]) -> Attrs:
-    """Attrs of whichever loaded class `data["type_key"]` names. Raises AttrError if there is none."""
-    found = _CLASSES.get(str(data.get("type_key")))
-    if found is None:
+    """Attrs of the loaded class that `data["type_key"]` names. Raises AttrError if there is none, or several."""
+    found = tuple(_CLASSES.get(str(data.get("type_key")), {}).values())
+    if not found:
         raise AttrError(f"no loaded Attrs class has the type key {data.get('type_key')!r}")
-    return found.from_json(data)
+    if len(found) > 1:
+        listed = " and ".join(f"{cls.__module__}.{cls.__qualname__}" for cls in found)
+        raise AttrError(
+            f"type key {data.get('type_key')!r} is that of {listed}; use from_json of the one meant"
+        )
+    return found[0].from_json(data)
 
 
 def _rebuild(cls: type[Attrs], values: dict[str, object]) -> Attrs:

@@ -10,7 +10,7 @@ from typing import Final
 from ..attrs import Attrs
 from ..errors import CallError
 from ..ir import Call, Operand, Span, make_call
-from ..registry import Op, register_func, register_op
+from ..registry import Op, provide_func, register_op
 from .compute import compute_of
 from .declaration import OpDeclaration
 
@@ -40,7 +40,7 @@ def declare(declaration: OpDeclaration, module_file: str) -> Op:
 
     make.__name__ = make.__qualname__ = declaration.name
     make.__doc__ = declaration.doc
-    register_func(f"{MAKE}.{declaration.full_name}", make, override=True)
+    provide_func(f"{MAKE}.{declaration.full_name}", make, module_file)
     return op
 
 

@@ -14,6 +14,7 @@ from .functions import (
     get_global_func,
     has_global_func,
     list_global_func_names,
+    provide_func,
     register_func,
     remove_global_func,
 )
@@ -41,7 +42,7 @@ from .op import (
 __all__ = [
     "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info", "get_global_func",
     "has_global_func", "has_op", "is_instance", "list_global_func_names", "list_ops", "loaded_ops",
-    "register_class", "register_func", "register_op", "register_op_attr", "register_type", "registered_types",
+    "provide_func", "register_class", "register_func", "register_op", "register_op_attr", "register_type", "registered_types",
     "remove_global_func", "remove_op", "set_op_loader", "type_info",
 ]  # fmt: skip
 

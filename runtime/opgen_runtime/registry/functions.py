@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, overload
 
 from ..errors import RegistryError, did_you_mean, shown
@@ -12,7 +13,10 @@ GlobalFunction = Callable[..., Any]
 Finder = Callable[[str], bool]
 
 _functions: Final[dict[str, GlobalFunction]] = {}
+_origins: Final[dict[str, str]] = {}  # of names that a part of the runtime has for its own use
+_replaced: Final[set[str]] = set()  # names of these that a user has replaced deliberately
 _finders: Final[dict[str, Finder]] = {}
+_PASSES: Final = "transform"
 
 
 @overload
@@ -26,21 +30,51 @@ def register_func(
 def register_func(name: str, fn: GlobalFunction | None = None, override: bool = False) -> Any:
     """Registers `fn` under a dotted name and returns it; without `fn` it is a decorator.
 
-    Raises RegistryError if the name is taken by another function and `override` is not given, or if a part of
-    the name is no identifier.
+    Raises RegistryError if the name is taken by another function, also by one that is loaded on first use, and
+    `override` is not given, or if a part of the name is no identifier.
     """
     if fn is None:
         return lambda given: register_func(name, given, override)
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise RegistryError(f"{name!r} is no dotted name; a function cannot be registered under it")
+    if not callable(fn):
+        raise RegistryError(f"a function is registered as {name!r}, found {type(fn).__name__}")
+    _require_dotted(name)
     known = _functions.get(name)
-    if known is not None and known is not fn and not override:
-        raise RegistryError(
-            f"a function {name!r} is already registered ({_place(known)}); found another ({_place(fn)}); "
-            f"pass override=True to replace it"
-        )
+    if known is None and _find(name):  # it belongs to whoever announces it
+        known = _functions.get(name)
+    if known is not None and known is not fn:
+        if not override:
+            raise RegistryError(
+                f"a function {name!r} is already registered ({_place(known)}); found another ({_place(fn)}); "
+                f"pass override=True to replace it"
+            )
+        if name in _origins:
+            _replaced.add(name)
     _functions[name] = fn
     return fn
+
+
+def provide_func(name: str, fn: GlobalFunction, origin: str, override: bool = False) -> None:
+    """Registers what belongs to a declared op or a pass; `origin` may do it again (a reload).
+
+    What a user has put there with `override=True` stays.  Raises RegistryError if the name has another owner.
+    """
+    _require_dotted(name)
+    known, owner = _functions.get(name), _origins.get(name)
+    if known is not None and owner != origin and not override:
+        raise RegistryError(
+            f"{name!r} belongs to {owner or _place(known)}; {origin} cannot take it: choose another name, or "
+            f"pass override=True to replace it"
+        )
+    _origins[name] = origin
+    if override:
+        _replaced.discard(name)
+    if name not in _replaced:
+        _functions[name] = fn
+
+
+def _require_dotted(name: str) -> None:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise RegistryError(f"{name!r} is no dotted name; a function cannot be registered under it")
 
 
 def get_global_func(name: str) -> GlobalFunction:
@@ -62,6 +96,8 @@ def remove_global_func(name: str) -> None:
     """Forgets the function. Raises RegistryError if there is none."""
     if _functions.pop(name, None) is None:
         raise RegistryError(f"no global function {name!r} to remove")
+    _origins.pop(name, None)
+    _replaced.discard(name)
 
 
 def list_global_func_names(prefix: str = "") -> list[str]:
@@ -78,6 +114,12 @@ def add_finder(prefix: str, finder: Finder) -> None:
 
 def _find(name: str) -> bool:
     return any(name.startswith(prefix) and finder(name[len(prefix) :]) for prefix, finder in _finders.items())
+
+
+def _load_passes(_: str) -> bool:
+    """The passes of the runtime have their names before they are loaded; they stand above, and are imported by name."""
+    import_module(f"{__name__.partition('.')[0]}.{_PASSES}")
+    return True
 
 
 def _place(fn: GlobalFunction) -> str:
@@ -121,3 +163,6 @@ def _init_api(prefix: str, module_name: str | None = None) -> Namespace:
         module.__dict__["__getattr__"] = namespace.__getattr__
         module.__dict__["__dir__"] = lambda: sorted(own | set(dir(namespace)))
     return namespace
+
+
+add_finder(_PASSES, _load_passes)

@@ -72,12 +72,21 @@ def type_info(type_key: str) -> TypeInfo:
 
 
 def register_class(cls: type, final: bool = False) -> TypeInfo:
-    """Registers a class by its `type_key`, below its nearest base that has a type key of its own."""
+    """Registers a class by its `type_key`, below its nearest base that has a type key of its own.
+
+    Raises RegistryError for a key that a class of another module has.
+    """
     key = cls.__dict__.get("type_key")
     if not isinstance(key, str):
         raise RegistryError(f"class {cls.__qualname__} has no type_key of its own")
     parent = next((base for base in cls.__mro__[1:] if isinstance(base.__dict__.get("type_key"), str)), None)
     above = class_info(parent) if parent is not None else ROOT
+    for known, entry in _by_class.items():
+        if entry.type_key == key and known.__module__ != cls.__module__:
+            raise RegistryError(
+                f"type key {key!r} belongs to {known.__module__}.{known.__qualname__}; "
+                f"{cls.__module__}.{cls.__qualname__} needs one of its own"
+            )
     info = register_type(key, above.type_key, final)
     _by_class[cls] = info
     return info

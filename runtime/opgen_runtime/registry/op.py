@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from threading import local
 from typing import Any, ClassVar, Final, Self
 
 from ..errors import RegistryError, did_you_mean, hide_from_call_sites
@@ -169,18 +171,24 @@ class Op:
 
 
 Loader = Callable[[str], bool]
+# Sets the loader of declared ops.  It stands above this layer, so that it is imported by name.
+_INDEX: Final = f"{__name__.partition('.')[0]}.declaration.index"
 
 _ops: Final[dict[str, Op]] = {}
 _loaders: Final[list[Loader]] = []
 _names: Final[list[Callable[[], Iterable[str]]]] = []
 
 
-def register_op(name: str, origin: str | None = None) -> Op:
+def register_op(name: str, origin: str | None = None, override: bool = False) -> Op:
     """The op of that name, made or, when the file `origin` made it before, begun anew (a reload).
 
-    `origin` defaults to the caller's file.  Raises RegistryError if another file has registered the name.
+    `origin` defaults to the caller's file.  With `override` an op of another file is begun anew, too, and loses
+    all its attributes.  Raises RegistryError if another file has registered the name or announces it: an op that
+    is loaded on first use has its name before.
     """
     origin = origin or _caller(sys._getframe(1).f_globals)
+    if name not in _ops:
+        _load(name)
     known = _ops.get(name)
     if known is None:
         if not all(part.isidentifier() for part in name.split(".")):
@@ -189,7 +197,13 @@ def register_op(name: str, origin: str | None = None) -> Op:
             hide_from_call_sites(origin)
         return _ops.setdefault(name, Op(name, origin))
     if known.origin != origin:
-        raise RegistryError(f"op {name!r} is registered by {known.origin}; {origin} cannot register it again")
+        if not override:
+            raise RegistryError(
+                f"op {name!r} is registered by {known.origin}; {origin} cannot register it again: choose another "
+                f"name; or give an attribute of it at a higher plevel (register_op_attr({name!r}, key, value, "
+                f"plevel={DEFAULT_PLEVEL + 1})); or pass override=True to replace the op as a whole"
+            )
+        known._attrs.clear()
     known._begin(origin)
     return known
 
@@ -234,6 +248,8 @@ def remove_op(name: str) -> None:
 
 def list_ops() -> list[str]:
     """The names of all ops, of those not imported yet too, sorted."""
+    if not _names:
+        import_module(_INDEX)
     return sorted(set(_ops).union(*(names() for names in _names)))
 
 
@@ -253,8 +269,27 @@ def set_op_loader(loader: Loader, names: Callable[[], Iterable[str]] | None = No
             _names.append(names)
 
 
+class _Loading(local):
+    """The names that the loaders of this thread are asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+
+_loading: Final = _Loading()
+
+
 def _load(name: str) -> bool:
-    return any(loader(name) for loader in list(_loaders))
+    """Ask the loaders; what a loader itself registers is not asked for again."""
+    if name in _loading.names:
+        return False
+    if not _loaders:
+        import_module(_INDEX)
+    _loading.names.add(name)
+    try:
+        return any(loader(name) for loader in list(_loaders))
+    finally:
+        _loading.names.discard(name)
 
 
 add_finder("op._make", _load)

@@ -2,6 +2,7 @@
 
 context.py          PassContext, configuration keys, instruments
 infrastructure.py   Pass, module_pass, function_pass, Sequential, requirements
+contract.py         what a pass must give back
 infer_type.py       InferType
 post_dominators.py  the dataflow graph and its post-dominators
 fuse_ops.py         FuseOps

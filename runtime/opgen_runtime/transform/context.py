@@ -18,13 +18,15 @@ class PassInfo:
     """What is known of a pass.
 
     `opt_level`: the least level of the context at which a Sequential runs it.  `required`: names of passes whose
-    result it relies on.  `preserves`: names of passes whose result still holds after it.
+    result it relies on.  `preserves`: names of passes whose result still holds after it.  `changes_type`: whether
+    the type of `main` may be another one after it.
     """
 
     name: str
     opt_level: int = 0
     required: tuple[str, ...] = ()
     preserves: tuple[str, ...] = ()
+    changes_type: bool = False
 
 
 class PassInstrument:

@@ -20,6 +20,7 @@ from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, 
 from ..types import TupleType
 from ..vocabulary import OpPattern
 from .context import PassContext, register_config
+from .infer_type import InferType
 from .infrastructure import function_pass
 from .post_dominators import Node, dataflow, find_post_dominators, is_op_call, is_segment
 
@@ -29,7 +30,7 @@ Rule = Callable[[OpPattern, bool], bool]
 """`(pattern of a group, whether it is the sink) -> whether it may be joined`."""
 
 
-@function_pass(name="FuseOps", required=("InferType",), preserves=("InferType",))
+@function_pass(name="FuseOps", required=(InferType,), preserves=("InferType",))
 def FuseOps(function: Function, module: IRModule, context: PassContext) -> Function:
     """Partition into segments; at level 0 every op is a segment of its own."""
     if "Primitive" in function.attrs:

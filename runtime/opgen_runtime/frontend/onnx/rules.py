@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from ...errors import RegistryError
 from .emit import op
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,7 +121,10 @@ def mapped_operators(domain: str = "") -> list[str]:
 
 def _add(domain: str, rule: Rule) -> None:
     known = _rules.setdefault((domain, rule.operator), [])
-    assert all(other.since != rule.since for other in known), f"two rules for {rule.operator}-{rule.since}"
+    if any(other.since == rule.since for other in known):
+        raise RegistryError(
+            f"ONNX operator {domain or 'ai.onnx'}.{rule.operator} has a conversion from opset {rule.since} on already"
+        )
     known.append(rule)
 
 
