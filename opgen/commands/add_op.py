@@ -16,7 +16,7 @@ from ..project import Project, find_project, resources
 from ..render import Renderer
 from ..views.declared import documents, renamed
 from ..views.scaffold import ScaffoldError, parse_attr, scaffold_view
-from .console import note, out
+from .console import WARNING, note, out
 from .failure import Failure
 from .generate import generate
 from .schema import schema_path, schema_text, with_editor_line
@@ -84,7 +84,7 @@ def command(
         generate(project)
     except Failure:
         path.unlink()
-        note(f"{project.relative(path)} was removed again", "yellow")
+        note(f"{project.relative(path)} was removed again", WARNING)
         raise
     note(f"next: change {project.relative(path)}, then: opgen generate && opgen test {name}")
 

@@ -1,13 +1,20 @@
-"""What commands print: results to stdout, messages and progress to stderr."""
+"""What commands print: results to stdout, messages and progress to stderr.
+
+Styles are chosen to be read on light and on dark terminals alike: bold, dim, and those of the terminal's own colours
+that stand out from both backgrounds (no white, black, yellow or blue).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import click
+from pygments import token
 from rich.console import Console
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 
@@ -21,7 +28,18 @@ def _console(stderr: bool) -> Console:
 out = _console(stderr=False)
 err = _console(stderr=True)
 
-_SIGNS = {"+": "green", "-": "red", "@": "cyan"}
+WARNING: Final = "bold magenta"
+_SIGNS: Final = {"+": "green", "-": "red", "@": "magenta"}
+_SOURCE: Final = ANSISyntaxTheme(
+    {
+        token.Comment: Style(dim=True),
+        token.Keyword: Style(bold=True),
+        token.Literal.Number: Style(color="magenta"),
+        token.Literal.String: Style(color="green"),
+        token.Name.Builtin: Style(bold=True),
+        token.Name.Tag: Style(bold=True),
+    }
+)
 
 
 def note(text: str, style: str = "") -> None:
@@ -32,13 +50,13 @@ def note(text: str, style: str = "") -> None:
 def heading(text: str) -> None:
     """The title of a part of a long print."""
     rule = "─" if out.encoding.startswith("utf") else "-"
-    out.print(Text(f"{rule * 2} {text} ".ljust(100, rule), style="bold cyan"))
+    out.print(Text(f"{rule * 2} {text} ".ljust(100, rule), style="bold"))
 
 
 def code(text: str, language: str) -> None:
     """Source text, coloured on a terminal and exact elsewhere."""
     if out.is_terminal:
-        out.print(Syntax(text.rstrip("\n"), language, background_color="default", word_wrap=False))
+        out.print(Syntax(text.rstrip("\n"), language, theme=_SOURCE, word_wrap=False))
     else:
         click.echo(text.rstrip("\n"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
@@ -25,23 +25,29 @@ _PREFERRED: Final = ("float32", "int32", "bool")
 
 
 def example_function(
-    project: Project, op: CheckedOp, shapes: Sequence[str], dtypes: Sequence[str], attrs: Sequence[str]
+    project: Project,
+    op: CheckedOp,
+    shapes: Sequence[str],
+    dtypes: Sequence[str],
+    attrs: Sequence[str],
+    given: Mapping[str, TensorType] | None = None,
 ) -> Function:
-    """A function of one call of `op`.
+    """A function of one call of `op`; its parameters have the names of the operands.
 
-    `shapes` and `dtypes`: one an operand (one dtype for all is enough); without shapes those of the first test
-    of the declaration.  `attrs`: `name=value` texts; the others are the first test's.  Raises Failure.
+    `given`: the types of all operands that the call has, by name.  Else `shapes` and `dtypes`: one an operand (one
+    dtype for all is enough); without shapes those of the first test of the declaration.  `attrs`: `name=value`
+    texts; the others are the first test's where the operands are.  Raises Failure.
     """
     case = op.tests[0] if op.tests else None
     kinds = {attr.name: attr for attr in op.attrs}
-    values: dict[str, object] = dict(case.attrs) if case is not None and not shapes else {}
+    values: dict[str, object] = dict(case.attrs) if case is not None and not shapes and not given else {}
     for text in attrs:
         name, equals, value = text.partition("=")
         if not equals or name not in kinds:
             known = ", ".join(kinds) or "none"
             raise Failure(f"--attr {text!r}: write name=value; the attrs of {op.name} are: {known}")
         values[name] = _value(kinds[name].kind, value)
-    operands = _operands(op, case, shapes, dtypes)
+    operands = _given(op, given) if given else _operands(op, case, shapes, dtypes)
     flat: list[Var] = []
     args: list[Var | tuple[Var, ...] | None] = []
     for name, operand in operands:
@@ -74,6 +80,26 @@ def load_op(project: Project, op: CheckedOp) -> Op:
 
 
 Operand = TensorType | tuple[TensorType, ...] | None
+
+
+def _given(op: CheckedOp, given: Mapping[str, TensorType]) -> list[tuple[str, Operand]]:
+    """The operands with the types given; those of a variadic one are called `name0`, `name1`, ..."""
+    rest = dict(given)
+    found: list[tuple[str, Operand]] = []
+    for each in op.inputs:
+        if each.variadic:
+            group = [rest.pop(f"{each.name}{k}") for k in range(len(given)) if f"{each.name}{k}" in rest]
+            found.append((each.name, tuple(group)))
+        else:
+            found.append((each.name, rest.pop(each.name, None)))
+            if found[-1][1] is None and not each.optional:
+                raise Failure(f"{op.name} needs the operand {each.name!r}: --input {each.name}=FILE.npy")
+    if rest:
+        names = ", ".join(
+            f"{each.name}0, {each.name}1, ..." if each.variadic else each.name for each in op.inputs
+        )
+        raise Failure(f"{op.name} has no operand {next(iter(rest))!r}; its operands are: {names}")
+    return found
 
 
 def _operands(

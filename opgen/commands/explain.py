@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,17 +15,15 @@ from opgen_runtime.errors import OpgenError
 from opgen_runtime.ir import Function
 from opgen_runtime.target import Target
 
-from ..analyse import SourceSet, check_project, read_sources
 from ..model import CheckedOp
-from ..project import Project, find_project, resources
+from ..project import Project
 from ..views.declared import declaration_source
 from .console import code, heading, out
 from .example import example_function
 from .failure import Failure, Findings
+from .lookup import find_op
 from .show import facts
-from .workspace import Workspace, checked_workspace, report
 
-_OP_KEY: Final = re.compile(r"^op: *(\w+)", re.M)
 _PROSE: Final = frozenset(("strategy", "pattern", "schedule"))
 
 
@@ -68,7 +65,7 @@ def command(
     names_only: bool,
     counts: bool,
 ) -> None:
-    """Print what becomes of one call of OP, stage by stage.
+    """Print what becomes of one call of OP, of the project or built in, stage by stage.
 
     Without --shape the first test of the declaration is the example.
 
@@ -77,8 +74,8 @@ def command(
       opgen explain add --shape 1024 --shape 1024 --stage llvm
       opgen explain tanh --shape 100000 --counts
     """
-    project = find_project()
-    op = _checked_op(project, op_name)
+    home = find_op(op_name)
+    project, op = home.project, home.op
     function = example_function(project, op, shapes, dtypes, attrs)
     try:
         target = Target.host() if target_text is None else Target.parse(target_text)
@@ -95,26 +92,6 @@ def command(
         out.print("\n".join(stage.name for stage in chosen))
     else:
         _print_stages(chosen)
-
-
-def _checked_op(project: Project, name: str) -> CheckedOp:
-    """The op, where possible with only the file that declares it checked: the others would take many times as long.
-
-    Raises Failure for an op that is not declared, and when a declaration that matters has an error.
-    """
-    bare = name.removeprefix(f"{project.namespace}.") if project.namespace else name
-    sources = read_sources(project.opdefs, project.root).sources
-    home = [source for source in sources if bare in _OP_KEY.findall(source.text)]
-    if len(home) == 1:
-        builtin = resources("opdefs")
-        known = sources if builtin == project.opdefs else (*sources, *read_sources(builtin).sources)
-        packages = {name: project.import_root / name for name in project.packages}
-        names = [op for source in sources for op in _OP_KEY.findall(source.text)]
-        ops, found = check_project(home, packages, names, SourceSet(known))
-        if not any(finding.is_error for finding in found):
-            report(found, "text")
-            return Workspace(project, tuple(ops)).op(bare)
-    return checked_workspace(project).op(name)
 
 
 def _print_stages(chosen: Sequence[Stage]) -> None:

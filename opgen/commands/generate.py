@@ -6,7 +6,7 @@ import click
 
 from ..emit import Change, Plan, apply
 from ..project import Project, find_project
-from .console import note, out
+from .console import WARNING, note, out
 from .failure import Failure
 from .leftovers import remove_leftovers
 from .workspace import checked_workspace
@@ -42,9 +42,12 @@ def command(watch: bool, form: str) -> None:
         raise Failure("--watch needs the package watchfiles: pip install 'opgen[watch]'") from None
     folders = [folder for folder in (project.opdefs, project.templates) if folder is not None]
     note(f"watching {', '.join(project.relative(folder) for folder in folders)}; Ctrl-C ends")
-    _attempt(project, form)
-    for _ in changes(*folders):
+    try:
         _attempt(project, form)
+        for _ in changes(*folders):
+            _attempt(project, form)
+    except KeyboardInterrupt:  # files are written whole or not at all
+        note("no longer watching")
 
 
 def _attempt(project: Project, form: str) -> None:
@@ -68,7 +71,7 @@ def generate(project: Project, form: str = "text") -> Plan:
     if edited:
         note(
             f"{edited} file(s) had been edited by hand; change the declaration or the template instead",
-            "yellow",
+            WARNING,
         )
     done = f"{len(plan.steps)} written or removed, " if plan.steps else ""
     note(f"{done}{plan.unchanged} up to date")

@@ -1,47 +1,91 @@
-"""`opgen run MODEL.onnx`: an ONNX model through the declared ops."""
+"""`opgen run MODEL.onnx|OP`: an ONNX model through the declared ops, or one op."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Final
 
 import click
 import numpy as np
 
+from opgen_runtime import create_executor
 from opgen_runtime.errors import OpgenError
+from opgen_runtime.executor import array_type
+from opgen_runtime.ir import Var
+from opgen_runtime.testing import Spec, ordinary
+from opgen_runtime.types import TensorType
 
-from .console import note, table
+from .console import note, out, table
+from .example import example_function
 from .failure import Failure, Findings
+from .lookup import find_op
 from .onnx_models import existing, frontend, given_arrays
 
+_SHOWN: Final = 64  # elements; an output of no more is printed
 
-@click.command(short_help="Run an ONNX model.")
-@click.argument("model", metavar="MODEL.onnx")
+
+@click.command(short_help="Run an ONNX model, or one op.")
+@click.argument("what", metavar="MODEL.onnx|OP")
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; once for each.")
 @click.option(
     "--random", "seed", type=int, metavar="SEED", help="Seeded random values for inputs that are not given."
 )
 @click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=N",
-    help="The extent of a dynamic dim of random inputs; else 1.",
+    "--dim", "dims", multiple=True, metavar="NAME=N", help="A model's dynamic dim, for random inputs; else 1."
 )
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand of OP, for random inputs."
+)
+@click.option(
+    "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Once for all operands of OP, or for each."
+)
+@click.option("--attr", "attrs", multiple=True, metavar="NAME=VALUE", help="An attr of OP; may be repeated.")
 @click.option("--output", metavar="FOLDER", help="Write each output there, as NAME.npy.")
 def command(
-    model: str, inputs: tuple[str, ...], seed: int | None, dims: tuple[str, ...], output: str | None
+    what: str,
+    inputs: tuple[str, ...],
+    seed: int | None,
+    dims: tuple[str, ...],
+    shapes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    output: str | None,
 ) -> None:
-    """Run a model and print what its outputs are.
+    """Run a model, or one op of the project or built in, and print what its outputs are.
+
+    Without --input, an op runs on random values: of --shape, else of the first test of its declaration.
 
     \b
       opgen run model.onnx --input image=cat.npy --output results
       opgen run model.onnx --random 0 --dim batch=4
+      opgen run axis_abs --input data=x.npy --attr axis=1
+      opgen run softmax --shape 4,1000
     """
-    onnx = frontend()
     arrays = given_arrays(inputs)
+    if what.endswith(".onnx") or Path(what).is_file():
+        if shapes or dtypes or attrs:
+            raise Failure("--shape, --dtype and --attr are of an op; a model has --input, --random and --dim")
+        results = _run_model(what, arrays, seed, dims)
+    else:
+        if dims:
+            raise Failure("--dim is of a model; the extents of an op's operands are given by --shape")
+        results = _run_op(what, arrays, seed or 0, shapes, dtypes, attrs)
+    rows = [("output", "dtype", "shape", "least", "mean", "greatest")]
+    table([*rows, *[(name, *_figures(array)) for name, array in results.items()]])
+    for name, array in results.items():
+        if isinstance(array, np.ndarray) and 0 < array.size <= _SHOWN:
+            out.print(f"\n{name} =\n{array}")
+    if output is not None:
+        _write(Path(output), results)
+
+
+def _run_model(
+    path: str, arrays: dict[str, np.ndarray], seed: int | None, dims: tuple[str, ...]
+) -> dict[str, object]:
+    onnx = frontend()
     try:
-        program = onnx.prepare(str(existing(model)))
+        program = onnx.prepare(str(existing(path)))
         if seed is not None:
             arrays = {**onnx.random_inputs(program.signature, seed, _extents(dims)), **arrays}
         started = time.perf_counter()
@@ -49,12 +93,42 @@ def command(
     except OpgenError as error:
         raise Findings(str(error)) from None
     note(f"{time.perf_counter() - started:.2f} s, compilation included")
-    rows = [("output", "dtype", "shape", "least", "mean", "greatest")]
-    for name, array in zip(program.signature.outputs, results, strict=True):
-        rows.append((name, *_figures(array)))
-    table(rows)
-    if output is not None:
-        _write(Path(output), dict(zip(program.signature.outputs, results, strict=True)))
+    return dict(zip(program.signature.outputs, results, strict=True))
+
+
+def _run_op(
+    name: str,
+    arrays: dict[str, np.ndarray],
+    seed: int,
+    shapes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    attrs: tuple[str, ...],
+) -> dict[str, object]:
+    """The outputs by name of one call."""
+    if arrays and (shapes or dtypes):
+        raise Failure("--shape and --dtype are for random values; the operands have those of --input")
+    found = find_op(name)
+    try:
+        given = {each: array_type(array) for each, array in arrays.items()}
+        function = example_function(found.project, found.op, shapes, dtypes, attrs, given)
+        operands = {param: _operand(param, arrays, seed) for param in function.params}
+        value = create_executor("graph").evaluate(function.body, operands)
+    except OpgenError as error:
+        raise Findings(f"{type(error).__name__}: {error}") from None
+    if isinstance(value, tuple) and len(found.op.outputs) == 1:  # it is variadic
+        return {f"{found.op.outputs[0].name}{k}": np.asarray(each) for k, each in enumerate(value)}
+    results = value if isinstance(value, tuple) else (value,)
+    return {each.name: np.asarray(result) for each, result in zip(found.op.outputs, results, strict=True)}
+
+
+def _operand(param: Var, arrays: dict[str, np.ndarray], seed: int) -> np.ndarray:
+    """The array given for a parameter, else seeded random values."""
+    if param.name_hint in arrays:
+        return arrays[param.name_hint]
+    kind = param.checked_type
+    assert isinstance(kind, TensorType)
+    shape = tuple([int(str(dim)) for dim in kind.shape])
+    return ordinary(Spec(kind.dtype, shape), f"{seed} {param.name_hint}")
 
 
 def _extents(written: tuple[str, ...]) -> dict[str, int]:

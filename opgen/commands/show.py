@@ -9,12 +9,11 @@ import click
 
 from ..emit.outputs import op_paths
 from ..model import CheckedOp
-from ..project import Project, find_project
+from ..project import Project
 from ..views.declared import declaration_source
 from ..views.wrapper import wrapper_view
-from .builtin import builtin_op
 from .console import code, heading, out
-from .workspace import checked_workspace
+from .lookup import find_op
 
 _LIBRARY: Final = re.compile(r"\b_(?:[tl]\.)?(?=[A-Za-z])")  # `_t.Sequence[_ExprLike]`, `_l.inf`
 
@@ -26,11 +25,9 @@ def command(op_name: str) -> None:
 
     An op that the project does not have is looked up in the built-in library.
     """
-    project = find_project()
-    workspace = checked_workspace(project)
-    builtin = None if workspace.find(op_name) is not None else builtin_op(op_name)
-    project, op = builtin or (project, workspace.op(op_name))
-    heading(f"{'built in' if builtin else 'declaration'}  {op.source}:{op.line}")
+    found = find_op(op_name)
+    project, op = found.project, found.op
+    heading(f"{'built in' if found.builtin else 'declaration'}  {op.source}:{op.line}")
     code(declaration_source(project.root / op.source, op.document), "yaml")
     heading("derived")
     for name, value in facts(project, op):
@@ -41,7 +38,7 @@ def command(op_name: str) -> None:
     out.print("    " + view.docstring)
     heading("generated files")
     paths = op_paths(project, op.name)
-    for path in paths[:1] if builtin else paths:
+    for path in paths[:1] if found.builtin else paths:
         out.print(project.relative(path) + ("" if path.exists() else "   (missing; run: opgen generate)"))
 
 

@@ -12,6 +12,7 @@ from ..emit.outputs import op_paths
 from ..project import Project, find_project
 from .failure import Failure
 from .fresh import require_fresh
+from .lookup import unknown_suite
 
 
 @click.command(
@@ -30,8 +31,8 @@ def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
     Options come before the names: opgen test --pytest=-x --pytest=-v axis_abs
     """
     project = find_project()
-    targets = [str(_suite(project, name)) for name in ops] or [str(project.tests)]
     require_fresh(project, [_bare(project, name) for name in ops])
+    targets = [_suite(project, name) for name in ops] or [str(project.tests)]
     if not ops and not any(project.tests.glob("test_*.py")):
         raise Failure(f"no suites in {project.relative(project.tests)}; run: opgen generate")
     environment = dict(os.environ)
@@ -45,7 +46,7 @@ def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
 def _suite(project: Project, name: str) -> str:
     _, suite = op_paths(project, _bare(project, name))
     if not suite.is_file():
-        raise Failure(f"op {name!r} has no suite {project.relative(suite)}; run: opgen generate")
+        raise Failure(unknown_suite(project, name))
     return str(suite)
 
 

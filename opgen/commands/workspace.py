@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from ..analyse import check_project, read_sources
-from ..diagnostics import Diagnostic, did_you_mean, to_json, to_text
+from ..diagnostics import Diagnostic, to_json, to_text
 from ..emit import Plan, PlanError, emitter_digest, make_plan, render_project
 from ..model import CheckedOp
 from ..project import Project, resources
 from ..render import Renderer, RenderError
-from .console import note, working
+from .console import WARNING, note, working
 from .failure import Failure, Findings
 
 
@@ -25,25 +25,12 @@ class Workspace:
     project: Project
     ops: tuple[CheckedOp, ...]
 
-    def find(self, name: str) -> CheckedOp | None:
-        """The op called `name`, with or without the namespace; None if there is none."""
-        bare = self._bare(name)
-        return next((op for op in self.ops if op.name == bare), None)
-
-    def _bare(self, name: str) -> str:
-        return name.removeprefix(f"{self.project.namespace}.") if self.project.namespace else name
-
     def op(self, name: str) -> CheckedOp:
-        """The op called `name`, with or without the namespace.  Raises Failure."""
-        found = self.find(name)
-        if found is not None:
-            return found
-        names = [op.name for op in self.ops]
-        hint = (
-            did_you_mean(self._bare(name), names)
-            or f"`opgen list` shows the {len(names)} ops of this project, `opgen list --builtin` the built-in ones"
-        )
-        raise Failure(f"no op {name!r} in {self.project.opdefs}; {hint}")
+        """The op of that bare name.  Raises Failure."""
+        for op in self.ops:
+            if op.name == name:
+                return op
+        raise Failure(f"{name!r} is abstract: other declarations extend it, and it has no files of its own")
 
     def plan(self) -> Plan:
         """What must be done to the generated files.  Raises Failure."""
@@ -70,7 +57,7 @@ def checked_workspace(project: Project, form: str = "text") -> Workspace:
         sources = read_sources(project.opdefs, project.root)
         ops, found = check_project(sources, packages, library=parents)
     for path in sources.passed_over:
-        note(f"{path} is not read: the file of a declaration is called *.yaml", "yellow")
+        note(f"{path} is not read: the file of a declaration is called *.yaml", WARNING)
     report(found, form)
     errors = sum(finding.is_error for finding in found)
     if errors:
