@@ -1,0 +1,40 @@
+"""Which passes run: kernels that once made a pass that is off by default abort the process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from opgen_runtime import schedules, te, tir
+from opgen_runtime.arith import const, select
+from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, optimise_and_compile
+from opgen_runtime.target import Target
+
+TARGET = Target.host()
+
+
+def lowered(rows: int, columns: int) -> tir.PrimFunc:
+    """A causal mask: out[q, k] = -inf if k > q + (columns - rows) else x[q, k]."""
+    x = te.placeholder("x", (rows, columns), "float32")
+    out = te.compute(
+        "out",
+        (rows, columns),
+        "float32",
+        lambda q, k: select(k > q + (columns - rows), const(float("-inf"), "float32"), te.read(x, q, k)),
+    )
+    schedule = schedules.injective((out,), TARGET)
+    return tir.run_phases(tir.lower(schedule, (x,), (out,), "masked"))
+
+
+def test_masks_of_every_small_shape_compile():
+    for rows in range(1, 7):
+        for columns in range(1, 7):
+            func = lowered(rows, columns)
+            assert optimise_and_compile(emit(func, TARGET), TARGET, choose_pipeline(func)).object_code
+
+
+def test_a_stream_with_branches_has_the_passes_for_loops(build):
+    func = build.element_kernel(lambda x: x + x, ["float32"], 256, 16)
+    assert isinstance(func.body, tir.For)
+    assert choose_pipeline(func) is Pipeline.DIRECT
+    guarded = replace(func.body, body=tir.If(func.body.var < 4, func.body.body))
+    assert choose_pipeline(replace(func, body=guarded)) is Pipeline.LOOPS
