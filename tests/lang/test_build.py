@@ -13,7 +13,7 @@ from opgen_runtime import te
 from opgen_runtime.attrs import Attrs, attr
 from opgen_runtime.errors import AccessError, DTypeError, LanguageError
 from opgen_runtime.types import Input, Let, Output, Signature, Spread, Static, TensorType
-from opgen_runtime.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS
+from opgen_runtime.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS, DType
 
 
 class NoAttrs(Attrs):
@@ -405,6 +405,39 @@ def test_float16_runs_in_float32_and_rounds_once() -> None:
     (out,) = run(unary(half), data)
     expected = (data.astype("float32") * 2 - 60000).astype("float16")
     np.testing.assert_array_equal(out, expected)
+
+
+def running_sum(data, out):
+    out.define(lambda t: data[t] + _l.select(_l.greater(t, 0), lambda: out[t - 1], lambda: 0))
+
+
+def centred(data, out):
+    n = data.shape[0]
+    total = _l.tensor("total", ())
+    total.define(lambda: _l.sum(_l.over(_l.range(n), lambda k: data[k])))
+    off = _l.tensor("off", (n,))
+    off.define(lambda i: data[i] - _l.div(total[()], n))
+    out.define(lambda i: off[i] * 1e-3)
+
+
+def accumulated(data, out):
+    out.define(lambda i: 0)
+    for u in _l.loop(_l.range(data.shape[0]), "u"):
+        out.put(0, "+=", data[u])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_scans_intermediates_and_updates_of_halves_are_kept_in_float32(dtype: str) -> None:
+    half = DType(dtype).numpy
+    ones = np.ones(4096, half)
+    (out,) = run(unary(running_sum), ones)
+    np.testing.assert_array_equal(out, np.arange(1, 4097).astype(half))
+    (out,) = run(unary(accumulated), ones)
+    assert out[0] == 4096
+    data = (np.arange(3000) % 7).astype(half)
+    wide = data.astype(np.float64)
+    (out,) = run(unary(centred), data)
+    np.testing.assert_array_equal(out, ((wide - wide.mean()) * 1e-3).astype(np.float32).astype(half))
 
 
 def positions_of_hits(data, out):

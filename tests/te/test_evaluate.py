@@ -213,14 +213,10 @@ def test_integer_sums_wrap() -> None:
 def test_half_rounds_once() -> None:
     x = te.placeholder("x", (600,), "float16")
     k = te.reduce_axis(600, "k")
-    out = te.compute(
-        "out", (), "float16", lambda: te.widen_half(te.reduce("sum", k, te.read(x, k.var)), "float16")
-    )
+    (out,) = te.widen([te.compute("out", (), "float16", lambda: te.reduce("sum", k, te.read(x, k.var)))])
     a = RNG.standard_normal(600).astype(np.float16)
     assert te.evaluate([out], {x: a})[0] == np.float16(a.astype(np.float64).sum())
-    y = te.compute(
-        "y", (600,), "float16", lambda i: te.widen_half((te.read(x, i) + 1.0) * te.read(x, i), "float16")
-    )
+    (y,) = te.widen([te.compute("y", (600,), "float16", lambda i: (te.read(x, i) + 1.0) * te.read(x, i))])
     wide = a.astype(np.float32)
     np.testing.assert_array_equal(te.evaluate([y], {x: a})[0], ((wide + 1) * wide).astype(np.float16))
 

@@ -56,7 +56,7 @@ from .expr import (
     dim,
 )
 from .intervals import Interval
-from .literals import Operand, bitcast, cast, common_dtype, const, operands
+from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .printer import register_printer, to_text
 from .structural import register_binder, structural_equal, structural_hash
 from .visit import free_vars, post_order, rewrite, substitute
@@ -101,6 +101,7 @@ __all__ = [
     "ge",
     "gt",
     "le",
+    "literal",
     "logical_and",
     "logical_not",
     "logical_or",

@@ -14,7 +14,7 @@ from ..errors import CallError, DTypeError
 from ..vocabulary import BOOL, FLOAT_INTRINSICS, NUMBER_INTRINSICS, PREDICATE_INTRINSICS, DType
 from .expr import Binary, Call, Compare, Const, Expr, Not, Select
 from .intrinsics import FOLDABLE, intrinsic
-from .literals import BOOLS, Operand, const, natural, operands
+from .literals import BOOLS, Operand, const, literal, natural, operands
 from .semantics import binary, compare, complement
 
 
@@ -330,7 +330,7 @@ def call(name: str, *args: object) -> Expr:
     if name == "abs" and dtype.kind == "u":
         return values[0]
     result = BOOL if name in PREDICATE_INTRINSICS else dtype
-    if name in FOLDABLE and all(isinstance(v, Const) for v in values):
+    if name in FOLDABLE and not dtype.is_half and all(isinstance(v, Const) for v in values):
         numbers = tuple(v.value for v in values if isinstance(v, Const))
         return const(intrinsic(name, dtype, numbers), result)
     return Call(result, name, tuple(values))
@@ -347,5 +347,5 @@ def _check_intrinsic(name: str, dtype: DType) -> None:
 def negate(a: Expr) -> Expr:
     """`-a`: 0 - a for ints, -0.0 - a for floats (so that the sign of a zero flips)."""
     if a.dtype.is_float:
-        return const(-float(a.value), a.dtype) if isinstance(a, Const) else mul(a, -1.0)
+        return literal(-float(a.value), a.dtype) if isinstance(a, Const) else mul(a, -1.0)
     return sub(const(0, a.dtype), a)

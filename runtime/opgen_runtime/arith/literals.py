@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import DTypeError, shown
-from ..vocabulary import BOOL, INDEX, INT64, UINT64, DType
+from ..vocabulary import BOOL, FLOAT32, INDEX, INT64, UINT64, DType
 from .expr import Bitcast, Cast, Const, Expr
 from .semantics import convert, reinterpret, round_float
 
@@ -50,6 +50,15 @@ def _cast_hint(kind: str, dtype: DType) -> str:
     return ""
 
 
+def literal(value: object, dtype: DType | str) -> Const:
+    """A number that meets values of `dtype`.  Beside halves it is one of float32, in which they are computed.
+
+    Raises DTypeError where it does not fit.
+    """
+    dtype = dtype if isinstance(dtype, DType) else DType(dtype)
+    return Const(dtype, const(value, FLOAT32).value) if dtype.is_half else const(value, dtype)
+
+
 def natural(value: object) -> Const:
     """A Python number that stands alone."""
     if isinstance(value, np.generic):
@@ -85,9 +94,9 @@ def operands(a: object, b: object, what: str = "combine") -> tuple[Expr, Expr]:
                 return a, b
             dtype = common_dtype(a.dtype, b.dtype, what)
             return cast(a, dtype), cast(b, dtype)
-        return a, const(b, a.dtype)
+        return a, literal(b, a.dtype)
     if isinstance(b, Expr):
-        return const(a, b.dtype), b
+        return literal(a, b.dtype), b
     if isinstance(a, float) or isinstance(b, float):
         raise DTypeError(
             f"cannot {what} the numbers {a!r} and {b!r} without a dtype; use const(value, dtype)"
@@ -100,7 +109,7 @@ def _keeps_values(source: DType, dtype: DType) -> bool:
     if source is BOOL:
         return True
     if source.is_float or dtype.is_float:
-        return source.is_float and dtype.is_float and source.bits <= dtype.bits
+        return source is dtype or (source.is_float and dtype.is_float and source.bits < dtype.bits)
     return dtype.is_int and dtype.lowest <= source.lowest and source.highest <= dtype.highest
 
 

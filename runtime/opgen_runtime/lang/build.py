@@ -13,6 +13,7 @@ from .. import arith
 from ..arith.expr import Expr, Shape, Var
 from ..errors import LanguageError
 from ..te.tensor import Compute, IterVar, Read, Tensor
+from ..te.widen import widen
 from ..types import Binding, Signature
 from ..types.layout import parse_layout, stored_indices, to_canonical
 from ..vocabulary import INDEX, INT64, DType
@@ -134,8 +135,9 @@ def build(
             tensors = _finish(builder)
     finally:
         _BUILDER.reset(token)
-    results = [_stored(tensors[output], layout, names) for output, layout in outputs]
-    return (*results, *(tensors[handle] for handle in counts))
+    stored = widen([tensors[handle] for handle in (*(handle for handle, _ in outputs), *counts)])
+    results = [_stored(made, layout, names) for made, (_, layout) in zip(stored, outputs, strict=False)]
+    return (*results, *stored[len(outputs) :])
 
 
 def find_failures(

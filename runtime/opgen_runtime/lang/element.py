@@ -14,7 +14,8 @@ from .. import arith
 from ..arith.expr import Expr, Var
 from ..errors import DTypeError, LanguageError
 from ..te.tensor import tensors_read
-from ..vocabulary import FLOAT64, FLOAT_INTRINSICS, INDEX, INT64, NUMBER_INTRINSICS, DType
+from ..te.widen import Unrounded
+from ..vocabulary import FLOAT32, FLOAT64, FLOAT_INTRINSICS, INDEX, INT64, NUMBER_INTRINSICS, DType
 from .weak import Value, Weak, as_expr, describe, kind_of, lift
 
 MAX_STATIC_BITS = 4096  # no honest dim or attr comes near; stops runaway static arithmetic
@@ -44,8 +45,14 @@ def _float_of(value: Value) -> Value:
     if type(value) is int:
         return float(value)
     if _is_dim(value):
-        return Weak("float", lambda dtype: arith.cast(arith.cast(value, FLOAT64), dtype))
+        return Weak("float", lambda dtype: _dim_as_float(value, dtype))
     return value
+
+
+def _dim_as_float(dim: Expr, dtype: DType) -> Expr:
+    if dtype.is_half:
+        return Unrounded(dtype, _dim_as_float(dim, FLOAT32))
+    return arith.cast(arith.cast(dim, FLOAT64), dtype)
 
 
 def _bounded(value: Value) -> Value:
@@ -279,7 +286,7 @@ def intrinsic(name: str, *args: Value) -> Value:
             return _STATIC_FLOAT[name](*args)
         except (ValueError, OverflowError):
             return Weak(
-                "float", lambda dtype: arith.call(name, *(arith.const(float(a), dtype) for a in args))
+                "float", lambda dtype: arith.call(name, *(arith.literal(float(a), dtype) for a in args))
             )
     values = tuple(_float_of(v) if name in FLOAT_INTRINSICS else v for v in args)
     for value in values:

@@ -12,7 +12,6 @@ from .. import arith
 from ..arith.expr import Dim, Expr, Shape, Var
 from ..errors import DTypeError, LanguageError
 from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read
-from ..te.widen import widen_half
 from ..vocabulary import INDEX, INT64, DType
 from .conditions import join
 from .facts import Recurrence, recurrence_of
@@ -121,7 +120,6 @@ class Defined:
         self.recursive: Tensor | None = None  # stands for the tensor inside its own definition
         self._around = around
         self._tensor: Tensor | None = None
-        self._declared_body: tuple[tuple[IterVar, ...], Expr] | None = None  # before float16 is widened
         self._active = False
         self._probing = False
         self.poisoned = False  # it failed, and that has been noted
@@ -185,10 +183,9 @@ class Defined:
 
     def recurrence(self, tensor: Tensor) -> Recurrence | None:
         """The recurrence that defines `tensor`, if that is this tensor and it is one."""
-        if self.recursive is None or self._tensor is not tensor or self._declared_body is None:
+        if self.recursive is None or self._tensor is not tensor or not isinstance(tensor.op, Compute):
             return None
-        axes, body = self._declared_body
-        return recurrence_of(axes, body, self.recursive)
+        return recurrence_of(tensor.op.axes, tensor.op.body, self.recursive)
 
     def _probe(self) -> DType:
         """The dtype that the acyclic parts of the definition give.
@@ -220,8 +217,7 @@ class Defined:
             body = settle(value)
             body = arith.cast(body, INT64) if body.dtype == INDEX else body
             self.dtype = body.dtype
-        self._declared_body = axes, body
-        return Tensor(self.name, self.shape, self.dtype, Compute(axes, widen_half(body, self.dtype)))
+        return Tensor(self.name, self.shape, self.dtype, Compute(axes, body))
 
     def _matched(self, value: Value, dtype: DType) -> Expr:
         """The body as the declared dtype; indices may be stored to any signed int, elements of tensors may not."""

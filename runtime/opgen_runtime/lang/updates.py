@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from .. import arith
 from ..arith.expr import Expr
 from ..errors import LanguageError
+from ..te.graph import expressions
 from ..te.tensor import Guard, IterVar, Loop, Put, Tensor, Update, tensors_read
-from ..te.widen import widen_half
 from ..vocabulary import INDEX
 from .ranges import NdIndex, Range, each
 from .scans import redirect
@@ -109,7 +109,7 @@ class Recorder:
     def apply(self, target: Defined, base: Tensor, built: Mapping[Tensor, Tensor]) -> Tensor:
         """`base` after the updates of `target`, in order; `built` turns recorded reads to finished tensors."""
         body = _for_target(self.frames[0], target, base, built)
-        reads = tuple(dict.fromkeys(t for e in _expressions(body) for t in tensors_read(e)))
+        reads = tuple(dict.fromkeys(t for e in expressions(body) for t in tensors_read(e)))
         if base in reads:
             raise _reads_itself(target)
         return Tensor(target.name, base.shape, base.dtype, Update(base, body, reads))
@@ -137,7 +137,7 @@ def _for_target(
             if statement.target is target:
                 value = redirect(_stored_value(statement, base), built)
                 indices = tuple(redirect(index, built) for index in statement.indices)
-                made.append(Put(indices, statement.op, widen_half(value, base.dtype)))
+                made.append(Put(indices, statement.op, value))
             continue
         body = _for_target(statement.body, target, base, built)
         if body and isinstance(statement, _Loop):
@@ -161,17 +161,3 @@ def _stored_value(put: _Put, base: Tensor) -> Expr:
     raise LanguageError(
         f"{put.target.name} holds {base.dtype}, the update stores {value.dtype}; use cast", "dtype"
     )
-
-
-def _expressions(statements: tuple[Loop | Guard | Put, ...]) -> Iterator[Expr]:
-    for statement in statements:
-        if isinstance(statement, Put):
-            yield from statement.indices
-            yield statement.value
-        elif isinstance(statement, Guard):
-            yield statement.condition
-            yield from _expressions(statement.body)
-        else:
-            if isinstance(statement.axis.extent, Expr):
-                yield statement.axis.extent
-            yield from _expressions(statement.body)

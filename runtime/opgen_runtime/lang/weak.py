@@ -120,7 +120,7 @@ def as_expr(value: Value, dtype: DType) -> Expr:
                 f"a value of {kind} literals" if isinstance(value, Weak) else f"the {kind} literal {value}"
             )
             raise DTypeError(f"{shown} does not suit dtype {dtype}; use cast")
-    return value.make(dtype) if isinstance(value, Weak) else arith.const(value, dtype)
+    return value.make(dtype) if isinstance(value, Weak) else arith.literal(value, dtype)
 
 
 def join_kind(values: tuple[Value, ...]) -> str:
@@ -197,7 +197,9 @@ def cast(value: Value, dtype: DType) -> Value:
     if kind == "unknown":
         return arith.const(False if dtype.is_bool else 0, dtype)  # only its dtype is asked for
     own = {"bool": BOOL, "int": INT64, "float": FLOAT64}[kind]
-    if kind == "int" and not dtype.is_bool:
+    if dtype.is_half and kind != "bool":
+        own = FLOAT64  # so that it is rounded here
+    elif kind == "int" and not dtype.is_bool:
         own = dtype if dtype.is_float or isinstance(value, Weak) or fits(value, dtype) else INT64
     return arith.cast(as_expr(value, own), dtype)
 

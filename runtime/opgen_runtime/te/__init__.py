@@ -26,7 +26,7 @@ from .tensor import (
     tensors_read,
 )
 from .text import to_text
-from .widen import widen_half
+from .widen import widen
 
 __all__ = [
     "Compute",
@@ -59,5 +59,5 @@ __all__ = [
     "tensor_order",
     "tensors_read",
     "to_text",
-    "widen_half",
+    "widen",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..arith import Expr, rewrite
@@ -72,6 +72,21 @@ def replace_inputs(op: Operation, mapping: Mapping[Tensor, Tensor]) -> Operation
         )
     assert isinstance(op, Extern)
     return replace(op, operands=tuple(changed.get(t, t) for t in op.operands))
+
+
+def expressions(body: tuple[Statement, ...]) -> Iterator[Expr]:
+    """The indices, values, conditions and extents of the statements of an update."""
+    for statement in body:
+        if isinstance(statement, Put):
+            yield from statement.indices
+            yield statement.value
+        elif isinstance(statement, Guard):
+            yield statement.condition
+            yield from expressions(statement.body)
+        else:
+            if isinstance(statement.axis.extent, Expr):
+                yield statement.axis.extent
+            yield from expressions(statement.body)
 
 
 def replace_statements(
