@@ -1,4 +1,4 @@
-"""The native thread pool: every index once, whatever the counts, callers, forks and nesting."""
+"""The native thread pool: every index once, whatever the counts, callers, forks, nesting and delays of its threads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ import pytest
 from opgen_runtime.codegen import jit, threads
 from opgen_runtime.codegen.cache import ObjectCache
 from opgen_runtime.codegen.compile import optimise_and_compile
+from opgen_runtime.codegen.threads.pool_text import POINTS, pool_text
 from opgen_runtime.errors import CodegenError
 from opgen_runtime.target import Target
+from tests.codegen.pool_driver import Load, driven
 
 # Kernels `void (ptr counts, i64 count, i64 grain, i64 work)`; the loop adds 1 to counts[i], `work` times over.
 KERNELS = """
@@ -156,6 +158,28 @@ def test_four_python_threads(kernels: dict[str, Run], several: int) -> None:
     for caller in callers:
         caller.join()
     assert [(a == 2000).all() for a in arrays] == [True] * 4
+
+
+def test_windows_between_the_steps_of_caller_and_workers_are_closed() -> None:
+    """Jobs of few and of many chunks in turn, with the steps slow one by one, and then several of them together."""
+    slow: list[dict[str, int]] = [{point: 20} for point in POINTS]
+    slow += [{"chunks": 50, "claiming": 20}, {"chunks": 50, "ran": 50}, {"published": 50, "claimed": 50}]
+    loads = [Load(threads=3, jobs=100, pauses=pauses) for pauses in slow]
+    assert driven([Load(threads=3, jobs=100_000), *loads], 60) == []
+
+
+def test_limit_and_stops_while_jobs_run() -> None:
+    load = Load(threads=4, jobs=5000, sizes=(2, 64, 7), callers=3, flips=True, stops=True)
+    assert driven([load], 60) == []
+
+
+def test_points_of_the_text() -> None:
+    plain = pool_text(Target.host().triple)
+    assert "AT " not in plain
+    assert "usleep" not in plain
+    assert pool_text(Target.host().triple, dict.fromkeys(POINTS, 7)).count("@usleep(i32 7)") == len(POINTS)
+    with pytest.raises(ValueError, match="the pool has no point nowhere; there are taken, "):
+        pool_text(Target.host().triple, {"nowhere": 1})
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

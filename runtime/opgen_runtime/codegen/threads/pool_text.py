@@ -1,14 +1,52 @@
-"""The thread pool as LLVM IR text.
+"""The thread pool as LLVM IR text: how the chunks of one loop are shared.
 
-One job at a time.  `@word` holds the job's number (upper half) and the next chunk to claim (lower half).  A
-worker reads the job's fields and then claims a chunk by compare-and-exchange on `@word`: that succeeds only if
-the job is still the one whose fields it read, so that a late worker never runs a stale job, and the caller waits
-for claimed chunks alone.  Fields are stored with release and loaded with acquire for the same reason.  Who finds
-the pool taken (nested calls, other callers) runs its loop itself.
+One job at a time, a loop cut into chunks.  Who holds `@lock` may publish a job: it stores the job's fields, then
+`@word`, claims chunks like everybody, waits until the chunks that workers claimed are run, and gives the lock back.
+Who finds the lock taken (nested loops, other callers) runs its loop alone.
 
-Workers that find nothing spin for a while, then sleep on the futex `@wake`.  A sleeper counts itself in
-`@sleepers` before it looks at `@word` once more, and a caller publishes `@word` before it looks at `@sleepers`
-(both sequentially consistent), so that no wake-up is lost.
+`@word` = number of the job (48 bits) and how many of its chunks are unclaimed (16 bits; a job has at most 1,024).  It
+changes in two ways only: a claim subtracts 1 by compare-and-exchange where the lower half is not 0, and the holder of
+the lock goes from a word whose lower half is 0 to the next number.  So it says by itself whether there is a chunk to
+claim; nothing else has to be read for that, no claim runs over into the number, and no value comes twice (2**48 jobs
+of a microsecond take nine years; the number may wrap then).
+
+Notation: W(J, k) is the word of job J with k chunks unclaimed.  "Before" is happens-before of the C11 model, which is
+LLVM's, so that what follows holds on machines that reorder more than x86 does.
+
+No chunk of a job that is not published is claimed, and no stale job is run.  A worker loads W(J, k) with k > 0
+(acquire), loads the fields (acquire), and exchanges W(J, k) for W(J, k-1).
+- The fields are not older than J's: they were stored before the release store of W(J, all), and the load of W(J, k)
+  reads that store or one of the claims after it, which are read-modify-writes and continue its release sequence.
+- They are not newer where the exchange succeeds.  Say one of them is of J+1.  Its caller stored it (release) with the
+  lock in hand, so after J's caller had seen W(J, 0) and given the lock back (release, acquire).  The worker's load of
+  it (acquire) comes before the worker's exchange; so the exchange cannot read a value that is earlier in the order of
+  `@word` than W(J, 0), and fails.  Stores of fields are releases and loads acquires for this reason.
+- Claims themselves order nothing and are monotonic: the word was acquired by the load before.
+
+`@done` counts the claimed chunks that workers have run.  The k go down by 1 a claim from the number of chunks to 0,
+so claims are as many as chunks; the caller waits for as many as it has not claimed itself.  No addition is missing or
+too many: a worker adds 1 once after each claim that succeeded, and the caller that waits for all of them stores the
+next 0 only with the lock in hand.  An addition is a release and the wait's load an acquire, so what workers wrote is
+there when the loop returns, and its stack, its operands and the fields are free to change.
+
+No wake-up is lost.  A worker that found nothing for a while counts itself in `@sleepers`, reads `@wake`, looks at
+`@word` once more and sleeps on the futex if `@wake` is still the same.  A caller stores `@word`, then looks at
+`@sleepers`.  All four are sequentially consistent: if the caller's look misses the sleeper, it comes before the
+sleeper's addition in the one order of these, and so does the store of `@word` before the sleeper's look, which
+therefore sees the job.  If it does not miss, it changes `@wake` and wakes: a sleeper that read the old `@wake` is
+refused by the futex or woken, one that read the new one sees the job.  `@stopping` is stored before `@wake` is
+changed and read after it, with the same result. A caller needs no worker, so that a late one costs time, never an
+answer.
+
+`@limit` is a hint to workers and callers alike: whatever it changes to in the middle of a job, the caller claims what
+no worker does.  The value that counts for a job is loaded with the lock in hand, and a stop stores 1 before it takes
+the lock: no job starts workers after a stop, unless the limit is set again.  `@started` and `@handles` are touched
+only with the lock in hand; where a thread cannot be made, fewer work, and the next job tries again.  Two stops take
+turns, the second finds nobody to join.  `@home` is a hint.
+
+A fork copies the forking thread alone.  `opgen_pool_reset`, called in the child before anything else runs, forgets
+the others: no workers, no sleepers, no lock, and the lower half of `@word` 0, which is what a job that is over
+leaves.
 
 Some schedulers wake a worker on its caller's CPU and leave it there while another CPU is idle.  A worker that finds
 itself on `@home`, the caller's CPU, restricts itself to the other CPUs that the process may use.
@@ -16,12 +54,18 @@ itself on `@home`, the caller's CPU, restricts itself to the other CPUs that the
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
+
+from .crew_text import CREW
 
 MAX_WORKERS: Final = 255
 _CHUNKS_PER_THREAD: Final = 4
 _SPINS: Final = 10_000  # pauses of some 40 cycles: 0.1 ms
 _PATIENCE: Final = 4096  # pauses before the caller yields its CPU to a worker that is late
+_CHUNK_BITS: Final = 16  # of @word; a job has at most 4 * 256 chunks
 
 _PAUSE: Final = {
     "x86_64": "call void @llvm.x86.sse2.pause()",
@@ -46,20 +90,36 @@ def why_not_native(triple: str) -> str | None:
     return None
 
 
-def pool_text(triple: str) -> str:
-    """The module: `SYMBOLS` and their private parts; loops run in the caller where there is no native pool."""
+def pool_text(triple: str, pauses: Mapping[str, int] = MappingProxyType({})) -> str:
+    """The module: `SYMBOLS` and their private parts; loops run in the caller where there is no native pool.
+
+    `pauses` are for tests: microseconds to sleep at points of the text (`POINTS`), which widens the window in which
+    other threads can come between two steps.  Raises ValueError for a point that the text does not have.
+    """
     if why_not_native(triple) is not None:
         return _SERIAL
+    if unknown := set(pauses) - set(POINTS):
+        raise ValueError(f"the pool has no point {', '.join(sorted(unknown))}; there are {', '.join(POINTS)}")
     architecture = triple.split("-")[0]
-    return (
-        _POOL.replace("PAUSE_DECLARATION", _PAUSE_DECLARATION.get(architecture, ""))
-        .replace("PAUSE", _PAUSE.get(architecture, ""))
-        .replace("FUTEX_CALL", str(_FUTEX[architecture]))
-        .replace("MAX_WORKERS", str(MAX_WORKERS))
-        .replace("CHUNKS_PER_THREAD", str(_CHUNKS_PER_THREAD))
-        .replace("SPINS", str(_SPINS))
-        .replace("PATIENCE", str(_PATIENCE))
-    )
+    words = {
+        "PAUSE_DECLARATION": _PAUSE_DECLARATION.get(architecture, ""),
+        "PAUSE": _PAUSE.get(architecture, ""),
+        "FUTEX_CALL": str(_FUTEX[architecture]),
+        "MAX_WORKERS": str(MAX_WORKERS),
+        "CHUNKS_PER_THREAD": str(_CHUNKS_PER_THREAD),
+        "SPINS": str(_SPINS),
+        "PATIENCE": str(_PATIENCE),
+        "UNCLAIMED": str((1 << _CHUNK_BITS) - 1),
+        "JOB_BITS": str(-1 << _CHUNK_BITS),
+        "JOB": str(1 << _CHUNK_BITS),
+    }
+
+    def pause(point: re.Match[str]) -> str:
+        microseconds = pauses.get(point[1], 0)
+        return f"  call i32 @usleep(i32 {microseconds})\n" if microseconds else ""
+
+    text = re.sub(r"\b[A-Z_]+\b", lambda word: words.get(word[0], word[0]), _POINT.sub(pause, _POOL))
+    return f"{text}declare i32 @usleep(i32)\n" if pauses else text
 
 
 _SERIAL: Final = """
@@ -83,7 +143,7 @@ define void @opgen_pool_reset() nounwind {
 }
 """
 
-_POOL: Final = """
+_JOBS: Final = """
 @word = internal global i64 0, align 128
 @done = internal global i64 0, align 128
 @wake = internal global i32 0, align 128
@@ -117,10 +177,10 @@ entry:
   %some = icmp sgt i64 %count, 0
   br i1 %some, label %ask, label %finish
 ask:
-  %limit = load atomic i32, ptr @limit monotonic, align 4
+  %hint = load atomic i32, ptr @limit monotonic, align 4
   %least = call i64 @llvm.smax.i64(i64 %grain, i64 1)
   %shared = icmp sgt i64 %count, %least
-  %several = icmp sgt i32 %limit, 1
+  %several = icmp sgt i32 %hint, 1
   %worth = and i1 %shared, %several
   br i1 %worth, label %take, label %alone
 take:
@@ -131,6 +191,14 @@ alone:
   call void %body(ptr %closure, i64 0, i64 %count)
   ret void
 ready:
+  AT taken
+  %limit = load atomic i32, ptr @limit monotonic, align 4
+  %still = icmp sgt i32 %limit, 1
+  br i1 %still, label %crew, label %give_back
+give_back:
+  store atomic i32 0, ptr @lock release, align 4
+  br label %alone
+crew:
   %started = load i32, ptr @started
   %workers = sub i32 %limit, 1
   %missing = icmp slt i32 %started, %workers
@@ -150,16 +218,23 @@ publish:
   %chunks = add i64 %full, 1
   %home = call i32 @sched_getcpu()
   store atomic i32 %home, ptr @home monotonic, align 4
-  store atomic i64 0, ptr @done release, align 8
+  store atomic i64 0, ptr @done monotonic, align 8
+  AT done
   store atomic ptr %body, ptr @body release, align 8
+  AT body
   store atomic ptr %closure, ptr @closure release, align 8
+  AT closure
   store atomic i64 %count, ptr @count release, align 8
+  AT count
   store atomic i64 %chunk, ptr @chunk release, align 8
+  AT chunk
   store atomic i64 %chunks, ptr @chunks release, align 8
+  AT chunks
   %old = load atomic i64, ptr @word monotonic, align 8
-  %job = and i64 %old, -4294967296
-  %new = add i64 %job, 4294967296
+  %next_job = add i64 %old, JOB
+  %new = or i64 %next_job, %chunks
   store atomic i64 %new, ptr @word seq_cst, align 8
+  AT published
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %any_asleep = icmp sgt i32 %asleep, 0
   br i1 %any_asleep, label %rouse, label %claim
@@ -168,11 +243,22 @@ rouse:
   br label %claim
 claim:
   %ran = phi i64 [ 0, %publish ], [ 0, %rouse ], [ %ran_more, %run ]
-  %claimed = atomicrmw add ptr @word, i64 1 acq_rel
-  %index = and i64 %claimed, 4294967295
-  %left = icmp ult i64 %index, %chunks
-  br i1 %left, label %run, label %others
+  %first_seen = load atomic i64, ptr @word monotonic, align 8
+  br label %look
+look:
+  %seen = phi i64 [ %first_seen, %claim ], [ %seen_now, %grab ]
+  %unclaimed = and i64 %seen, UNCLAIMED
+  %none = icmp eq i64 %unclaimed, 0
+  br i1 %none, label %others, label %grab
+grab:
+  AT grabbing
+  %rest = sub i64 %seen, 1
+  %grabbed = cmpxchg ptr @word, i64 %seen, i64 %rest monotonic monotonic
+  %seen_now = extractvalue { i64, i1 } %grabbed, 0
+  %got = extractvalue { i64, i1 } %grabbed, 1
+  br i1 %got, label %run, label %look
 run:
+  %index = sub i64 %chunks, %unclaimed
   %begin = mul i64 %index, %chunk
   %stop = add i64 %begin, %chunk
   %end = call i64 @llvm.smin.i64(i64 %stop, i64 %count)
@@ -198,46 +284,12 @@ yield:
 again:
   br label %wait
 release:
+  AT over
   store atomic i32 0, ptr @lock release, align 4
   br label %finish
 finish:
   ret void
 }
-
-define internal void @wake_workers() noinline nounwind {
-  %bump = atomicrmw add ptr @wake, i32 1 seq_cst
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX_CALL, ptr @wake, i32 129, i32 2147483647, ptr null, ptr null, i32 0)
-  ret void
-}
-
-define internal void @start_workers(i32 %wanted) noinline nounwind {
-entry:
-  %all = alloca [128 x i8], align 16
-  %previous = alloca [128 x i8], align 16
-  call void @llvm.memset.p0.i64(ptr %all, i8 -1, i64 128, i1 false)
-  %blocked = call i32 @pthread_sigmask(i32 0, ptr %all, ptr %previous)
-  %first = load i32, ptr @started
-  br label %next
-next:
-  %k = phi i32 [ %first, %entry ], [ %k_more, %made ]
-  %more = icmp slt i32 %k, %wanted
-  br i1 %more, label %make, label %end
-make:
-  %handle = getelementptr [MAX_WORKERS x i64], ptr @handles, i64 0, i32 %k
-  %number = sext i32 %k to i64
-  %argument = inttoptr i64 %number to ptr
-  %status = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %argument)
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %made, label %end
-made:
-  %k_more = add i32 %k, 1
-  store i32 %k_more, ptr @started
-  br label %next
-end:
-  %restored = call i32 @pthread_sigmask(i32 2, ptr %previous, ptr null)
-  ret void
-}
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 define internal ptr @worker(ptr %argument) nounwind {
 entry:
@@ -253,21 +305,25 @@ look:
   %stop = icmp ne i32 %stopping, 0
   br i1 %stop, label %leave, label %read
 read:
-  %open = call i64 @open_chunk(i32 %rank)
-  %none = icmp eq i64 %open, -1
+  %open = call i64 @open_word(i32 %rank)
+  %none = icmp eq i64 %open, 0
   br i1 %none, label %spin, label %prepare
 prepare:
+  AT read
   %body = load atomic ptr, ptr @body acquire, align 8
   %closure = load atomic ptr, ptr @closure acquire, align 8
   %count = load atomic i64, ptr @count acquire, align 8
   %chunk = load atomic i64, ptr @chunk acquire, align 8
-  %after = add i64 %open, 1
-  %claim = cmpxchg ptr @word, i64 %open, i64 %after acq_rel monotonic
+  %chunks = load atomic i64, ptr @chunks acquire, align 8
+  AT claiming
+  %rest = sub i64 %open, 1
+  %claim = cmpxchg ptr @word, i64 %open, i64 %rest monotonic monotonic
   %mine = extractvalue { i64, i1 } %claim, 1
   br i1 %mine, label %run, label %lost
 lost:
   br label %look
 run:
+  AT claimed
   %home = load atomic i32, ptr @home monotonic, align 4
   %here = call i32 @sched_getcpu()
   %crowded = icmp eq i32 %here, %home
@@ -276,12 +332,14 @@ move:
   call void @move_away(ptr %allowed, i32 %here)
   br label %work
 work:
-  %index = and i64 %open, 4294967295
+  %unclaimed = and i64 %open, UNCLAIMED
+  %index = sub i64 %chunks, %unclaimed
   %begin = mul i64 %index, %chunk
   %past = add i64 %begin, %chunk
   %end = call i64 @llvm.smin.i64(i64 %past, i64 %count)
   call void %body(ptr %closure, i64 %begin, i64 %end)
-  %finished = atomicrmw add ptr @done, i64 1 acq_rel
+  AT ran
+  %finished = atomicrmw add ptr @done, i64 1 release
   br label %look
 spin:
   PAUSE
@@ -289,15 +347,18 @@ spin:
   %tired = icmp ugt i32 %idle, SPINS
   br i1 %tired, label %sleep, label %look
 sleep:
+  AT tired
   %entering = atomicrmw add ptr @sleepers, i32 1 seq_cst
+  AT entering
   %seen = load atomic i32, ptr @wake seq_cst, align 4
-  %open_now = call i64 @open_chunk(i32 %rank)
-  %none_now = icmp eq i64 %open_now, -1
+  %open_now = call i64 @open_word(i32 %rank)
+  %none_now = icmp eq i64 %open_now, 0
   %stopping_now = load atomic i32, ptr @stopping seq_cst, align 4
   %going_on = icmp eq i32 %stopping_now, 0
   %may_sleep = and i1 %none_now, %going_on
   br i1 %may_sleep, label %doze, label %woken
 doze:
+  AT dozing
   %slept = call i64 (i64, ...) @syscall(i64 FUTEX_CALL, ptr @wake, i32 128, i32 %seen, ptr null, ptr null, i32 0)
   br label %woken
 woken:
@@ -307,85 +368,20 @@ leave:
   ret ptr null
 }
 
-; Run this thread on the allowed CPUs without the given one; where no other is allowed, nothing changes.
-define internal void @move_away(ptr %allowed, i32 %here) noinline nounwind {
-  %others = alloca [128 x i8], align 16
-  call void @llvm.memcpy.p0.p0.i64(ptr %others, ptr %allowed, i64 128, i1 false)
-  %place = lshr i32 %here, 3
-  %inside = and i32 %place, 127
-  %byte = getelementptr i8, ptr %others, i32 %inside
-  %bits = load i8, ptr %byte
-  %low = and i32 %here, 7
-  %shift = trunc i32 %low to i8
-  %bit = shl i8 1, %shift
-  %mask = xor i8 %bit, -1
-  %left = and i8 %bits, %mask
-  store i8 %left, ptr %byte
-  %moved = call i32 @sched_setaffinity(i32 0, i64 128, ptr %others)
-  ret void
-}
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-
-; The value of @word if it offers a chunk to the worker of this rank, else -1.
-define internal i64 @open_chunk(i32 %rank) alwaysinline nounwind {
+; The value of @word if it offers a chunk to the worker of this rank, else 0.
+define internal i64 @open_word(i32 %rank) alwaysinline nounwind {
   %word = load atomic i64, ptr @word seq_cst, align 8
-  %chunks = load atomic i64, ptr @chunks acquire, align 8
-  %index = and i64 %word, 4294967295
-  %left = icmp ult i64 %index, %chunks
+  %unclaimed = and i64 %word, UNCLAIMED
+  %left = icmp ne i64 %unclaimed, 0
   %limit = load atomic i32, ptr @limit monotonic, align 4
   %places = sub i32 %limit, 1
   %wanted = icmp slt i32 %rank, %places
   %open = and i1 %left, %wanted
-  %found = select i1 %open, i64 %word, i64 -1
+  %found = select i1 %open, i64 %word, i64 0
   ret i64 %found
 }
-
-define void @opgen_pool_limit(i32 %threads) nounwind {
-  store atomic i32 %threads, ptr @limit monotonic, align 4
-  ret void
-}
-
-; End all workers and wait for them; loops run in their callers from now on, until the limit is set again.
-define void @opgen_pool_stop() nounwind {
-entry:
-  store atomic i32 1, ptr @limit monotonic, align 4
-  br label %take
-take:
-  %taken = cmpxchg ptr @lock, i32 0, i32 1 acquire monotonic
-  %mine = extractvalue { i32, i1 } %taken, 1
-  br i1 %mine, label %stop, label %hold
-hold:
-  %yielded = call i32 @sched_yield()
-  br label %take
-stop:
-  store atomic i32 1, ptr @stopping seq_cst, align 4
-  call void @wake_workers()
-  %started = load i32, ptr @started
-  br label %next
-next:
-  %k = phi i32 [ 0, %stop ], [ %k_more, %join ]
-  %more = icmp slt i32 %k, %started
-  br i1 %more, label %join, label %end
-join:
-  %place = getelementptr [MAX_WORKERS x i64], ptr @handles, i64 0, i32 %k
-  %handle = load i64, ptr %place
-  %joined = call i32 @pthread_join(i64 %handle, ptr null)
-  %k_more = add i32 %k, 1
-  br label %next
-end:
-  store i32 0, ptr @started
-  store atomic i32 0, ptr @stopping seq_cst, align 4
-  store atomic i32 0, ptr @lock release, align 4
-  ret void
-}
-
-; In a forked child only the forking thread lives on: forget the workers, and whoever held the lock.
-define void @opgen_pool_reset() nounwind {
-  store i32 0, ptr @started
-  store atomic i64 0, ptr @chunks seq_cst, align 8
-  store atomic i32 0, ptr @sleepers seq_cst, align 4
-  store atomic i32 0, ptr @stopping seq_cst, align 4
-  store atomic i32 0, ptr @lock seq_cst, align 4
-  ret void
-}
 """
+
+_POOL: Final = f"{_JOBS}{CREW}"
+_POINT: Final = re.compile(r"^  AT (\w+)\n", re.MULTILINE)
+POINTS: Final = tuple(match[1] for match in _POINT.finditer(_POOL))
