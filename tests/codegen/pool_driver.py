@@ -136,7 +136,7 @@ class Load:
 
 
 def driven(loads: Sequence[Load], seconds: float) -> list[str]:
-    """What went wrong with the loads, each with a pool of its own, in one process; after `seconds` one of them hangs."""
+    """What went wrong with the loads, each with a pool of its own, in one process; after `seconds` one hangs."""
     command = [sys.executable, "-m", "tests.codegen.pool_driver"]
     command += [json.dumps(dataclasses.asdict(load)) for load in loads]
     try:
