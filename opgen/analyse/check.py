@@ -20,6 +20,7 @@ from .attrs import check_attrs
 from .cases import check_cases
 from .ends import check_ends
 from .gradients import check_gradients
+from .inferred import inferred_operands
 from .namespace import resolve_names
 from .probes import find_probes
 from .refused import refused_cases
@@ -79,6 +80,7 @@ def check_op(
     check_ends(runner, findings.bound, attrs, probes)
     if diagnostics.count > before:
         return None
+    sampled = sample_cases(runner, signature, attrs, cases, probes)
     return CheckedOp(
         name=op.name,
         doc=op.doc,
@@ -106,8 +108,9 @@ def check_op(
         line=op.place.line,
         extends=op.extends,
         digest=op.digest,
-        sampled=sample_cases(runner, signature, attrs, cases, probes),
+        sampled=sampled,
         refused=refused_cases(runner, signature, attrs, cases, probes),
+        inferred=inferred_operands(runner, (*cases, *sampled)),
     )
 
 

@@ -25,7 +25,7 @@ _STARTS: Final[Mapping[str, tuple[AttrValue, ...]]] = {
     "float": (1.0, 0.5, 0.0, -1.0),
     "shape": ((1,), (1, 1), (1, 1, 1)),
     "ints": ((1,), (0,), (1, 1), (0, 1), (1, 1, 1), (0, 1, 2)),
-    "floats": ((1.0,), (0.5,), (1.0, 1.0)),
+    "floats": ((1.0,), (0.5,), (1.0, 1.0), (1.0, 1.0, 1.0)),
 }
 
 
@@ -93,8 +93,7 @@ def _probes(
 
     value = getattr(bound.attrs, attr.name)
     if value is None or value == ():
-        starts = (start for start in _STARTS.get(attr.kind, ()) if _fits(runner, bound, attr.name, start))
-        value = next(starts, None)
+        value = _start(runner, bound, attr)
     element = value[0] if isinstance(value, tuple) else value
     if not isinstance(element, int | float) or isinstance(element, bool):
         return
@@ -105,6 +104,14 @@ def _probes(
             inside, outside = map(wrap, found)
             fits = _fits(runner, bound, attr.name, inside)
             yield step, BoundProbe(case, attr.name, inside, outside, fits)
+
+
+def _start(runner: Runner, bound: Bound, attr: CheckedAttr) -> AttrValue:
+    """A value inside the bound, one that fits if any does."""
+    values = _STARTS.get(attr.kind, ())
+    fitting = (value for value in values if _fits(runner, bound, attr.name, value))
+    inside = (value for value in values if not _is_outside(runner, bound, attr.name, value))
+    return next(fitting, next(inside, None))
 
 
 def _wrapper(value: AttrValue) -> Callable[[AttrValue], AttrValue]:

@@ -209,6 +209,14 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Inference:
+    """The operands that follow from the rest of a call and its result."""
+
+    alone: tuple[str, ...] = ()  # while no other operand is unknown
+    together: tuple[str, ...] = ()  # while all operands are unknown
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedGradient:
     """The declared gradient for one input, in terms of ops."""
 
@@ -253,6 +261,7 @@ class CheckedOp:
         CheckedCase, ...
     ] = ()  # further cases for the suite: other shapes, dtypes and attrs that fit
     refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
+    inferred: tuple[Inference, ...] = ()  # of `tests` and `sampled`; empty for a hand-written type relation
 
     @property
     def inputs(self) -> tuple[CheckedInput, ...]:

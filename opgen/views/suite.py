@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from opgen_runtime.attrs import value_text
 
-from ..model import CheckedAttr, CheckedCase, CheckedOp
+from ..model import CheckedAttr, CheckedCase, CheckedOp, Inference
 from .index import module_name
 from .op import function_text
 from .text import Code, call, literal
@@ -19,6 +19,7 @@ class SuiteView:
     name: str
     docstring: str
     module: str  # the import name of the op's module
+    inferred: str | None  # the operands that follow from the result and the others
     cases: tuple[str, ...]  # declared
     sampled: tuple[str, ...]  # found by the generator
     reference: str | None
@@ -29,12 +30,19 @@ class SuiteView:
 
 def suite_view(op: CheckedOp, package: str) -> SuiteView:
     """The suite of `op`, whose module is in `package`."""
+    common = _common_inference(op)
+    cases = (*op.tests, *op.sampled)
+    own = op.inferred or (common,) * len(cases)
+    texts = [
+        _case(case, None if _restricted(common, case) == i else i) for case, i in zip(cases, own, strict=True)
+    ]
     return SuiteView(
         name=op.name,
         docstring=f'"""Suite of {op.name}: types, values in both executors, attrs at their bounds."""',
         module=f"{package}.{module_name(op.name)}",
-        cases=tuple(_case(case) for case in op.tests),
-        sampled=tuple(_case(case) for case in op.sampled),
+        inferred=_inference(common) if op.inferred else None,
+        cases=tuple(texts[: len(op.tests)]),
+        sampled=tuple(texts[len(op.tests) :]),
         reference=None if op.reference is None else function_text(op.reference),
         probes=tuple(
             call(
@@ -62,9 +70,35 @@ def _type_text(attr: CheckedAttr) -> str:
     return ", ".join(parts)
 
 
-def _case(case: CheckedCase) -> str:
+def _case(case: CheckedCase, inferred: Inference | None = None) -> str:
+    """The case, with what follows of its operands where that is not what follows in all cases."""
     inputs = {name: _specification(text) for name, text in case.inputs.items()}
-    return call("Case", inputs, dict(case.attrs)) if case.attrs else call("Case", inputs)
+    attrs = (dict(case.attrs),) if case.attrs else ()
+    own = {} if inferred is None else {"inferred": _inference(inferred)}
+    return call("Case", inputs, *attrs, **own)
+
+
+def _common_inference(op: CheckedOp) -> Inference:
+    """What follows in any case."""
+    names = [operand.name for operand in op.inputs]
+    return Inference(
+        tuple(name for name in names if any(name in own.alone for own in op.inferred)),
+        tuple(name for name in names if any(name in own.together for own in op.inferred)),
+    )
+
+
+def _restricted(inference: Inference, case: CheckedCase) -> Inference:
+    """Without the operands that are absent from a case."""
+    given = {name for name, text in case.inputs.items() if text is not None}
+    return Inference(
+        tuple(name for name in inference.alone if name in given),
+        tuple(name for name in inference.together if name in given),
+    )
+
+
+def _inference(inference: Inference) -> Code:
+    found = {"alone": inference.alone, "together": inference.together}
+    return call("Inferred", **{name: operands for name, operands in found.items() if operands})
 
 
 def _specification(text: str | tuple[str, ...] | None) -> Code:

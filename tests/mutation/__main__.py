@@ -1,8 +1,10 @@
 """`python -m tests.mutation`: how many mutants of declarations and generated modules do the suites kill?
 
 For each pattern some ops are chosen by the seed; for each op, mutants of its `compute` and `reference`, of its attrs'
-defaults and bounds, and of its type relation.  Each runs the op's suite in a scratch folder.  Exit code 1 if any
-mutant survives.
+defaults and bounds, and of its type relation.  Each runs the op's suite in a scratch folder; the probes of the suite
+alone must kill mutants of bounds.  Exit code 1 if any mutant survives.
+
+    python -m tests.mutation --part bounds --all    every mutant of every bound
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .subjects import Library, Mutant, scratch_project
+from .subjects import PARTS, Library, Mutant, scratch_project
 from .suites import FORK, is_killed
 
 Verdict = tuple[Mutant, bool]
@@ -25,17 +27,24 @@ _LIBRARY: Final[list[Library]] = []  # of a worker, inherited when it is forked:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the choice of ops and mutants")
     parser.add_argument("--ops", type=int, default=2, help="ops of each pattern")
     parser.add_argument("--only", nargs="*", help="these ops instead")
     parser.add_argument("--all", action="store_true", help="every op instead")
+    parser.add_argument("--part", nargs="*", choices=PARTS, help="these parts alone, and all their mutants")
     parser.add_argument("--most", type=int, help="mutants of each part of an op; by default few")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args(arguments)
     library = Library()
+    parts = tuple(options.part or PARTS)
+    most = options.most if options.most is not None or not options.part else sys.maxsize
     if options.all:
-        chosen = list(library.ops.values())
+        chosen = library.subjects(parts)
     elif options.only:
         chosen = [library.ops[name] for name in options.only]
     else:
@@ -43,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"ops: {', '.join(f'{op.name} ({op.pattern.name.lower()})' for op in chosen)}", flush=True)
     verdicts: list[Verdict] = []
     with ProcessPoolExecutor(options.jobs, FORK, _LIBRARY.append, (library,)) as pool:
-        for found in pool.map(partial(_judged, options.seed, options.most), [op.name for op in chosen]):
+        judged = partial(_judged, options.seed, most, parts)
+        for found in pool.map(judged, [op.name for op in chosen]):
             for mutant, killed in found:
                 print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
             verdicts += found
@@ -52,15 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(killed for _, killed in verdicts) else 1
 
 
-def _judged(seed: int, most: int | None, name: str) -> list[Verdict]:
+def _judged(seed: int, most: int | None, parts: Sequence[str], name: str) -> list[Verdict]:
     """The mutants of an op, and whether its suite kills each.  Raises RuntimeError if it kills the right op."""
     library = _LIBRARY[0]
     op = library.ops[name]
     with tempfile.TemporaryDirectory() as folder:
         project = scratch_project(Path(folder))
-        if is_killed(library.right(op, project)):
+        if is_killed(library.right(op, project, parts)):
             raise RuntimeError(f"the suite of {name} fails without any mutation")
-        return [(mutant, is_killed(mutant)) for mutant in library.mutants_of(op, project, seed, most)]
+        return [(mutant, is_killed(mutant)) for mutant in library.mutants_of(op, project, seed, most, parts)]
 
 
 def _summary(verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+Found = tuple[str, Callable[[], None]]
+"""What can be changed at a node: a description, and what does it in place."""
+Finder = Callable[[ast.AST], list[Found]]
+
 _BINARY: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mod,
     ast.Mod: ast.FloorDiv, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr,
@@ -39,29 +43,30 @@ class Change:
     text: str
     position: int
     number: int
+    finder: Finder
 
     def applied(self, tree: ast.AST) -> ast.AST:
         """A changed copy of the tree that the change was found in."""
         changed = copy.deepcopy(tree)
         node = next(itertools.islice(ast.walk(changed), self.position, None))
-        _changes(node)[self.number][1]()
+        self.finder(node)[self.number][1]()
         return changed
 
 
-def changes(tree: ast.AST) -> Iterator[Change]:
-    """Every change of `tree`, in order of place."""
+def changes(tree: ast.AST, finder: Finder | None = None) -> Iterator[Change]:
+    """Every change of `tree` that `finder` finds, by default any, in order of place."""
+    finder = finder or _changes
     around = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for position, node in enumerate(ast.walk(tree)):
-        found = _changes(node)
+        found = finder(node)
         if found:
             whole = around.get(node, node) if isinstance(node, ast.Constant) else node
             line = " ".join(ast.unparse(whole).split())[:70]
             for number, (text, _) in enumerate(found):
-                yield Change(f"{text} in `{line}`", position, number)
+                yield Change(f"{text} in `{line}`", position, number, finder)
 
 
-def _changes(node: ast.AST) -> list[tuple[str, Callable[[], None]]]:
-    """What can be changed at one node: a description, and what does it in place."""
+def _changes(node: ast.AST) -> list[Found]:
     match node:
         case ast.BinOp(op=op) if type(op) in _BINARY and not _is_text(node):
             other = _BINARY[type(op)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -23,11 +23,13 @@ from opgen.model import CheckedOp
 from opgen.project import Project, find_project
 from opgen.render import Renderer
 
+from .bounds import BoundChanges
 from .equivalent import why_equivalent
-from .mutators import Change, changes
+from .mutators import Change, Finder, changes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PER_PART: Final = {"compute": 4, "reference": 2, "default": 1, "bound": 2, "relation": 1}
+PER_PART: Final = {"compute": 4, "reference": 2, "default": 1, "bounds": 2, "relation": 1}
+PARTS: Final = tuple(PER_PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +92,23 @@ class Library:
                 if isinstance(node, yaml.MappingNode):
                     document = Document.of(node, source.text)
                     self.documents[document.texts["op"].text] = document
-        self.ops = {op.name: op for op in ops if self._is_subject(op)}
+        self.ops = {op.name: op for op in ops}
 
-    def _is_subject(self, op: CheckedOp) -> bool:
+    def subjects(self, parts: Collection[str]) -> list[CheckedOp]:
+        """The ops of which some of these parts can be changed."""
+        only_bounds = set(parts) == {"bounds"}
+        return [op for op in self.ops.values() if (_has_bounds(op) if only_bounds else self._is_whole(op))]
+
+    def _is_whole(self, op: CheckedOp) -> bool:
         own = self.documents.get(op.name)
         return bool(op.compute and op.reference and op.tests and own and "compute" in own.texts)
 
     def chosen(self, seed: int, count: int) -> list[CheckedOp]:
         """`count` ops of each pattern."""
         chooser = random.Random(seed)
-        patterns = sorted({op.pattern for op in self.ops.values()})
-        groups = [[op for _, op in sorted(self.ops.items()) if op.pattern == pattern] for pattern in patterns]
+        whole = sorted(self.subjects(PARTS), key=lambda op: op.name)
+        patterns = sorted({op.pattern for op in whole})
+        groups = [[op for op in whole if op.pattern == pattern] for pattern in patterns]
         return [op for group in groups for op in chooser.sample(group, min(count, len(group)))]
 
     def generated(self, name: str, text: str, project: Project) -> tuple[str, str] | None:
@@ -108,38 +116,38 @@ class Library:
         ops, found = check_project([Source("opdefs/mutant.yaml", text)], library=self.sources)
         if found or len(ops) != 1 or ops[0].name != name:
             return None
-        module, suite = render_op(project, Renderer(), emitter_digest(), ops[0])
-        return module.text, suite.text
+        return _texts(project, ops[0])
 
-    def right(self, op: CheckedOp, project: Project) -> Mutant:
+    def right(self, op: CheckedOp, project: Project, parts: Collection[str]) -> Mutant:
         """The op without a mutation, whose suite must pass."""
-        made = self.generated(op.name, self.documents[op.name].source, project)
-        assert made is not None, f"the declaration of {op.name} is refused"
-        return Mutant(op.name, op.pattern.name.lower(), "none", "none", *made)
+        part = "bounds" if set(parts) == {"bounds"} else "none"
+        return Mutant(op.name, op.pattern.name.lower(), part, "none", *_texts(project, op))
 
     def mutants_of(
-        self, op: CheckedOp, project: Project, seed: int, most: int | None = None
+        self, op: CheckedOp, project: Project, seed: int, most: int | None, parts: Collection[str]
     ) -> Iterator[Mutant]:
-        """At most `most` mutants of each part (by default as `PER_PART` has it), chosen by `seed`."""
-        document, chooser = self.documents[op.name], random.Random(f"{seed} {op.name}")
-        right = self.generated(op.name, document.source, project)
-        assert right is not None, f"the declaration of {op.name} is refused"
+        """At most `most` mutants of each of the parts (None: as `PER_PART` has it), chosen by `seed`."""
+        chooser, pattern = random.Random(f"{seed} {op.name}"), op.pattern.name.lower()
+        document = self.documents.get(op.name)
         for part in ("compute", "reference"):
-            if part in document.texts:
+            if part in parts and document is not None and part in document.texts:
+                right = self.generated(op.name, document.source, project)
                 tree = ast.parse(document.texts[part].text)
                 for change in self._some(changes(tree), op, part, chooser, most):
                     text = document.with_text(part, ast.unparse(change.applied(tree)))
                     made = self.generated(op.name, text, project)
                     if made is not None and made != right:
-                        yield Mutant(op.name, op.pattern.name.lower(), part, change.text, *made)
-        module = ast.parse(right[0])
-        for part, roots in _parts(module).items():
+                        yield Mutant(op.name, pattern, part, change.text, *made)
+        module, suite = _texts(project, op)
+        for part, roots in _parts(ast.parse(module)).items():
             every = [
-                _OfModule(part, number, c) for number, (_, root) in enumerate(roots) for c in changes(root)
+                _OfModule(part, number, change)
+                for number, root in enumerate(roots if part in parts else ())
+                for change in changes(root.tree, root.finder)
             ]
             for chosen in self._some(every, op, part, chooser, most):
-                text = "\n".join(right[0].split("\n")[:2]) + "\n" + chosen.applied(right[0])
-                yield Mutant(op.name, op.pattern.name.lower(), part, chosen.text, text, right[1])
+                text = "\n".join(module.split("\n")[:2]) + "\n" + chosen.applied(module)
+                yield Mutant(op.name, pattern, part, chosen.text, text, suite)
 
     def _some(
         self, every: Iterable[_AnyChange], op: CheckedOp, part: str, chooser: random.Random, most: int | None
@@ -147,6 +155,25 @@ class Library:
         """Some of the changes, without those that mean the same."""
         real = [change for change in every if why_equivalent(op.name, part, change.text) is None]
         return chooser.sample(real, min(PER_PART[part] if most is None else most, len(real)))
+
+
+def _has_bounds(op: CheckedOp) -> bool:
+    return any(attr.bound is not None for attr in op.attrs)
+
+
+def _texts(project: Project, op: CheckedOp) -> tuple[str, str]:
+    """Module and suite."""
+    module, suite = render_op(project, Renderer(), emitter_digest(), op)
+    return module.text, suite.text
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """An expression of a module that may be changed: what replaces it, and what finds its changes."""
+
+    replace: Callable[[ast.AST], None]
+    tree: ast.AST
+    finder: Finder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,29 +190,32 @@ class _OfModule:
 
     def applied(self, module: str) -> str:
         tree = ast.parse(module)
-        replace, root = _parts(tree)[self.part][self.number]
-        replace(self.change.applied(root))
+        root = _parts(tree)[self.part][self.number]
+        root.replace(self.change.applied(root.tree))
         return ast.unparse(tree)
 
 
 _AnyChange = TypeVar("_AnyChange", Change, _OfModule)
 
 
-def _parts(module: ast.Module) -> dict[str, list[tuple[Any, ast.AST]]]:
-    """The expressions of a module that state defaults, bounds and the relation, each with what replaces it."""
-    found: dict[str, list[tuple[Any, ast.AST]]] = {"default": [], "bound": [], "relation": []}
+def _parts(module: ast.Module) -> dict[str, list[_Root]]:
+    """The expressions of a module that state defaults, bounds and the relation."""
+    found: dict[str, list[_Root]] = {"default": [], "bounds": [], "relation": []}
+    kinds: dict[str, str] = {}
     for node in ast.walk(module):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        if node.func.id == "_attr":
-            for keyword in node.keywords:
-                if keyword.arg in ("default", "check"):
-                    part = "default" if keyword.arg == "default" else "bound"
-                    found[part].append((_replace(keyword, "value"), keyword.value))
-        elif node.func.id == "_Bound":
-            found["bound"].append((_at(node.args, 1), node.args[1]))
-        elif node.func.id in ("_Require", "_Static", "_Spread"):
-            found["relation"].append((_at(node.args, 0), node.args[0]))
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=attr), value=ast.Call(func=ast.Name(id="_attr")) as field):
+                kinds[attr] = ast.literal_eval(field.args[0])
+                for keyword in field.keywords:
+                    if keyword.arg == "default":
+                        found["default"].append(_Root(_replace(keyword, "value"), keyword.value))
+                    elif keyword.arg == "check":
+                        finder = BoundChanges(attr, kinds[attr])
+                        found["bounds"].append(_Root(_replace(keyword, "value"), keyword.value, finder))
+            case ast.Call(func=ast.Name(id="_Bound"), args=[ast.Constant(value=str(attr)), function, *_]):
+                found["bounds"].append(_Root(_at(node.args, 1), function, BoundChanges(attr, kinds[attr])))
+            case ast.Call(func=ast.Name(id="_Require" | "_Static" | "_Spread"), args=[function, *_]):
+                found["relation"].append(_Root(_at(node.args, 0), function))
     return found
 
 

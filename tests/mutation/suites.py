@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import multiprocessing
 import os
 import sys
 import tempfile
+import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Final
@@ -27,7 +29,7 @@ _INTERRUPTED: Final = 2
 
 
 def is_killed(mutant: Mutant) -> bool:
-    """Whether the suite fails.  Raises RuntimeError where it could not be run at all."""
+    """Whether the suite fails, for a mutant of bounds: its probes.  Raises RuntimeError where it could not be run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "mutated").mkdir()
@@ -35,7 +37,8 @@ def is_killed(mutant: Mutant) -> bool:
         (folder / "mutated" / f"_{mutant.op}.py").write_text(mutant.module)
         suite = folder / f"test_{mutant.op}.py"
         suite.write_text(mutant.suite)
-        process = FORK.Process(target=_run_suite, args=(suite,))
+        run = _run_probes if mutant.part == "bounds" else _run_suite
+        process = FORK.Process(target=run, args=(suite,))
         process.start()
         process.join(_SECONDS)
         if process.is_alive():
@@ -61,3 +64,17 @@ def _run_suite(suite: Path) -> None:
         code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(suite)])
     (folder / "log").write_text(output.getvalue())
     os._exit(int(code))
+
+
+def _run_probes(suite: Path) -> None:
+    """Likewise with the suite's probes of bounds alone, without pytest: there are many mutants of bounds."""
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(suite.parent))
+    try:
+        found = importlib.import_module(suite.stem)
+        for probe in getattr(found, "PROBES", ()):
+            found.testing.check_bound(found.OP, probe)
+    except Exception:  # whatever the mutant raises
+        (suite.parent / "log").write_text(traceback.format_exc())
+        os._exit(_FAILED)
+    os._exit(0)

@@ -14,7 +14,7 @@ from opgen_runtime import Value, ir, lang, ops, testing
 from opgen_runtime.attrs import Attrs, attr
 from opgen_runtime.declaration import OpDeclaration, declare
 from opgen_runtime.registry import Op, remove_global_func, remove_op
-from opgen_runtime.testing import Case, Probe, Spec
+from opgen_runtime.testing import Case, Inferred, Probe, Spec
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import ordinary, special
 from opgen_runtime.types import Bound, Input, Output, Signature, TensorType
@@ -175,9 +175,22 @@ def test_a_wrong_relation_is_found() -> None:
     wrong = Op("test_wrong", "nowhere").set_attr("declaration", op.get_attr("declaration"))
     wrong.add_type_rel("wrong", backwards_wrong).add_argument("data")
     with pytest.raises(
-        (AssertionError, TypeError), match=r"operand 0 was inferred|cannot unify|not determined"
+        (AssertionError, TypeError), match=r"operand 'data' was inferred|cannot unify|not determined"
     ):
         testing.check_types(wrong, CASE)
+
+
+def test_what_follows_backwards_is_asked_for(op: Op) -> None:
+    """`data.shape` runs backwards from the result; an op that says so and does not infer it fails."""
+    follows = Inferred(alone=("data",), together=("data",))
+    testing.check_types(op, CASE, follows)
+    same = Output("out", shape=lambda data: data.shape, dtype="data.dtype")
+    one_way = replace(op.get_attr("declaration"), signature=replace(SIGNATURE, outputs=(same,)))
+    wrong = declare(one_way, __file__)
+    testing.check_types(wrong, CASE)
+    with pytest.raises(AssertionError, match="operand 'data' does not follow from the others and the result"):
+        testing.check_types(wrong, CASE, follows)
+    testing.check_types(wrong, replace(CASE, inferred=Inferred()), follows)
 
 
 def test_specs() -> None:

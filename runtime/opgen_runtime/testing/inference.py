@@ -11,27 +11,29 @@ from ..executor.bindings import dim_value
 from ..ir import Call, Expr, Var, join_types, substitute
 from ..registry import Op
 from ..transform import infer_type
-from ..types import TensorType, TupleType, Type, TypeSolver
-from .suite import Case, case_call
+from ..types import TensorType, TupleType, Type, infer_unknown, is_absent
+from .suite import Case, Inferred, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
 
 
-def check_types(op: Op, case: Case) -> None:
+def check_types(op: Op, case: Case, inferred: Inferred | None = None) -> None:
     """The op's type relation on the types of a case.
 
     Forwards: the call has a complete type, and the solver finds the same one for variables typed later.  Symbolic: with
     dims as symbols the result's type, with the values put back, is the same (unless the op needs the value of a dim to
     say).  Unknown operands: nothing is inferred wrongly, and nothing crashes.  Backwards: an operand that follows from
-    the others and the result is the one of the case.
+    the others and the result is the one of the case, and those of `inferred` (or of the case's own) do follow.
     """
     call, variables = case_call(op, case)
     assert call.checked_type.is_complete, f"{op.name}({case}): the type of the call is not known"
     _check_later_types(call, variables, case)
     _check_symbolic(call, variables, case)
+    expected = case.inferred or inferred or Inferred()
+    names = [declared.name for declared in declaration_of(op).signature.inputs]
     for position in range(len(call.args)):
-        _check_unknown(call, {position}, case)
-    _check_unknown(call, set(range(len(call.args))), case)
+        _check_unknown(call, names, (position,), expected.alone, case)
+    _check_unknown(call, names, range(len(call.args)), expected.together, case)
 
 
 def _check_later_types(call: Call, variables: Sequence[Var], case: Case) -> None:
@@ -80,29 +82,24 @@ def _with_values(type_: Type, values: dict[DimVar, int]) -> Type:
     return TensorType([d if k is None else k for d, k in zip(type_.shape, known, strict=True)], type_.dtype)
 
 
-def _check_unknown(call: Call, unknown: set[int], case: Case) -> None:
+def _check_unknown(
+    call: Call, names: Sequence[str], unknown: Sequence[int], expected: Sequence[str], case: Case
+) -> None:
+    """The types that follow for unknown operands are those of the case; those that are expected do follow."""
     assert isinstance(call.op, Op)
-    solver = TypeSolver()
     types = [arg.checked_type for arg in call.args]
-    open_types: list[Type] = [
-        solver.fresh() if k in unknown and _is_present(t) else t for k, t in enumerate(types)
-    ]
     (relation,) = call.op.op_type.constraints
-    solver.add_relation(
-        relation.function, (*open_types, call.checked_type), len(types), call.attrs, op_name=call.op.name
-    )
-    solver.solve()
-    for position, (given, expected) in enumerate(zip(open_types, types, strict=True)):
-        found = solver.resolve(given)
-        if found.is_complete:
-            assert _agree(found, expected), (
-                f"{call.op.name}({case}): operand {position} was inferred to be {found}, it is {expected}"
+    found = infer_unknown(relation.function, call.op.name, types, call.checked_type, call.attrs, unknown)
+    for position in unknown:
+        what = f"{call.op.name}({case}): operand {names[position]!r}"
+        if position in found:
+            assert _agree(found[position], types[position]), (
+                f"{what} was inferred to be {found[position]}, it is {types[position]}"
             )
-
-
-def _is_present(type_: Type) -> bool:
-    """Whether an operand is there: an optional one that is absent has the type of the empty tuple."""
-    return not (isinstance(type_, TupleType) and not type_.fields)
+        else:
+            assert names[position] not in expected or is_absent(types[position]), (
+                f"{what} does not follow from the others and the result; expected {types[position]}"
+            )
 
 
 def _agree(a: Type, b: Type) -> bool:

@@ -27,11 +27,23 @@ InputSpec = str | None | tuple[str, ...]
 
 
 @dataclass(frozen=True)
+class Inferred:
+    """The operands whose types the type relation finds from the result: with all others known, and with none."""
+
+    alone: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Case:
-    """One call of an op: the spec of each input, and the attrs that are given."""
+    """One call of an op: the spec of each input, and the attrs that are given.
+
+    `inferred`: what follows of its operands, where that is not what the suite says for all cases.
+    """
 
     inputs: Mapping[str, InputSpec]
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    inferred: Inferred | None = None
 
     def __str__(self) -> str:
         inputs = [

@@ -11,6 +11,7 @@ patterns.py    shape patterns
 outputs.py     output types
 plan.py        the order of the rules, made once a signature
 backward.py    inference of unknown inputs
+unknown.py     what follows for unknown operands, from the others and the result
 solver.py      union-find over types with a work queue of relations
 reporter.py    what a relation may ask of the solver
 """
@@ -33,11 +34,13 @@ from .type import (
     TypeVar,
     substitute_types,
 )
+from .unknown import infer_unknown, is_absent
 
 __all__ = [
     "Assumption", "Binding", "Bound", "Entry", "FuncType", "Function", "IncompleteType", "Input", "Layout",
     "LayoutAxis", "Let", "Output", "RelationFunction", "Require", "Rule", "Signature", "Spread", "Static",
     "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter", "TypeSolver", "TypeVar", "broadcast",
-    "certainly_different", "dim_text", "dims_equal", "normalise_dim", "parse_layout", "shape_text",
+    "certainly_different", "dim_text", "dims_equal", "infer_unknown", "is_absent", "normalise_dim", "parse_layout",
+    "shape_text",
     "stored_indices", "substitute_types", "to_canonical", "to_stored",
 ]  # fmt: skip

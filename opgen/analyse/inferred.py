@@ -1,0 +1,55 @@
+"""Which operands follow from the others and the result, for the generated suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opgen_runtime.errors import OpgenError
+from opgen_runtime.types import TupleType, Type, infer_unknown
+
+from ..model import CheckedCase, Inference
+from .located import PYTHON_ERRORS
+from .run import Bound, Runner
+from .samples import OperandType, case_samples
+
+
+def inferred_operands(runner: Runner, cases: Sequence[CheckedCase]) -> tuple[Inference, ...]:
+    """For each case the operands that the type relation finds: each while it alone is unknown, and all at once.
+
+    None for an op whose type relation is written by hand.
+    """
+    if runner.op.relation.seam is not None:
+        return ()
+    return tuple(_inference(runner, case) for case in cases)
+
+
+def _inference(runner: Runner, case: CheckedCase) -> Inference:
+    (sample,) = case_samples((case,))
+    bound = runner.bind(replace(sample, place=None), [])
+    if bound is None:
+        return Inference()
+    alone = [k for k in range(len(runner.names)) if k in _found(runner, bound, (k,))]
+    together = _found(runner, bound, range(len(runner.names)))
+    return Inference(tuple(runner.names[k] for k in alone), tuple(runner.names[k] for k in together))
+
+
+def _found(runner: Runner, bound: Bound, unknown: Sequence[int]) -> list[int]:
+    """The positions of the operands that follow; none where the relation fails or says another type."""
+    types = [_type(operand) for operand in bound.sample.operands]
+    relation = runner.assembled.signature.relation
+    runner.meter.reset()
+    try:
+        found = infer_unknown(
+            relation, runner.op.name, types, bound.binding.result_type, bound.attrs, unknown
+        )
+    except (OpgenError, *PYTHON_ERRORS):
+        return []
+    return [k for k, type_ in found.items() if type_ == types[k]]
+
+
+def _type(operand: OperandType) -> Type:
+    """As the argument of a call: of the empty tuple's type where it is absent."""
+    if operand is None:
+        return TupleType(())
+    return TupleType(operand) if isinstance(operand, tuple) else operand
