@@ -50,6 +50,11 @@ class Plan:
     buffers: tuple[int, ...]
     results: dict[int, tuple[tuple[int, ...], np.dtype[np.generic]]]
 
+    @property
+    def memory(self) -> int:
+        """Bytes that a run takes at a time: the buffers and the result."""
+        return sum(self.buffers) + sum([math.prod(s) * d.itemsize for s, d in self.results.values()])
+
 
 def make_plan(function: Function) -> Plan | None:
     """The plan of a partitioned, typed function with static shapes; None if it branches or calls by value."""

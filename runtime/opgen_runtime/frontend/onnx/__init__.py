@@ -22,11 +22,13 @@ from .api import load, prepare, run
 from .backend import Backend
 from .errors import ModelError, Unsupported, UnsupportedOperatorError
 from .inspect import Inspection, inspect_model
+from .limits import Limits
 from .signature import random_inputs
 
 __all__ = [
     "Backend",
     "Inspection",
+    "Limits",
     "ModelError",
     "Unsupported",
     "UnsupportedOperatorError",

@@ -12,22 +12,25 @@ from ...arith.expr import Dim
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Tuple, Var
 from ...target import Target
 from ...types import TensorType
+from .check import checked_model
 from .convert import Conversion
+from .decode import ModelLike
 from .errors import ModelError, Unsupported, UnsupportedOperatorError
-from .graph import Model, ModelLike
+from .graph import Model
+from .limits import DEFAULT_LIMITS, Limits
 from .program import Program
 from .signature import TensorInput, signature_of
 from .supported import check_supported
 
 
-def prepare(model: ModelLike, target: Target | str | None = None) -> Program:
+def prepare(model: ModelLike, target: Target | str | None = None, limits: Limits = DEFAULT_LIMITS) -> Program:
     """A callable that takes the inputs (a sequence in the graph's order, or a mapping by name) and gives a list.
 
     It compiles once for each combination of the inputs' shapes and of the values of shape-like inputs.
-    `model`: a `ModelProto`, its bytes, or the path of a file.  Raises UnsupportedOperatorError with all nodes that
-    have no mapping.
+    `model`: a `ModelProto`, its bytes, or the path of a file.  `limits`: what it may ask for.  Raises ModelError for a
+    model that breaks a rule of ONNX, UnsupportedOperatorError with all nodes that have no mapping.
     """
-    return Program(model, Target.parse(target) if isinstance(target, str) else target)
+    return Program(model, Target.parse(target) if isinstance(target, str) else target, limits)
 
 
 def run(model: ModelLike, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
@@ -36,7 +39,9 @@ def run(model: ModelLike, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any
 
 
 def load(
-    model: ModelLike, shapes: Mapping[str, Sequence[int]] | None = None
+    model: ModelLike,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[IRModule, dict[str, np.ndarray]]:
     """A model as a module, and its weights by name.
 
@@ -44,7 +49,7 @@ def load(
     shapes; dims that stay open are symbolic, and an operator that needs their values raises
     UnsupportedOperatorError.
     """
-    read = Model(model)
+    read = checked_model(Model(model), limits)
     check_supported(read)
     inputs: dict[str, Var] = {}
     dims: dict[str, Dim] = {}
@@ -52,7 +57,7 @@ def load(
         if not isinstance(each, TensorInput):
             raise UnsupportedOperatorError([Unsupported(each.name, "input", "a sequence; use prepare(...)")])
         inputs[each.name] = Var(each.name, _input_type(each, (shapes or {}).get(each.name), dims))
-    conversion = Conversion(read, inputs, None)
+    conversion = Conversion(read, inputs, None, limits)
     outputs = conversion.outputs()
     if not all(isinstance(output, Expr) for output in outputs):
         raise UnsupportedOperatorError([Unsupported("output", "sequence", "use prepare(...)")])

@@ -11,21 +11,24 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from onnx.defs import onnx_opset_version
 
-from ...errors import DTypeError, OpgenError
 from ...executor.bindings import array_type
 from ...ir import Constant, Expr, Tuple, TupleGetItem, Var, const
 from ...types import TensorType, TupleType
 from ...vocabulary import DType
-from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError
+from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .evaluate import Evaluator
 from .functions import call_body, schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
+from .limits import Budget, Limits
 from .rules import REQUIRED, InputRule, Rule, find
+from .schemas import why_bad_types
 
 Value: TypeAlias = "Expr | list[Any] | None"
 """What a name of a graph stands for: a tensor, a sequence, or an absent optional."""
 Environment: TypeAlias = "dict[str, Value]"
+_MOST_INTS = 1 << 16  # of an input that decides the program: a shape, axes, pads, sizes of parts
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,12 +52,17 @@ class Conversion:
     """The conversion of one model for the types, and where there are any the arrays, of its inputs."""
 
     def __init__(
-        self, model: Model, inputs: Mapping[str, Value], arrays: Mapping[Var, np.ndarray] | None
+        self,
+        model: Model,
+        inputs: Mapping[str, Value],
+        arrays: Mapping[Var, np.ndarray] | None,
+        limits: Limits,
     ) -> None:
         self.model = model
+        self.budget = Budget(limits)
         self.inputs = inputs
         self.has_arrays = arrays is not None
-        self.evaluator = Evaluator(arrays or {})
+        self.evaluator = Evaluator(arrays or {}, self.budget)
         self.probes: list[Probe] = []
         self.random: list[Var] = []
         self._known: dict[int, Expr] = {}
@@ -68,45 +76,35 @@ class Conversion:
 
         Raises UnsupportedOperatorError, ModelError.
         """
-        return self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
+        with self.budget.current():
+            return self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
 
     def graph(self, graph: Graph, environment: Environment, opsets: Opsets) -> list[Value]:
         """The values of a graph's outputs; `environment` holds its inputs and what surrounds it, and is extended."""
-        try:
+        with errors_of(graph):
             arrays = graph.initializers
-        except NotSupported as reason:
-            raise UnsupportedOperatorError([Unsupported(graph.name, "initializer", str(reason))]) from None
         for name, array in arrays.items():
             if name not in self.inputs or graph is not self.model.graph:
                 environment[name] = self._initializer(name, array)
         for node in graph.nodes:
             self.node(node, environment, opsets)
-        missing = [name for name in graph.outputs if name not in environment]
-        if missing:
-            raise ModelError(f"graph {graph.name!r} has no value for its outputs {', '.join(missing)}")
         return [environment[name] for name in graph.outputs]
 
     def node(self, node: Node, environment: Environment, opsets: Opsets) -> None:
         """Adds the values of a node's outputs to the environment."""
-        try:
+        with errors_of(node):
+            self.budget.node()
             results = self._results(node, environment, opsets)
-        except NotSupported as reason:
-            raise self._unsupported(node, str(reason)) from None
-        except (UnsupportedOperatorError, ModelError):
-            raise
-        except DTypeError as error:
-            raise self._unsupported(node, str(error).splitlines()[0]) from error
-        except OpgenError as error:
-            raise ModelError(f"{node.label}: {node.full_operator}: {error}") from error
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 environment[name] = value
                 if isinstance(value, Constant) and not node.inputs:  # some exporters write weights as nodes
                     self.parameters.setdefault(id(value), name)
                     self._alive.append(value)
-        for name in node.outputs[len(results) :]:
-            if name:
-                raise self._unsupported(node, f"output {name!r}, number {node.outputs.index(name)}")
+        absent = [name for name in node.outputs[len(results) :] if name]
+        if absent:
+            reason = f"output {shown(absent[0])!r}, number {node.outputs.index(absent[0])}"
+            raise UnsupportedOperatorError([Unsupported(node.label, node.full_operator, reason)])
 
     def value(self, expr: Expr) -> np.ndarray:
         """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
@@ -166,27 +164,27 @@ class Conversion:
             self.parameters[id(found)] = name
         return found
 
-    def _unsupported(self, node: Node, reason: str) -> UnsupportedOperatorError:
-        return UnsupportedOperatorError([Unsupported(node.label, node.full_operator, reason)])
-
     def _results(self, node: Node, environment: Environment, opsets: Opsets) -> Sequence[Value]:
-        version = opsets.get(node.domain, 1)
-        body = self.model.functions.get((node.domain, node.operator))
+        missing = [name for name in node.inputs if name and name not in environment]
+        if missing:
+            raise ModelError(f"the value {shown(missing[0])!r} is used before it is defined")
+        body = self.model.functions.get(node.function)
         if body is None:
+            version = opsets.get(node.domain, 1)
+            values = [environment[name] if name else None for name in node.inputs]
+            reason = why_bad_types(node.domain, node.operator, version, [_tensor_type(v) for v in values])
+            if reason is not None:
+                raise ModelError(reason)
             rule = find(node.domain, node.operator, version)
             if rule is not None:
                 return self._apply(rule, node, environment, opsets)
-            types = [self._type(environment.get(name)) for name in node.inputs]
-            body = schema_body(node, version, types)
+            concrete = [_tensor_type(self.concrete(v) if isinstance(v, Expr) else None) for v in values]
+            body = schema_body(node, version, concrete)
             if body is not None and node.domain:  # bodies outside the default domain leave its opset open
-                body = replace(body, opsets={**body.opsets, "": opsets[""]})
+                body = replace(body, opsets={**body.opsets, "": opsets.get("", onnx_opset_version())})
         if body is None:
             raise NotSupported("the operator has no mapping")
         return call_body(self, body, node, environment)
-
-    def _type(self, value: Value) -> TensorType | None:
-        type_ = self.concrete(value).checked_type if isinstance(value, Expr) else None
-        return type_ if isinstance(type_, TensorType) else None
 
     def _apply(self, rule: Rule, node: Node, environment: Environment, opsets: Opsets) -> Sequence[Value]:
         operands = self._operands(rule, node, environment)
@@ -224,8 +222,6 @@ class Conversion:
         return found
 
     def _operand(self, rule: InputRule, name: str, environment: Environment) -> Any:
-        if name and name not in environment:
-            raise ModelError(f"the value {name!r} is used before it is defined")
         value = environment[name] if name else None
         if rule.kind == "object":
             return value
@@ -245,10 +241,29 @@ class Conversion:
         if rule.kind == "Array":
             return array
         if rule.kind == "Ints":
+            if array.size > _MOST_INTS or array.dtype.kind not in "iu":
+                raise ModelError(
+                    f"the input {rule.name!r} must be at most {_MOST_INTS:,} integers, "
+                    f"found {array.size:,} of {array.dtype}"
+                )
             return tuple([int(item) for item in array.reshape(-1)])
         if array.size != 1:
             raise ModelError(f"the input {rule.name!r} must be one number, its shape is {array.shape}")
         return array.reshape(-1)[0].item()
+
+
+def tensor(value: Value) -> Expr:
+    """A value that must be a tensor."""
+    if not isinstance(value, Expr):
+        raise ModelError(
+            f"a tensor is expected, found {'a sequence' if isinstance(value, list) else 'nothing'}"
+        )
+    return value
+
+
+def _tensor_type(value: Value) -> TensorType | None:
+    type_ = value.checked_type if isinstance(value, Expr) else None
+    return type_ if isinstance(type_, TensorType) else None
 
 
 def fresh_key() -> np.ndarray:
@@ -286,10 +301,26 @@ class NodeView:
         """`expr`, or where its shape depends on data a variable of the shape that it has in this call."""
         return self.conversion.concrete(expr)
 
-    def subgraph(self, graph: Graph, inputs: Mapping[str, Value]) -> list[Value]:
-        """The outputs of a subgraph of the node, whose inputs have the given values."""
-        inner = {**self.environment, **inputs}
-        return self.conversion.graph(graph, inner, self.opsets)
+    def subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a subgraph of the node, whose inputs have the given values, in order."""
+        if len(inputs) != len(graph.all_inputs):
+            raise ModelError(
+                f"its graph {shown(graph.name)!r} has {len(graph.all_inputs)} inputs, expected {len(inputs)}"
+            )
+        inner = {**self.environment, **dict(zip(graph.all_inputs, inputs, strict=True))}
+        with self.conversion.budget.inside():
+            return self.conversion.graph(graph, inner, self.opsets)
+
+    def truth(self, value: Value) -> bool:
+        """The value of a condition, specialising on it if it depends on the call."""
+        array = self.value(tensor(value))
+        if array.size != 1:
+            raise ModelError(f"a condition must be one element, its shape is {list(array.shape)}")
+        return bool(array.reshape(())[()])
+
+    def step(self, done: int) -> None:
+        """Raises ModelError where a loop that has done so many steps may not do another."""
+        self.conversion.budget.step(done)
 
     def random_key(self) -> Expr:
         """The two words of a random key, a parameter that each run of the program fills anew."""
@@ -301,11 +332,15 @@ def _checked_attributes(rule: Rule, node: Node) -> dict[str, Any]:
     unknown = [name for name in given if name not in rule.attributes]
     if unknown:
         raise NotSupported(f"attribute {unknown[0]!r}")
-    for name, default in rule.attributes.items():
-        if name not in given:
-            if default is REQUIRED:
-                raise ModelError(f"attribute {name!r} is missing")
-            given[name] = default
+    for name, wanted in rule.attributes.items():
+        if name in given:
+            reason = wanted.why_not(name, given[name])
+            if reason is not None:
+                raise ModelError(reason)
+        elif wanted.default is REQUIRED:
+            raise ModelError(f"attribute {name!r} is missing")
+        else:
+            given[name] = wanted.default
     return given
 
 

@@ -27,12 +27,17 @@ _NAMES: Final[dict[int, str]] = {
 _NUMBERS: Final = {name: number for number, name in _NAMES.items()}
 
 
+def element_type_name(number: int) -> str:
+    """What messages call an element type, of any number."""
+    known = number in TensorProto.DataType.values()
+    return TensorProto.DataType.Name(number) if known else f"number {number}, which ONNX does not know"
+
+
 def dtype_of(element_type: int) -> DType:
     """The dtype of an ONNX element type. Raises NotSupported for one that no tensor of ours can have."""
     name = _NAMES.get(element_type)
     if name is None or name not in DTYPES:
-        known = TensorProto.DataType.Name(element_type) if element_type else "UNDEFINED"
-        raise NotSupported(f"element type {known}")
+        raise NotSupported(f"element type {element_type_name(element_type)}")
     return DType(name)
 
 

@@ -10,6 +10,7 @@ from ...errors import RegistryError
 from ...ir import Expr, Operand, make_call
 from ...registry import Op
 from .errors import NotSupported
+from .limits import spending
 
 if TYPE_CHECKING:
     from ...declaration import OpDeclaration
@@ -19,7 +20,7 @@ class Emitter:
     """`emitter.name(*operands, **attrs)` is a call of the declared op `name`.
 
     Operands are expressions, arrays, weak Python numbers, None for an absent one, a list for a variadic one.
-    An op that is not declared raises NotSupported.
+    An op that is not declared raises NotSupported; a result that is too large, or too many calls, ModelError.
     """
 
     _announced: frozenset[str] = frozenset()
@@ -35,7 +36,9 @@ class Emitter:
         kind = declaration.attrs
 
         def build(*operands: Operand, **attrs: Any) -> Expr:
-            return make_call(found, operands, None if kind is None else kind(**attrs))
+            call = make_call(found, operands, None if kind is None else kind(**attrs))
+            spending().call(call.checked_type)
+            return call
 
         build.__name__ = build.__qualname__ = name
         self.__dict__[name] = build

@@ -13,6 +13,7 @@ from ...executor.op_by_op import call_op
 from ...executor.value import Arrays
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, post_order
 from ...types import TensorType, TupleType, Type
+from .limits import Budget
 
 _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling
 
@@ -20,7 +21,8 @@ _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling
 class Evaluator:
     """Evaluates expressions over variables with known arrays; each node once."""
 
-    def __init__(self, arrays: Mapping[Var, np.ndarray]) -> None:
+    def __init__(self, arrays: Mapping[Var, np.ndarray], budget: Budget) -> None:
+        self.budget = budget
         self.arrays: dict[Var, np.ndarray] = dict(arrays)
         self._results: dict[int, Arrays] = {}
         self._constant: dict[int, bool] = {}
@@ -48,6 +50,7 @@ class Evaluator:
         if found is None:
             order = self._order(expr, self._results)
             cost = sum([_size(node.checked_type) for node in order])
+            self.budget.made(expr.checked_type)
             found = self._by_op(order) if cost <= _SMALL else self._compiled(expr)
             self._results[id(expr)] = found
             self._alive.append(expr)

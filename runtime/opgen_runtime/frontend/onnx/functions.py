@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import onnx
 from onnx import FunctionProto, TypeProto, helper
 
 from ...types import TensorType
 from .element_types import element_type_of
+from .errors import errors_of
 from .graph import FunctionBody, Node
+from .node_rules import check_node
+from .schemas import schema_of
 
 if TYPE_CHECKING:
     from .convert import Conversion, Environment, Value
@@ -36,19 +38,6 @@ def schema_body(node: Node, version: int, types: Sequence[TensorType | None]) ->
         )
         return FunctionBody.of(proto) if proto.node else None
     return None
-
-
-@lru_cache(None)
-def schema_of(domain: str, operator: str, version: int) -> Any:
-    """The `onnx.defs.OpSchema` of an operator at an opset; None if onnx knows none or has taken it back.
-
-    The type stubs of onnx leave out what is said of functions.
-    """
-    try:
-        schema = onnx.defs.get_schema(operator, version, domain)
-    except onnx.defs.SchemaError:
-        return None
-    return None if schema.deprecated else schema
 
 
 @lru_cache(None)
@@ -92,8 +81,11 @@ def call_body(
     attributes = {each.name: each for each in node.proto.attribute}
     # What is absent stays absent inside: a name that stands for nothing is the empty name.
     absent = {name for name, value in inner.items() if value is None}
-    for each in body.bound_nodes(attributes):
-        conversion.node(_without(each, absent), inner, body.opsets)
+    with conversion.budget.inside():
+        for each in body.bound_nodes(attributes):
+            with errors_of(each):
+                check_node(conversion.model, each, body.opsets)
+            conversion.node(_without(each, absent), inner, body.opsets)
     return [inner.get(name) for name in body.outputs]
 
 

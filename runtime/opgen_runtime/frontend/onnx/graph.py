@@ -5,40 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import onnx
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
-from ...vocabulary import DTYPES
-from .errors import ModelError, NotSupported
+from .decode import ModelLike, array_of, dense_of, load_model
+from .errors import NotSupported, shown
 
 DEFAULT_DOMAINS: Final = ("", "ai.onnx")
 Opsets: TypeAlias = "dict[str, int]"
-ModelLike: TypeAlias = "ModelProto | bytes | str | PathLike[str]"
-
-
-def load_model(model: ModelLike) -> ModelProto:
-    """The model of a file, of its bytes, or as it is."""
-    if isinstance(model, ModelProto):
-        return model
-    if isinstance(model, bytes):
-        return onnx.load_from_string(model)
-    return onnx.load(model)
-
-
-def array_of(tensor: TensorProto) -> np.ndarray:
-    """A tensor's array, read-only. Raises NotSupported for an element type that no tensor of ours can have."""
-    if tensor.data_type == TensorProto.STRING:
-        raise NotSupported("a tensor of strings")
-    array = np.asarray(numpy_helper.to_array(tensor))
-    if array.dtype.name not in DTYPES:
-        raise NotSupported(f"element type {TensorProto.DataType.Name(tensor.data_type)}")
-    if array.flags.writeable:
-        array.flags.writeable = False
-    return array
+FunctionKey: TypeAlias = "tuple[str, str, str]"
+"""Domain, name and overload of a function."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,11 +33,16 @@ class Node:
     @property
     def label(self) -> str:
         """What messages call it."""
-        return self.name or f"(node of {', '.join(o for o in self.outputs if o) or 'no output'})"
+        return shown(self.name or f"(node of {', '.join(o for o in self.outputs if o) or 'no output'})")
 
     @property
     def full_operator(self) -> str:
-        return self.operator if not self.domain else f"{self.domain}.{self.operator}"
+        return shown(self.operator if not self.domain else f"{self.domain}.{self.operator}")
+
+    @property
+    def function(self) -> FunctionKey:
+        """The function that the node calls, if the model has it."""
+        return (self.domain, self.operator, self.proto.overload)
 
     def attributes(self) -> dict[str, Any]:
         """The attributes by name: numbers, str, tuples, arrays, `Graph`s. Raises NotSupported."""
@@ -87,6 +70,16 @@ class Graph:
         self.inputs = tuple([value.name for value in proto.input if value.name not in initialized])
         self.outputs = tuple([value.name for value in proto.output])
 
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"graph {shown(self.name)!r}"
+
+    @property
+    def full_operator(self) -> str:
+        """Where messages name an operator."""
+        return "initializer"
+
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         return tuple([_node(proto) for proto in self.proto.node])
@@ -98,18 +91,6 @@ class Graph:
         for sparse in self.proto.sparse_initializer:
             found[sparse.values.name] = dense_of(sparse)
         return found
-
-
-def dense_of(sparse: onnx.SparseTensorProto) -> np.ndarray:
-    """A sparse tensor's elements in a dense array, read-only."""
-    values, indices = array_of(sparse.values), array_of(sparse.indices)
-    dense = np.zeros(tuple(sparse.dims), values.dtype)
-    if indices.ndim == 1:
-        dense.reshape(-1)[indices] = values
-    else:
-        dense[tuple(indices.T)] = values
-    dense.flags.writeable = False
-    return dense
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,17 +119,18 @@ class FunctionBody:
 
 
 class Model:
-    """A whole model."""
+    """A whole model, as it was read; `check.checked_model` makes one that keeps the rules."""
 
     def __init__(self, model: ModelLike) -> None:
-        """Raises ModelError for an opset below 7, which the mappings do not know."""
+        """Raises ModelError for what cannot be read."""
         self.proto = load_model(model)
         self.opsets = {_domain(each.domain): each.version for each in self.proto.opset_import}
+        if not self.opsets and self.proto.ir_version < 3:  # before opsets there was the first
+            self.opsets[""] = 1
         self.graph = Graph(self.proto.graph)
-        if self.opsets.setdefault("", 1 if not self.proto.opset_import else max(self.opsets.values())) < 1:
-            raise ModelError("the model names no opset")
-        self.functions = {
-            (_domain(each.domain), each.name): FunctionBody.of(each) for each in self.proto.functions
+        self.functions: dict[FunctionKey, FunctionBody] = {
+            (_domain(each.domain), each.name, each.overload): FunctionBody.of(each)
+            for each in self.proto.functions
         }
 
 

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .check import checked_model
+from .decode import ModelLike
 from .errors import NotSupported, Unsupported, UnsupportedOperatorError
-from .functions import schema_of
-from .graph import Graph, Model, ModelLike, Node, Opsets
+from .graph import Graph, Model, Node, Opsets
+from .limits import DEFAULT_LIMITS
 from .rules import find
+from .schemas import schema_of
 from .signature import described, signature_of
 from .supported import unsupported
 
@@ -37,7 +40,7 @@ class Inspection:
 
 def inspect_model(model: ModelLike) -> Inspection:
     """The figures of a model."""
-    read = Model(model)
+    read = checked_model(Model(model), DEFAULT_LIMITS)
     wrong = list(unsupported(read))
     try:
         inputs = tuple([str(each) for each in signature_of(read).inputs])
@@ -60,7 +63,7 @@ def _nodes(graph: Graph, opsets: Opsets) -> Iterator[tuple[Node, Opsets]]:
 
 
 def _mapped(model: Model, node: Node, opsets: Opsets) -> str:
-    if (node.domain, node.operator) in model.functions:
+    if node.function in model.functions:
         return "a function of the model"
     version = opsets.get(node.domain, 1)
     rule = find(node.domain, node.operator, version)

@@ -7,11 +7,16 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ...errors import OpgenError
 from ...executor import Executable, array_type, build
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...target import Target
+from .check import checked_model
 from .convert import Conversion, Probe, Value, fresh_key
-from .graph import Model, ModelLike
+from .decode import ModelLike
+from .errors import ModelError
+from .graph import Model
+from .limits import DEFAULT_LIMITS, Budget, Limits
 from .signature import Signature, signature_of
 from .supported import check_supported
 
@@ -26,10 +31,13 @@ class Program:
     Inputs are given in the graph's order, or by name; outputs are a list in the graph's order.
     """
 
-    def __init__(self, model: ModelLike | Model, target: Target | None = None) -> None:
-        """Raises UnsupportedOperatorError, listing every operator of the model without a mapping."""
-        self.model = model if isinstance(model, Model) else Model(model)
+    def __init__(
+        self, model: ModelLike, target: Target | None = None, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        """Raises ModelError, and UnsupportedOperatorError, listing every operator of the model without a mapping."""
+        self.model = checked_model(Model(model), limits)
         self.target = target
+        self.limits = limits
         check_supported(self.model)
         self.signature: Signature = signature_of(self.model)
         self._compiled: dict[object, list[_Specialisation]] = {}
@@ -39,32 +47,35 @@ class Program:
         values = self.signature.bind(inputs)
         arrays = list(_flat(values))
         known = self._compiled.setdefault(_key(values), [])
-        for found in known:
-            result = found.run(arrays)
-            if result is not None:
-                return result
-        made = _Specialisation(self.model, self.signature.names, values, self.target)
-        if len(known) >= _KEPT:
-            known.clear()
-        known.append(made)
-        return made.first_result(arrays)
+        try:
+            for found in known:
+                result = found.run(arrays)
+                if result is not None:
+                    return result
+            made = _Specialisation(self.model, self.signature.names, values, self.target, self.limits)
+            if len(known) >= _KEPT:
+                known.clear()
+            known.append(made)
+            return made.first_result(arrays)
+        except MemoryError as error:
+            raise ModelError(f"there is not enough memory to run the model: {error}") from error
 
 
 class _Specialisation:
     """A model converted and compiled for the types of its inputs and for the values of its probes."""
 
     def __init__(
-        self, model: Model, names: Sequence[str], values: Sequence[Any], target: Target | None
+        self, model: Model, names: Sequence[str], values: Sequence[Any], target: Target | None, limits: Limits
     ) -> None:
         self.params: list[Var] = []
         given: dict[Var, np.ndarray] = {}
         inputs: dict[str, Value] = {
             name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)
         }
-        conversion = Conversion(model, inputs, given)
+        conversion = Conversion(model, inputs, given, limits)
         outputs = conversion.outputs()
         self.random = conversion.random
-        self.checks = [_Check(probe, target) for probe in conversion.probes]
+        self.checks = [_Check(probe, target, conversion.budget) for probe in conversion.probes]
         leaves: list[Expr] = []
         self.structure = [_structure(value, leaves) for value in outputs]
         self.leaves = leaves
@@ -74,7 +85,7 @@ class _Specialisation:
         if self.computed:
             body = Tuple(tuple(self.computed))
             self.inputs = free_vars(body)
-            self.executable = build(Function(tuple(self.inputs), body), target)
+            self.executable = _built(Function(tuple(self.inputs), body), target, conversion.budget)
 
     def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
         if value is None:
@@ -123,9 +134,10 @@ class _Specialisation:
 class _Check:
     """A probe with the program that computes it, compiled when it is first needed."""
 
-    def __init__(self, probe: Probe, target: Target | None) -> None:
+    def __init__(self, probe: Probe, target: Target | None, budget: Budget) -> None:
         self.probe = probe
         self.target = target
+        self.budget = budget
         self.executable: Executable | None = None
         self.inputs = free_vars(probe.expr)
 
@@ -134,10 +146,22 @@ class _Check:
         if isinstance(self.probe.expr, Var):
             return values[self.probe.expr]
         if self.executable is None:
-            self.executable = build(Function(tuple(self.inputs), self.probe.expr), self.target)
+            function = Function(tuple(self.inputs), self.probe.expr)
+            self.executable = _built(function, self.target, self.budget)
         found = self.executable.run([values[var] for var in self.inputs])
         assert isinstance(found, np.ndarray)
         return found
+
+
+def _built(function: Function, target: Target | None, budget: Budget) -> Executable:
+    """The compiled function. Raises ModelError where it cannot be compiled, or needs more memory than is allowed."""
+    try:
+        found = build(function, target)
+    except (OpgenError, MemoryError) as error:
+        raise ModelError(f"the model's program cannot be compiled: {error}") from error
+    if found.plan is not None:
+        budget.program(found.plan.memory)
+    return found
 
 
 def _key(value: object) -> object:

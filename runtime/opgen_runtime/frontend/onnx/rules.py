@@ -8,22 +8,37 @@ A mapping is a function whose signature says all that the front end needs:
 Positional parameters are the node's inputs.  `Expr` is an expression, `Ints` a tuple of ints, `Array` an array,
 `Scalar` one Python number: a value that decides the program, a constant or specialised on at call time.
 `Sequence` is a list of expressions.  `... | None` says that the input may be absent; `*xs: Expr` takes any number.
-Keyword-only parameters are the node's attributes, required where there is no default; `node: NodeView` is the node
-itself.  Tables of renamed operators (`Rename`) are turned into such functions.
+Keyword-only parameters are the node's attributes, required where there is no default, and of their values what the
+annotation says: `Literal[...]`, `Positive` and `Natural` numbers, `Positives` and `Naturals`, anything else as the
+operator's schema has it.  `node: NodeView` is the node itself.  Tables of renamed operators (`Rename`) are turned
+into such functions.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from ...errors import RegistryError
 from .emit import op
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+Positive: TypeAlias = int
+Natural: TypeAlias = int
+Positives: TypeAlias = "Sequence[int]"
+Naturals: TypeAlias = "Sequence[int]"
+"""Attributes with a lower bound of 1 or 0, on each of their numbers."""
+
+_BOUNDS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
+    "Positive": ("a number of at least 1", lambda value: value >= 1),
+    "Natural": ("a number of at least 0", lambda value: value >= 0),
+    "Positives": ("numbers of at least 1", lambda values: min(values, default=1) >= 1),
+    "Naturals": ("numbers of at least 0", lambda values: min(values, default=0) >= 0),
+}
 KINDS: Final = frozenset({"Expr", "Ints", "Array", "Scalar", "Sequence", "object"})
 
 
@@ -37,6 +52,21 @@ class InputRule:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributeRule:
+    """One attribute: its default, REQUIRED where there is none, and the values that it may have."""
+
+    default: object = None
+    expected: str = ""
+    allows: Callable[[Any], bool] | None = None
+
+    def why_not(self, name: str, value: object) -> str | None:
+        """Why the attribute cannot have this value; None if it can."""
+        if self.allows is None or self.allows(value):
+            return None
+        return f"attribute {name!r} is {value!r:.80}, expected {self.expected}"
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A conversion and what its signature says."""
 
@@ -45,7 +75,7 @@ class Rule:
     convert: Callable[..., Any]
     inputs: tuple[InputRule, ...]
     rest: InputRule | None
-    attributes: Mapping[str, object]  # name -> default, REQUIRED where there is none
+    attributes: Mapping[str, AttributeRule]
     wants_node: bool
     ops: tuple[str, ...] = ()
     """The declared ops of a rename."""
@@ -87,7 +117,7 @@ def converts(operator: str, since: int = 1, domain: str = "") -> Callable[[F], F
 def renames(table: Iterable[Rename], domain: str = "") -> None:
     """Registers a table of renamed operators."""
     for entry in table:
-        wanted = {onnx: entry.defaults.get(onnx) for onnx in entry.attributes}
+        wanted = {onnx: AttributeRule(entry.defaults.get(onnx)) for onnx in entry.attributes}
         inputs = tuple([InputRule(f"input {k}", "Expr", False) for k in range(entry.arity)])
         rest = InputRule("inputs", "Expr", False) if entry.chain else None
         _add(
@@ -149,7 +179,7 @@ def _renamed(entry: Rename) -> Callable[..., Any]:
 def _rule(operator: str, since: int, function: Callable[..., Any]) -> Rule:
     inputs: list[InputRule] = []
     rest = None
-    attributes: dict[str, object] = {}
+    attributes: dict[str, AttributeRule] = {}
     wants_node = False
     for parameter in inspect.signature(function).parameters.values():
         written, _, absent = str(parameter.annotation).partition(" | ")
@@ -158,7 +188,7 @@ def _rule(operator: str, since: int, function: Callable[..., Any]) -> Rule:
             if parameter.name == "node":
                 wants_node = True
             else:
-                attributes[parameter.name] = parameter.default
+                attributes[parameter.name] = _attribute_rule(written, parameter.default)
             continue
         assert kind in KINDS, f"{operator}: input {parameter.name!r} is annotated {parameter.annotation}"
         rule = InputRule(parameter.name, kind, absent == "None")
@@ -167,3 +197,12 @@ def _rule(operator: str, since: int, function: Callable[..., Any]) -> Rule:
         else:
             inputs.append(rule)
     return Rule(operator, since, function, tuple(inputs), rest, attributes, wants_node)
+
+
+def _attribute_rule(written: str, default: object) -> AttributeRule:
+    if written in _BOUNDS:
+        return AttributeRule(default, *_BOUNDS[written])
+    if not written.startswith("Literal["):
+        return AttributeRule(default)
+    choices = literal_eval(f"({written[8:-1]},)")
+    return AttributeRule(default, f"one of {', '.join(map(repr, choices))}", choices.__contains__)

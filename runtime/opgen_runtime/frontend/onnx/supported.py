@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from .emit import op
 from .errors import Unsupported, UnsupportedOperatorError
-from .functions import schema_of
 from .graph import Graph, Model, Node, Opsets
 from .rules import find
+from .schemas import schema_of
 
 
 def check_supported(model: Model) -> None:
@@ -42,7 +42,7 @@ def _of_node(model: Model, node: Node, opsets: Opsets) -> Iterator[Unsupported]:
 
 def why_unsupported(model: Model, node: Node, opsets: Opsets) -> str | None:
     """Why a node cannot be converted, as far as its operator alone says; None if it may be."""
-    if (node.domain, node.operator) in model.functions:
+    if node.function in model.functions:
         return None
     version = opsets.get(node.domain, 1)
     rule = find(node.domain, node.operator, version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,7 +11,8 @@ from ....ir import Expr, const
 from ....types import TensorType
 from ....vocabulary import DType
 from ..emit import op
-from ..errors import NotSupported
+from ..errors import ModelError, NotSupported
+from ..limits import spending
 
 
 def tensor_type(x: Expr) -> TensorType:
@@ -36,10 +38,26 @@ def shape(x: Expr) -> tuple[int, ...]:
     return found.concrete_shape
 
 
+def at_least(x: Expr, rank: int) -> tuple[int, ...]:
+    """The shape of a tensor of at least so many axes. Raises ModelError for one of fewer."""
+    found = shape(x)
+    if len(found) < rank:
+        raise ModelError(f"a tensor of shape {list(found)}, expected at least {rank} axes")
+    return found
+
+
+def exactly(x: Expr, rank: int) -> tuple[int, ...]:
+    """The shape of a tensor of so many axes. Raises ModelError for another."""
+    found = shape(x)
+    if len(found) != rank:
+        raise ModelError(f"a tensor of shape {list(found)}, expected {rank} axes")
+    return found
+
+
 def axis_of(axis: int, rank: int) -> int:
-    """The axis counted from the first. Raises NotSupported for one that a tensor of that rank does not have."""
+    """The axis counted from the first. Raises ModelError for one that a tensor of that rank does not have."""
     if not -rank <= axis < max(rank, 1):
-        raise NotSupported(f"axis {axis} of a tensor of rank {rank}")
+        raise ModelError(f"axis {axis} of a tensor of rank {rank}")
     return axis % max(rank, 1)
 
 
@@ -51,6 +69,8 @@ def reshape(x: Expr, to: Sequence[int]) -> Expr:
     """`x` in another shape of ints; itself where it has that shape."""
     if shape(x) == tuple(to):
         return x
+    if math.prod(to) != math.prod(shape(x)):
+        raise ModelError(f"a tensor of shape {list(shape(x))} cannot have the shape {list(to)}")
     if 0 in to and 0 in shape(x):  # in the op's attr a 0 stands for the extent of the input
         return full(to, 0, dtype(x))
     return op.reshape(x, newshape=tuple(to))
@@ -71,8 +91,20 @@ def cast(x: Expr, to: str) -> Expr:
     return x if dtype(x) == to else op.cast(x, dtype=to)
 
 
+def room(*extents: int, itemsize: int = 8) -> None:
+    """Asks for room for an array that a mapping makes. Raises ModelError where it is too large."""
+    spending().array(extents, itemsize)
+
+
+def arange(size: int) -> np.ndarray:
+    """The int64 numbers from 0 to `size` (exclusive), as few or as many as a model may ask for."""
+    room(max(size, 0))
+    return np.arange(size, dtype=np.int64)
+
+
 def full(to: Sequence[int], value: object, kind: str) -> Expr:
-    """A constant tensor of one value; it takes no memory of its own until it is needed."""
+    """A constant tensor of one value."""
+    room(*to, itemsize=DType(kind).numpy.itemsize)
     return const(np.full(tuple(to), value, DType(kind).numpy))
 
 
@@ -82,7 +114,10 @@ def scalar(value: object, kind: str) -> Expr:
 
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(np.broadcast_shapes(*[tuple(s) for s in shapes]))
+    try:
+        return tuple(np.broadcast_shapes(*[tuple(s) for s in shapes]))
+    except ValueError as error:
+        raise ModelError(f"the shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from error
 
 
 def take_slice(x: Expr, axis: int, begin: int, end: int, step: int = 1) -> Expr:
@@ -103,10 +138,12 @@ def unsqueeze(x: Expr, axes: Iterable[int]) -> Expr:
     rank = ndim(x) + len(axes)
     places = set(axes_of(axes, rank))
     if len(places) != len(axes):
-        raise NotSupported(f"axes {tuple(axes)} name one place twice")
+        raise ModelError(f"axes {tuple(axes)} name one place twice")
     rest = iter(shape(x))
     return reshape(x, [1 if d in places else next(rest) for d in range(rank)])
 
 
 def concatenate(parts: Sequence[Expr], axis: int) -> Expr:
+    if not parts:
+        raise ModelError("nothing to concatenate")
     return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....ir import Expr, const
 from ..emit import op
-from ..errors import ModelError, NotSupported
+from ..errors import ModelError, NotSupported, shown
 from ..graph import Graph
 from ..rules import converts
 from ._tools import axis_of, concatenate, index, ndim, shape
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
 Scalar = Any
 Array = np.ndarray
-_MOST_STEPS = 4096  # of an unrolled loop
 
 
 @converts("If")
 def branch(condition: Scalar, *, then_branch: Graph, else_branch: Graph, node: NodeView) -> tuple[Any, ...]:
-    return tuple(node.subgraph(then_branch if condition else else_branch, {}))
+    return tuple(node.subgraph(then_branch if condition else else_branch, []))
 
 
 @converts("Loop")
@@ -37,26 +36,46 @@ def loop(
     trips: object = None, condition: object = None, *state: object, body: Graph, node: NodeView
 ) -> tuple[Any, ...]:
     """Unrolled; each step's condition decides whether there is another."""
-    most = int(node.value(trips).reshape(())) if isinstance(trips, Expr) else None
-    going = bool(node.value(condition).reshape(())) if isinstance(condition, Expr) else True
+    most = _count(node, trips) if isinstance(trips, Expr) else None
+    going = node.truth(condition) if isinstance(condition, Expr) else True
     carried: list[Any] = list(state)
-    scanned: list[list[Expr]] = [[] for _ in range(len(body.outputs) - 1 - len(carried))]
+    scanned: list[list[Expr]] = [[] for _ in range(_scanned(body, 1 + len(carried)))]
     step = 0
     while going and (most is None or step < most):
-        if step >= _MOST_STEPS:
-            raise NotSupported(f"a loop of more than {_MOST_STEPS} steps")
+        node.step(step)
         counter, proceed = const(np.array(step, np.int64)), const(np.array(True))
-        given = dict(zip(body.all_inputs, [counter, proceed, *carried], strict=False))
-        results = node.subgraph(body, given)
-        again, carried = results[0], results[1 : 1 + len(carried)]
-        for rows, value in zip(scanned, results[1 + len(carried) :], strict=True):
-            assert isinstance(value, Expr)
-            rows.append(value)
-        going = bool(node.value(again).reshape(())) if isinstance(again, Expr) else True
+        again, *results = node.subgraph(body, [counter, proceed, *carried])
+        carried = results[: len(carried)]
+        for rows, value in zip(scanned, results[len(carried) :], strict=True):
+            rows.append(_tensor(value))
+        going = node.truth(again)
         step += 1
     if scanned and not step:
         raise NotSupported("a loop without a step that gives scanned outputs")
     return (*carried, *[op.stack(rows, axis=0) for rows in scanned])
+
+
+def _count(node: NodeView, trips: Expr) -> int:
+    array = node.value(trips)
+    if array.size != 1:
+        raise ModelError(f"the trip count must be one number, its shape is {list(array.shape)}")
+    return int(array.reshape(())[()])
+
+
+def _scanned(body: Graph, before: int) -> int:
+    """How many outputs of a body are collected, after `before` others."""
+    count = len(body.outputs) - before
+    if count < 0:
+        raise ModelError(
+            f"its graph {shown(body.name)!r} has {len(body.outputs)} outputs, expected at least {before}"
+        )
+    return count
+
+
+def _tensor(value: object) -> Expr:
+    if not isinstance(value, Expr):
+        raise ModelError("its graph gives a sequence where a tensor is expected")
+    return value
 
 
 @converts("Scan", since=9)
@@ -72,30 +91,43 @@ def scan(
 ) -> tuple[Any, ...]:
     """Unrolled over the scanned axis."""
     num_state = len(values) - num_scan_inputs
+    if num_scan_inputs < 1 or num_state < 0:
+        raise ModelError(f"num_scan_inputs is {num_scan_inputs}, of {len(values)} inputs")
     state: list[Any] = list(values[:num_state])
-    scanned = [v for v in values[num_state:] if isinstance(v, Expr)]
-    axes = [axis_of(a, ndim(x)) for a, x in zip(scan_input_axes or (0,) * len(scanned), scanned, strict=True)]
-    reverse = scan_input_directions or (0,) * len(scanned)
-    steps = shape(scanned[0])[axes[0]]
-    rows: list[list[Expr]] = [[] for _ in range(len(body.outputs) - num_state)]
+    scanned = [_tensor(v) for v in values[num_state:]]
+    in_axes = _one_each("scan_input_axes", scan_input_axes, num_scan_inputs)
+    axes = [axis_of(a, ndim(x)) for a, x in zip(in_axes, scanned, strict=True)]
+    reverse = _one_each("scan_input_directions", scan_input_directions, num_scan_inputs)
+    lengths = {shape(x)[a] for x, a in zip(scanned, axes, strict=True)}
+    if len(lengths) != 1:
+        raise ModelError(f"the scanned axes have the extents {sorted(lengths)}, expected one extent")
+    steps = lengths.pop()
+    rows: list[list[Expr]] = [[] for _ in range(_scanned(body, num_state))]
     for step in range(steps):
+        node.step(step)
         parts = [
             index(x, a, steps - 1 - step if back else step)
             for x, a, back in zip(scanned, axes, reverse, strict=True)
         ]
-        results = node.subgraph(body, dict(zip(body.all_inputs, [*state, *parts], strict=True)))
+        results = node.subgraph(body, [*state, *parts])
         state = results[:num_state]
         for row, value in zip(rows, results[num_state:], strict=True):
-            assert isinstance(value, Expr)
-            row.append(value)
+            row.append(_tensor(value))
     if rows and not steps:
         raise NotSupported("a scan over an empty axis")
-    out_axes = scan_output_axes or (0,) * len(rows)
-    out_reverse = scan_output_directions or (0,) * len(rows)
+    out_axes = _one_each("scan_output_axes", scan_output_axes, len(rows))
+    out_reverse = _one_each("scan_output_directions", scan_output_directions, len(rows))
     stacked = []
     for row, axis, back in zip(rows, out_axes, out_reverse, strict=True):
         stacked.append(op.stack(row[::-1] if back else row, axis=axis_of(axis, ndim(row[0]) + 1)))
     return (*state, *stacked)
+
+
+def _one_each(name: str, given: Sequence[int] | None, count: int) -> Sequence[int]:
+    """An attribute of one number for each of `count` tensors, zeros where it is absent."""
+    if given and len(given) != count:
+        raise ModelError(f"attribute {name!r} has {len(given)} numbers, expected {count}")
+    return given or (0,) * count
 
 
 @converts("Scan", since=8)
@@ -192,7 +224,8 @@ def sequence_map(
     rows = []
     for k, value in enumerate(values):
         given = [value, *[other[k] if isinstance(other, list) else other for other in others]]
-        rows.append(node.subgraph(body, dict(zip(body.all_inputs, given, strict=True))))
+        node.step(k)
+        rows.append(node.subgraph(body, given))
     return tuple([[row[k] for row in rows] for k in range(len(body.outputs))])
 
 

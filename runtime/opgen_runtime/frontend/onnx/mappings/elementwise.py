@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def mod(x: Expr, y: Expr, *, fmod: int = 0) -> Expr:
 
 
 @converts("BitShift")
-def bit_shift(x: Expr, by: Expr, *, direction: str) -> Expr:
+def bit_shift(x: Expr, by: Expr, *, direction: Literal["LEFT", "RIGHT"]) -> Expr:
     return op.left_shift(x, by) if direction == "LEFT" else op.right_shift(x, by)
 
 
@@ -203,7 +203,7 @@ def shrink(x: Expr, *, bias: float = 0.0, lambd: float = 0.5) -> Expr:
 
 
 @converts("Gelu")
-def gelu(x: Expr, *, approximate: str = "none") -> Expr:
+def gelu(x: Expr, *, approximate: Literal["none", "tanh"] = "none") -> Expr:
     half = op.multiply(x, 0.5)
     if approximate == "tanh":
         cube = op.multiply(op.multiply(x, x), op.multiply(x, 0.044715))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import converts
-from ._tools import cast, dtype, index, ndim, reshape, scalar, shape, transpose
+from ..rules import Natural, Naturals, Positive, Positives, converts
+from ._tools import arange, cast, dtype, index, ndim, reshape, room, scalar, shape, transpose
 from .window import add_bias, spatial, windows
 
 if TYPE_CHECKING:
@@ -132,7 +132,12 @@ _MODES = {
 
 @converts("GridSample", since=16)
 def grid_sample(
-    x: Expr, grid: Expr, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
+    x: Expr,
+    grid: Expr,
+    *,
+    align_corners: int = 0,
+    mode: Literal["linear", "bilinear", "nearest", "cubic", "bicubic"] = "linear",
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Expr:
     extents = spatial(x)
     wide = "float64" if dtype(x) == "float64" else "float32"
@@ -160,12 +165,12 @@ def deform_conv(
     bias: Expr | None = None,
     mask: Expr | None = None,
     *,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    offset_group: int = 1,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    offset_group: Positive = 1,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     """Each tap of the filter is moved by an offset, and interpolated there (zeros outside)."""
     if ndim(x) != 4:
@@ -202,10 +207,10 @@ def roi_align_10(
     rois: Expr,
     batch: Expr,
     *,
-    mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
+    mode: Literal["avg", "max"] = "avg",
+    output_height: Positive = 1,
+    output_width: Positive = 1,
+    sampling_ratio: Natural = 0,
     spatial_scale: float = 1.0,
     node: NodeView,
 ) -> Expr:
@@ -229,11 +234,11 @@ def roi_align(
     rois: Expr,
     batch: Expr,
     *,
-    coordinate_transformation_mode: str = "half_pixel",
-    mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
+    coordinate_transformation_mode: Literal["half_pixel", "output_half_pixel"] = "half_pixel",
+    mode: Literal["avg", "max"] = "avg",
+    output_height: Positive = 1,
+    output_width: Positive = 1,
+    sampling_ratio: Natural = 0,
     spatial_scale: float = 1.0,
     node: NodeView,
 ) -> Expr:
@@ -258,8 +263,9 @@ def roi_align(
         else:
             number = op.maximum(op.ceil(size), 1.0)
             most = int(node.value(op.max(number, keepdims=False))) if count else 1
-        bin_of = np.repeat(np.arange(bins), most).astype(kind.numpy)[None]
-        step = (np.tile(np.arange(most), bins) + 0.5).astype(kind.numpy)[None]
+        room(bins, most)
+        bin_of = np.repeat(arange(bins), most).astype(kind.numpy)[None]
+        step = (np.tile(arange(most), bins) + 0.5).astype(kind.numpy)[None]
         column = [reshape(e, (count, 1)) for e in (start, size, number)]
         inner = op.add(op.multiply(column[1], bin_of), op.multiply(step, op.divide(column[1], column[2])))
         return op.add(column[0], inner), number, most
@@ -293,7 +299,7 @@ def roi_align(
     grid = (count, output_height, most_rows, output_width, most_columns)
 
     def valid(number: Expr, most: int, axis: int) -> Expr:
-        held = op.less(np.arange(most, dtype=kind.numpy)[None], reshape(number, (count, 1)))
+        held = op.less(arange(most).astype(kind.numpy)[None], reshape(number, (count, 1)))
         return reshape(held, [count if d == 0 else most if d == axis else 1 for d in range(6)])
 
     inside = op.logical_and(valid(rows, most_rows, 2), valid(columns, most_columns, 4))
@@ -314,7 +320,7 @@ def roi_align(
 
 
 @converts("MaxRoiPool")
-def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Expr:
+def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Positives, spatial_scale: float = 1.0) -> Expr:
     """Regions (batch, x1, y1, x2, y2) in bins, the greatest of each; 0 where a bin is empty (Girshick 2015)."""
     count, kind = shape(rois)[0], dtype(x)
     images = op.take(x, op.cast(index(rois, 1, 0), dtype="int64"), axis=0)  # (R, C, H, W)
@@ -326,10 +332,10 @@ def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Ints, spatial_scale: floa
         )
         size = op.divide(op.maximum(op.add(op.subtract(last, first), 1.0), 1.0), float(bins))
         size, first = reshape(size, (count, 1)), reshape(first, (count, 1))
-        step = np.arange(bins, dtype=kind.numpy)[None]
+        step = arange(bins).astype(kind.numpy)[None]
         begin = reshape(op.add(op.floor(op.multiply(size, step)), first), (count, bins, 1))
         end = reshape(op.add(op.ceil(op.multiply(size, step + 1)), first), (count, bins, 1))
-        place = np.arange(extent, dtype=kind.numpy).reshape(1, 1, extent)
+        place = arange(extent).astype(kind.numpy).reshape(1, 1, extent)
         inside = op.logical_and(op.greater_equal(place, begin), op.less(place, end))
         mask = reshape(inside, (count, 1, 1, bins, extent) if axis == 3 else (count, 1, bins, extent, 1))
         spread = op.expand_dims(images, axis=axis)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ....ir import Expr
 from ..emit import op
 from ..rules import Rename, converts, renames
-from ._tools import axis_of, cast, dtype, full, ndim, reshape, shape
+from ._tools import arange, axis_of, cast, dtype, full, ndim, reshape, shape
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -47,7 +47,12 @@ def scatter(x: Expr, indices: Expr, updates: Expr, *, axis: int = 0) -> Expr:
 
 @converts("ScatterElements", since=11)
 def scatter_elements(
-    x: Expr, indices: Expr, updates: Expr, *, axis: int = 0, reduction: str = "none"
+    x: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    axis: int = 0,
+    reduction: Literal["none", "add", "mul", "min", "max"] = "none",
 ) -> Expr:
     if dtype(x) == "bool":
         made = scatter_elements(
@@ -59,7 +64,9 @@ def scatter_elements(
 
 
 @converts("ScatterND", since=11)
-def scatter_nd(x: Expr, indices: Expr, updates: Expr, *, reduction: str = "none") -> Expr:
+def scatter_nd(
+    x: Expr, indices: Expr, updates: Expr, *, reduction: Literal["none", "add", "mul", "min", "max"] = "none"
+) -> Expr:
     if dtype(x) == "bool":
         made = scatter_nd(cast(x, "uint8"), indices, cast(updates, "uint8"), reduction=reduction)
         return op.cast(made, dtype="bool")
@@ -68,14 +75,17 @@ def scatter_nd(x: Expr, indices: Expr, updates: Expr, *, reduction: str = "none"
 
 @converts("TensorScatter", since=24)
 def tensor_scatter(
-    cache: Expr, update: Expr, write_indices: Expr | None = None, *, axis: int = -2, mode: str = "linear"
+    cache: Expr,
+    update: Expr,
+    write_indices: Expr | None = None,
+    *,
+    axis: int = -2,
+    mode: Literal["linear", "circular"] = "linear",
 ) -> Expr:
     """`update` written into `cache` along one axis, for each batch from its own position on."""
     at = axis_of(axis, ndim(cache))
     extents = shape(update)
-    places = np.arange(extents[at], dtype=np.int64).reshape(
-        [-1 if d == at else 1 for d in range(ndim(cache))]
-    )
+    places = arange(extents[at]).reshape([-1 if d == at else 1 for d in range(ndim(cache))])
     starts = full((extents[0],), 0, "int64") if write_indices is None else write_indices
     starts = reshape(starts, [extents[0], *[1] * (ndim(cache) - 1)])
     positions = op.add(starts, places)
@@ -143,7 +153,7 @@ def reverse_sequence(x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: 
     def along(values: np.ndarray, axis: int) -> np.ndarray:
         return values.reshape([-1 if d == axis else 1 for d in range(ndim(x))])
 
-    steps = along(np.arange(shape(x)[time], dtype=np.int64), time)
+    steps = along(arange(shape(x)[time]), time)
     sizes = reshape(cast(lengths, "int64"), [shape(x)[batch] if d == batch else 1 for d in range(ndim(x))])
     mirrored = op.where(op.less(steps, sizes), op.subtract(op.subtract(sizes, steps), 1), steps)
     return op.gather(x, op.broadcast_to(mirrored, shape=shape(x)), axis=time)

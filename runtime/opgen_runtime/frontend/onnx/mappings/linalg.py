@@ -10,7 +10,7 @@ from ....ir import Expr, const
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import converts
-from ._tools import dtype, index, ndim, reshape, scalar, shape
+from ._tools import arange, dtype, index, ndim, reshape, scalar, shape
 
 
 @converts("MatMul")
@@ -81,10 +81,10 @@ def det(x: Expr) -> Expr:
         column = index(a, 2, 0)
         pivot = op.argmax(op.abs(column), axis=1, keepdims=False)
         places = op.cast(op.expand_dims(pivot, axis=1), dtype="int64")
-        order = np.arange(left, dtype=np.int64)[None, :]
+        order = arange(left)[None, :]
         swapped = op.where(op.equal(order, places), np.zeros((), np.int64), order)
         swapped = op.where(op.equal(order, np.zeros((), np.int64)), places, swapped)
-        batches = np.broadcast_to(np.arange(rows, dtype=np.int64)[:, None], (rows, left))
+        batches = np.broadcast_to(arange(rows)[:, None], (rows, left))
         a = op.gather_nd(a, op.stack([const(batches), swapped], axis=2))
         head = op.strided_slice(a, begin=(0,), end=(1,), axes=(1,))
         value = reshape(op.strided_slice(head, begin=(0,), end=(1,), axes=(2,)), (rows,))

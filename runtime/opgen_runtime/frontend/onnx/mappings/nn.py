@@ -10,7 +10,7 @@ from ....ir import Expr
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import converts
+from ..rules import Positive, converts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape, take_slice
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def rms_normalization(
 
 @converts("GroupNormalization", since=18)
 def group_normalization_18(
-    x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: int
+    x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: Positive
 ) -> Expr:
     """The scale and the shift are one number a group."""
     c = shape(x)[1] // num_groups
@@ -160,7 +160,7 @@ def group_normalization_18(
 
 @converts("GroupNormalization", since=21)
 def group_normalization(
-    x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
+    x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1
 ) -> Expr:
     wide = dtype_of(stash_type) if dtype(x).bits < 32 else dtype(x)
     n, c, *rest = shape(x)
@@ -183,7 +183,7 @@ def lp_normalization(x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
 
 
 @converts("LRN")
-def lrn(x: Expr, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Expr:
+def lrn(x: Expr, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Positive) -> Expr:
     """Divided by a power of the sum of squares of neighbouring channels."""
     before = (size - 1) // 2
     widths = [0, 0, before, size - 1 - before, *[0] * (2 * ndim(x) - 4)]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Literal
 
 from ....ir import Expr
 from ....vocabulary import DType
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import converts
+from ..rules import Natural, Naturals, Positive, Positives, converts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
 from .linalg import matmul
 from .window import cross_correlation, spatial, windows
-
-Ints = Sequence[int]
 
 
 def _along(p: Expr, like: Expr, axis: int, block: int) -> Expr:
@@ -52,7 +51,7 @@ def quantize_linear(
     zero: Expr | None = None,
     *,
     axis: int = 1,
-    block_size: int = 0,
+    block_size: Natural = 0,
     output_dtype: int = 0,
     precision: int = 0,
     saturate: int = 1,
@@ -73,7 +72,7 @@ def dequantize_linear(
     zero: Expr | None = None,
     *,
     axis: int = 1,
-    block_size: int = 0,
+    block_size: Natural = 0,
     output_dtype: int = 0,
 ) -> Expr:
     kind = dtype_of(output_dtype) if output_dtype else dtype(scale)
@@ -157,12 +156,12 @@ def conv_integer(
     zx: Expr | None = None,
     zw: Expr | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     attributes = {"strides": strides, "dilations": dilations, "pads": pads, "auto_pad": auto_pad}
     return _integer_conv(x, w, zx, zw, group, attributes)
@@ -180,12 +179,12 @@ def qlinear_conv(
     zy: Expr,
     bias: Expr | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     attributes = {"strides": strides, "dilations": dilations, "pads": pads, "auto_pad": auto_pad}
     product = _integer_conv(x, w, zx, zw, group, attributes)

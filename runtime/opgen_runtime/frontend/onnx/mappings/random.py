@@ -11,7 +11,7 @@ import numpy as np
 from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
-from ..rules import converts
+from ..rules import Naturals, Positive, converts
 from ._tools import cast, dtype, full, reshape, scalar, shape
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def random_uniform(
     high: float = 1.0,
     low: float = 0.0,
     seed: float | None = None,
-    shape: Ints,
+    shape: Naturals,
     node: NodeView,
 ) -> Expr:
     return _uniform_between(shape, dtype_of(dtype), low, high, _key(seed, node))
@@ -75,7 +75,7 @@ def random_normal(
     mean: float = 0.0,
     scale: float = 1.0,
     seed: float | None = None,
-    shape: Ints,
+    shape: Naturals,
     node: NodeView,
 ) -> Expr:
     return _normal_around(shape, dtype_of(dtype), mean, scale, _key(seed, node))
@@ -125,7 +125,7 @@ def _widened(x: Expr) -> Expr:
 
 @converts("Multinomial")
 def multinomial(
-    x: Expr, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None, node: NodeView
+    x: Expr, *, dtype: int = 6, sample_size: Positive = 1, seed: float | None = None, node: NodeView
 ) -> Expr:
     """Classes drawn by the sums of their probabilities; the input holds logarithms of weights."""
     rows, classes = shape(x)

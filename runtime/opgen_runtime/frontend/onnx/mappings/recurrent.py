@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -193,7 +193,7 @@ def rnn(
     activation_beta: Sequence[float] | None = None,
     activations: Sequence[str] | None = None,
     clip: float | None = None,
-    direction: str = "forward",
+    direction: Literal["forward", "reverse", "bidirectional"] = "forward",
     hidden_size: int = 0,
     layout: int = 0,
     node: NodeView,
@@ -228,7 +228,7 @@ def gru(
     activation_beta: Sequence[float] | None = None,
     activations: Sequence[str] | None = None,
     clip: float | None = None,
-    direction: str = "forward",
+    direction: Literal["forward", "reverse", "bidirectional"] = "forward",
     hidden_size: int = 0,
     layout: int = 0,
     linear_before_reset: int = 0,
@@ -298,7 +298,7 @@ def lstm(
     activation_beta: Sequence[float] | None = None,
     activations: Sequence[str] | None = None,
     clip: float | None = None,
-    direction: str = "forward",
+    direction: Literal["forward", "reverse", "bidirectional"] = "forward",
     hidden_size: int = 0,
     input_forget: int = 0,
     layout: int = 0,

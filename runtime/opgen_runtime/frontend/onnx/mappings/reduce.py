@@ -10,7 +10,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..rules import converts
-from ._tools import axes_of, axis_of, cast, dtype, ndim, reshape, shape
+from ._tools import arange, axes_of, axis_of, cast, dtype, ndim, reshape, shape
 
 Ints = Sequence[int]
 
@@ -111,7 +111,7 @@ def hardmax_1(x: Expr, *, axis: int = 1) -> Expr:
 def hardmax(x: Expr, *, axis: int = -1) -> Expr:
     at = axis_of(axis, ndim(x))
     best = op.argmax(x, axis=at, keepdims=True)
-    places = np.arange(shape(x)[at], dtype=np.int64).reshape([-1 if d == at else 1 for d in range(ndim(x))])
+    places = arange(shape(x)[at]).reshape([-1 if d == at else 1 for d in range(ndim(x))])
     return op.cast(op.equal(cast(best, "int64"), places), dtype=dtype(x))
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ....ir import Expr
 from ..emit import op
-from ..errors import NotSupported
+from ..errors import ModelError, NotSupported
 from ..rules import converts
-from ._tools import axes_of, cast, dtype, ndim, shape
+from ._tools import arange, axes_of, cast, dtype, ndim, shape
 
 Ints = Sequence[int]
 Array = np.ndarray
@@ -35,7 +35,7 @@ def places(
     how: Sampling, extent: int, size: int, scale: float, roi: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The place in the input of each of the `size` places of the result; which of them lie outside the region."""
-    y = np.arange(size, dtype=np.float64)
+    y = arange(size).astype(np.float64)
     wide = scale * extent
     if how.transformation == "align_corners":
         return (np.zeros(size) if wide == 1 else y * (extent - 1) / (wide - 1)), None
@@ -132,8 +132,12 @@ def _sizes(
     if sizes is None:
         if scales is None:
             raise NotSupported("neither scales nor sizes")
-        factors = [float(s) for s in scales]
+        factors = [float(s) for s in scales.reshape(-1)]
+        if len(factors) != len(axes) or not all(math.isfinite(s) and s > 0 for s in factors):
+            raise ModelError(f"the scales {factors} of {len(axes)} axes, expected a positive number for each")
         return [math.floor(n * s) for n, s in zip(extents, factors, strict=True)], factors
+    if len(sizes) != len(axes) or min(sizes) < 0 or 0 in extents:
+        raise ModelError(f"the sizes {list(sizes)} of axes of extents {extents}")
     factors = [m / n for m, n in zip(sizes, extents, strict=True)]
     if policy == "stretch":
         return list(sizes), factors
@@ -150,13 +154,21 @@ def resize(
     *,
     antialias: int = 0,
     axes: Ints | None = None,
-    coordinate_transformation_mode: str = "half_pixel",
+    coordinate_transformation_mode: Literal[
+        "half_pixel",
+        "half_pixel_symmetric",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_crop_and_resize",
+        "tf_half_pixel_for_nn",
+    ] = "half_pixel",
     cubic_coeff_a: float = -0.75,
     exclude_outside: int = 0,
     extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch",
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
+    keep_aspect_ratio_policy: Literal["stretch", "not_larger", "not_smaller"] = "stretch",
+    mode: Literal["nearest", "linear", "cubic"] = "nearest",
+    nearest_mode: Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"] = "round_prefer_floor",
 ) -> Expr:
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
     if scales is not None and not scales.size:
@@ -170,6 +182,8 @@ def resize(
         bool(antialias),
         bool(exclude_outside),
     )
+    if roi is not None and roi.size and roi.size != 2 * len(named):
+        raise ModelError(f"a region of {roi.size} numbers, expected {2 * len(named)}")
     crops = coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None
     kind = dtype(x)
     wide = x if mode == "nearest" or (kind.is_float and kind.bits >= 32) else op.cast(x, dtype="float32")
@@ -187,23 +201,29 @@ def _saturated(x: Expr, low: Any, high: Any) -> Expr:
 
 
 @converts("Resize", since=10)
-def resize_10(x: Expr, scales: Array, *, mode: str = "nearest") -> Expr:
+def resize_10(x: Expr, scales: Array, *, mode: Literal["nearest", "linear"] = "nearest") -> Expr:
     """The opset leaves open how places are rounded; as onnxruntime does it, down, and up where an axis shrinks."""
-    for axis, scale in enumerate(scales):
+    if scales.size != ndim(x):
+        raise ModelError(f"{scales.size} scales of a tensor of rank {ndim(x)}")
+    for axis, scale in enumerate(scales.reshape(-1)):
         one = np.ones(ndim(x), np.float32)
         one[axis] = scale
-        rounding = "ceil" if scale < 1 else "floor"
         x = resize(
-            x, None, one, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode=rounding
+            x,
+            None,
+            one,
+            mode=mode,
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="ceil" if scale < 1 else "floor",
         )
     return x
 
 
 @converts("Upsample", since=9)
-def upsample(x: Expr, scales: Array, *, mode: str = "nearest") -> Expr:
+def upsample(x: Expr, scales: Array, *, mode: Literal["nearest", "linear"] = "nearest") -> Expr:
     return resize_10(x, scales, mode=mode)
 
 
 @converts("Upsample", since=7)
-def upsample_7(x: Expr, *, mode: str = "nearest", scales: Sequence[float]) -> Expr:
+def upsample_7(x: Expr, *, mode: Literal["nearest", "linear"] = "nearest", scales: Sequence[float]) -> Expr:
     return resize_10(x, np.array(scales), mode=mode)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -14,16 +14,21 @@ from ....vocabulary import DType
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
-from ..rules import Rename, converts, renames
+from ..limits import spending
+from ..rules import Positive, Rename, converts, renames
 from ._tools import (
+    arange,
+    at_least,
     axes_of,
     axis_of,
     broadcast_shape,
     concatenate,
     dtype,
+    exactly,
     full,
     ndim,
     reshape,
+    room,
     shape,
     take_slice,
     transpose,
@@ -80,7 +85,10 @@ def size_of(x: Expr) -> Expr:
 @converts("Reshape", since=5)
 def reshape_to(x: Expr, to: Ints, *, allowzero: int = 0) -> Expr:
     """A 0 keeps the input's extent, unless `allowzero`; one -1 stands for what is left."""
-    found = [shape(x)[k] if n == 0 and not allowzero else n for k, n in enumerate(to)]
+    kept = [k for k, n in enumerate(to) if n == 0 and not allowzero]
+    if min(to, default=0) < -1 or to.count(-1) > 1 or max(kept, default=0) > ndim(x) - 1 + (not kept):
+        raise ModelError(f"a tensor of shape {list(shape(x))} cannot have the shape {list(to)}")
+    found = [shape(x)[k] if k in kept else n for k, n in enumerate(to)]
     if -1 in found:
         known = math.prod(n for n in found if n != -1)
         found[found.index(-1)] = math.prod(shape(x)) // known if known else 0
@@ -90,6 +98,8 @@ def reshape_to(x: Expr, to: Ints, *, allowzero: int = 0) -> Expr:
 @converts("Flatten")
 def flatten(x: Expr, *, axis: int = 1) -> Expr:
     at = axis + ndim(x) if axis < 0 else axis
+    if not 0 <= at <= ndim(x):
+        raise ModelError(f"axis {axis} of a tensor of rank {ndim(x)}")
     return reshape(x, (math.prod(shape(x)[:at]), math.prod(shape(x)[at:])))
 
 
@@ -129,10 +139,10 @@ def split_2(x: Expr, *, axis: int = 0, split: Ints | None = None, node: NodeView
 
 @converts("Split", since=13)
 def split_18(
-    x: Expr, sizes: Ints | None = None, *, axis: int = 0, num_outputs: int | None = None, node: NodeView
+    x: Expr, sizes: Ints | None = None, *, axis: int = 0, num_outputs: Positive | None = None, node: NodeView
 ) -> tuple[Expr, ...]:
     """Parts of the given sizes, or equal parts, of which the last may be smaller."""
-    at = axis_of(axis, ndim(x))
+    at = axis_of(axis, len(at_least(x, 1)))
     count = node.num_outputs if num_outputs is None else num_outputs
     if sizes is None:
         each = -(-shape(x)[at] // count)
@@ -142,8 +152,8 @@ def split_18(
 
 def split_parts(x: Expr, axis: int, sizes: Sequence[int]) -> tuple[Expr, ...]:
     """The parts of these sizes along an axis."""
-    edges = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
-    if edges[-1] != shape(x)[axis]:
+    edges = [0, *accumulate(sizes)]
+    if edges[-1] != shape(x)[axis] or min(sizes, default=0) < 0:
         raise ModelError(f"parts of sizes {tuple(sizes)} of an axis of extent {shape(x)[axis]}")
     return tuple([take_slice(x, axis, begin, end) for begin, end in pairwise(edges)])
 
@@ -157,6 +167,8 @@ def slice_1(x: Expr, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> E
 def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Expr:
     named = axes_of(range(len(starts)) if axes is None else axes, ndim(x))
     steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(steps) == len(named) or 0 in steps:
+        raise ModelError(f"starts {list(starts)}, ends {list(ends)}, axes {list(named)}, steps {list(steps)}")
     cuts = [
         slice(b, e, s).indices(shape(x)[d]) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
     ]
@@ -177,26 +189,38 @@ def _cut(x: Expr, named: Sequence[int], cuts: Sequence[tuple[int, int, int]]) ->
 
 @converts("Expand", since=8)
 def expand(x: Expr, to: Ints) -> Expr:
+    spending().check(to)
     result = broadcast_shape(shape(x), to)
     return x if result == shape(x) else op.broadcast_to(x, shape=result)
 
 
 @converts("Tile", since=6)
 def tile(x: Expr, repeats: Ints) -> Expr:
+    if len(repeats) != ndim(x) or min(repeats, default=0) < 0:
+        raise ModelError(f"repeats {list(repeats)} of a tensor of rank {ndim(x)}")
     return op.tile(x, reps=tuple(repeats))
 
 
 @converts("Range", since=11)
 def range_of(start: Array, limit: Array, delta: Array) -> Expr:
-    first, last, step = (each.reshape(())[()] for each in (start, limit, delta))
-    count = max(math.ceil((last - first) / step), 0)
-    return const((first + np.arange(count) * step).astype(start.dtype))
+    if any(each.size != 1 for each in (start, limit, delta)):
+        raise ModelError(
+            f"a range of shapes {start.shape}, {limit.shape}, {delta.shape}, expected three scalars"
+        )
+    first, last, step = (each.reshape(())[()].item() for each in (start, limit, delta))
+    if not step or not all(map(math.isfinite, (first, last, step))):
+        raise ModelError(f"a range from {first} to {last} in steps of {step}")
+    wide = (last - first) / step if isinstance(step, float) else -((first - last) // step)
+    count = max(math.ceil(wide), 0)
+    return const((first + arange(count) * step).astype(start.dtype))
 
 
 @converts("EyeLike", since=9)
 def eye_like(x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     kind = _dtype(x) if dtype is None else dtype_of(dtype)
-    return const(np.eye(shape(x)[0], shape(x)[1], k).astype(kind.numpy))
+    rows, columns = exactly(x, 2)
+    room(rows, columns)
+    return const(np.eye(rows, columns, k).astype(kind.numpy))
 
 
 def _dtype(x: Expr) -> DType:
@@ -209,20 +233,35 @@ def trilu(x: Expr, k: Scalar | None = None, *, upper: int = 1) -> Expr:
 
 
 @converts("Pad")
-def pad_2(x: Expr, *, mode: str = "constant", pads: Ints, value: float = 0.0) -> Expr:
+def pad_2(
+    x: Expr,
+    *,
+    mode: Literal["constant", "reflect", "edge", "wrap"] = "constant",
+    pads: Ints,
+    value: float = 0.0,
+) -> Expr:
     return pad(x, pads, value, mode=mode)
 
 
 @converts("Pad", since=11)
 def pad(
-    x: Expr, pads: Ints, value: Scalar | None = None, axes: Ints | None = None, *, mode: str = "constant"
+    x: Expr,
+    pads: Ints,
+    value: Scalar | None = None,
+    axes: Ints | None = None,
+    *,
+    mode: Literal["constant", "reflect", "edge", "wrap"] = "constant",
 ) -> Expr:
     """Pads of the named axes, begins then ends; a negative one cuts."""
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
+    if len(pads) != 2 * len(named):
+        raise ModelError(f"{len(pads)} pads, expected {2 * len(named)} for {len(named)} axes")
     low, high = [0] * ndim(x), [0] * ndim(x)
     for k, d in enumerate(named):
         low[d], high[d] = pads[k], pads[k + len(named)]
     for d in range(ndim(x)):
+        if shape(x)[d] + min(low[d], 0) + min(high[d], 0) < 0:
+            raise ModelError(f"pads of {low[d]} and {high[d]} of an axis of extent {shape(x)[d]}")
         if low[d] < 0 or high[d] < 0:
             x = take_slice(x, d, max(-low[d], 0), shape(x)[d] - max(-high[d], 0))
     widths = tuple([n for pair in zip(low, high, strict=True) for n in (max(pair[0], 0), max(pair[1], 0))])
@@ -234,10 +273,10 @@ def pad(
 
 
 @converts("DepthToSpace")
-def depth_to_space(x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
-    n, c, *dims = shape(x)
+def depth_to_space(x: Expr, *, blocksize: Positive, mode: Literal["DCR", "CRD"] = "DCR") -> Expr:
+    n, c, *dims = at_least(x, 2)
     k = len(dims)
-    inner = c // blocksize**k
+    inner = _quotient(c, blocksize**k)
     blocks = [blocksize] * k
     if mode == "DCR":
         split = reshape(x, [n, *blocks, inner, *dims])
@@ -248,11 +287,17 @@ def depth_to_space(x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
     return reshape(transpose(split, order), [n, inner, *[d * blocksize for d in dims]])
 
 
+def _quotient(extent: int, parts: int) -> int:
+    if extent % parts:
+        raise ModelError(f"an extent of {extent} cannot be divided into blocks of {parts}")
+    return extent // parts
+
+
 @converts("SpaceToDepth")
-def space_to_depth(x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
-    n, c, *dims = shape(x)
+def space_to_depth(x: Expr, *, blocksize: Positive, mode: Literal["DCR", "CRD"] = "DCR") -> Expr:
+    n, c, *dims = at_least(x, 2)
     k = len(dims)
-    split = reshape(x, [n, c, *[m for d in dims for m in (d // blocksize, blocksize)]])
+    split = reshape(x, [n, c, *[m for d in dims for m in (_quotient(d, blocksize), blocksize)]])
     offsets, places = [3 + 2 * d for d in range(k)], [2 + 2 * d for d in range(k)]
     order = [0, *offsets, 1, *places] if mode == "DCR" else [0, 1, *offsets, *places]
     return reshape(transpose(split, order), [n, c * blocksize**k, *[d // blocksize for d in dims]])
@@ -262,6 +307,8 @@ def space_to_depth(x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
 def center_crop_pad(x: Expr, to: Ints, *, axes: Ints | None = None) -> Expr:
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
     widths = [0] * (2 * ndim(x))
+    if len(to) != len(named) or min(to, default=0) < 0:
+        raise ModelError(f"the extents {list(to)} of {len(named)} axes")
     for d, wanted in zip(named, to, strict=True):
         extent = shape(x)[d]
         if wanted < extent:

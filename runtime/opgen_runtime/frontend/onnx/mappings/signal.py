@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
-from ..errors import NotSupported
+from ..errors import ModelError, NotSupported
 from ..rules import converts
-from ._tools import axis_of, dtype, index, move_axis, ndim, reshape, shape, take_slice
+from ._tools import arange, at_least, axis_of, dtype, index, move_axis, ndim, reshape, room, shape, take_slice
 
 Scalar = Any
 Ints = Sequence[int]
@@ -30,7 +30,8 @@ def _resized(x: Expr, axis: int, size: int) -> Expr:
 
 def _tables(rows: int, columns: int, length: int, kind: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin of 2 pi k t / length."""
-    angle = 2 * np.pi * ((np.arange(rows)[:, None] * np.arange(columns)[None, :]) % length) / length
+    room(rows, columns)
+    angle = 2 * np.pi * ((arange(rows)[:, None] * arange(columns)[None, :]) % length) / length
     return np.cos(angle).astype(kind), np.sin(angle).astype(kind)
 
 
@@ -72,9 +73,14 @@ def dft(
     x: Expr, length: Scalar | None = None, axis: Scalar | None = None, *, inverse: int = 0, onesided: int = 0
 ) -> Expr:
     at = axis_of(-2 if axis is None else int(axis), ndim(x))
-    extent = shape(x)[at]
+    extent = at_least(x, 2)[at]
     default = 2 * (extent - 1) if inverse and onesided else extent
-    return fourier(x, default if length is None else int(length), at, bool(inverse), bool(onesided))
+    size = default if length is None else int(length)
+    if size < 1 or at == ndim(x) - 1 or shape(x)[-1] not in (1, 2):
+        raise ModelError(
+            f"a transform of length {size} along axis {at} of a tensor of shape {list(shape(x))}"
+        )
+    return fourier(x, size, at, bool(inverse), bool(onesided))
 
 
 @converts("STFT", since=17)
@@ -82,12 +88,16 @@ def stft(
     x: Expr, step: Scalar, window: Expr | None = None, length: Scalar | None = None, *, onesided: int = 1
 ) -> Expr:
     """The transforms of frames that are `step` apart."""
+    at_least(x, 2)
     framed = shape(x)[1] if window is None else shape(window)[0]
     size = framed if length is None else int(length)
+    if int(step) < 1 or not 1 <= size <= shape(x)[1]:
+        raise ModelError(f"frames of {size} in steps of {int(step)} of a signal of {shape(x)[1]}")
     if ndim(x) == 2:
         x = op.expand_dims(x, axis=2)
     count = 1 + (shape(x)[1] - size) // int(step)
-    places = np.arange(count)[:, None] * int(step) + np.arange(size)[None, :]
+    room(count, size)
+    places = arange(count)[:, None] * int(step) + arange(size)[None, :]
     frames = op.take(x, places.astype(np.int64), axis=1)
     if window is not None:
         frames = op.multiply(frames, reshape(_resized(window, 0, size), (1, 1, size, 1)))
@@ -99,7 +109,10 @@ def mel_weight_matrix(
     bins: Scalar, length: Scalar, rate: Scalar, low: Scalar, high: Scalar, *, output_datatype: int = 1
 ) -> Expr:
     """Triangles on the mel scale, 2595 log10(1 + f / 700), over the bins of a spectrum."""
-    edges = np.arange(bins + 2)
+    if bins < 1 or length < 1 or rate < 1 or not 0 <= low <= high <= rate / 2:
+        raise ModelError(f"{bins} bins of {low} to {high} Hz, of {length} samples at {rate} Hz")
+    room(length // 2 + 1, bins)
+    edges = arange(bins + 2)
     first, last = (2595 * np.log1p(f / 700) / np.log(10) for f in (low, high))
     mels = edges * ((last - first) / (bins + 2)) + first
     at = (((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10)))) // rate).astype(int)
@@ -122,7 +135,7 @@ def tf_idf(
     max_gram_length: int,
     max_skip_count: int,
     min_gram_length: int,
-    mode: str,
+    mode: Literal["TF", "IDF", "TFIDF"],
     ngram_counts: Ints,
     ngram_indexes: Ints,
     pool_int64s: Ints | None = None,
@@ -166,7 +179,8 @@ def _occurrences(rows: Expr, grams: np.ndarray, apart: int) -> Expr | None:
     count = shape(rows)[1] - (size - 1) * apart
     if count <= 0:
         return None
-    places = np.arange(count)[:, None] + np.arange(size)[None, :] * apart
+    room(count, size)
+    places = arange(count)[:, None] + arange(size)[None, :] * apart
     seen = op.take(rows, places.astype(np.int64), axis=1)
     same = op.equal(reshape(seen, (shape(rows)[0], count, 1, size)), grams[None, None])
     hits = op.cast(op.all(same, axis=(3,), keepdims=False), dtype="float32")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ....ir import Expr, const
 from ..emit import op
-from ..errors import NotSupported
-from ..rules import converts
-from ._tools import cast, dtype, full, ndim, reshape, scalar, shape, transpose
+from ..errors import ModelError, NotSupported
+from ..rules import Naturals, Positive, Positives, converts
+from ._tools import arange, at_least, cast, dtype, full, ndim, reshape, room, scalar, shape, transpose
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -54,8 +54,9 @@ class Windows:
 
     def places(self, d: int) -> np.ndarray:
         """The position on axis `d` of each element of each window; outside the tensor it is padding."""
-        starts = np.arange(self.outputs[d], dtype=np.int64) * self.strides[d] - self.low[d]
-        return starts[:, None] + np.arange(self.kernel[d], dtype=np.int64)[None, :] * self.dilations[d]
+        starts = arange(self.outputs[d]) * self.strides[d] - self.low[d]
+        room(self.outputs[d], self.kernel[d])
+        return np.asarray(starts[:, None] + arange(self.kernel[d])[None, :] * self.dilations[d])
 
 
 def windows(
@@ -67,8 +68,17 @@ def windows(
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
 ) -> Windows:
-    """The windows that ONNX's attributes describe."""
+    """The windows that ONNX's attributes describe. Raises ModelError where one has not a number for each axis."""
     k = len(extents)
+    counts = {
+        "kernel": (kernel, k),
+        "strides": (strides, k),
+        "dilations": (dilations, k),
+        "pads": (pads, 2 * k),
+    }
+    for name, (given, wanted) in counts.items():
+        if given is not None and len(given) != wanted:
+            raise ModelError(f"{name} has {len(given)} numbers, expected {wanted} for {k} spatial axes")
     ones = (1,) * k
     step, spread = tuple(strides or ones), tuple(dilations or ones)
     low, high = [0] * k, [0] * k
@@ -84,14 +94,15 @@ def windows(
 
 
 def spatial(x: Expr) -> tuple[int, ...]:
-    """The extents of the spatial axes."""
-    return shape(x)[2:]
+    """The extents of the spatial axes. Raises ModelError for a tensor without batch and channels."""
+    return at_least(x, 2)[2:]
 
 
 def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
     """The elements of each window: (N, C, *windows, *kernel), `outside` where a window leaves the tensor."""
     k = len(moved.extents)
     keep = np.ones((1,) * (2 + 2 * k), bool)
+    room(*moved.outputs, *moved.kernel, itemsize=1)
     for d in range(k):
         places = moved.places(d)
         axis = 2 + 2 * d
@@ -148,12 +159,12 @@ def conv(
     w: Expr,
     bias: Expr | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     moved = windows(spatial(x), spatial(w), strides, dilations, pads, auto_pad)
     return add_bias(cross_correlation(x, w, moved, group), bias)
@@ -165,14 +176,14 @@ def conv_transpose(
     w: Expr,
     bias: Expr | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    output_padding: Ints | None = None,
-    output_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    output_padding: Naturals | None = None,
+    output_shape: Positives | None = None,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     k = len(spatial(x))
     step, spread = strides or (1,) * k, dilations or (1,) * k
@@ -225,13 +236,13 @@ def _pooled(name: str, x: Expr, moved: Windows, **attrs: Any) -> Expr | None:
 def max_pool(
     x: Expr,
     *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
+    kernel_shape: Positives,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
     ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
+    dilations: Positives | None = None,
+    pads: Naturals | None = None,
     storage_order: int = 0,
-    strides: Ints | None = None,
+    strides: Positives | None = None,
     node: NodeView,
 ) -> Expr | tuple[Expr, Expr]:
     moved = windows(spatial(x), kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
@@ -248,7 +259,7 @@ def max_pool(
         return best
     where = cast(op.argmax(flat, axis=2 + k, keepdims=True), "int64")
     n, c = shape(x)[:2]
-    planes = np.arange(n * c, dtype=np.int64).reshape(n, c, *[1] * k) * math.prod(moved.extents)
+    planes = arange(n * c).reshape(n, c, *[1] * k) * math.prod(moved.extents)
     flat_places = np.broadcast_to(
         _flat_places(moved, bool(storage_order)), (n, c, *moved.outputs, shape(flat)[-1])
     )
@@ -260,6 +271,7 @@ def _flat_places(moved: Windows, column_major: bool) -> np.ndarray:
     """(*windows, kernel elements): the place of each element in its plane, rows or columns first."""
     k = len(moved.extents)
     total = np.zeros((1,) * (2 * k), np.int64)
+    room(*moved.outputs, *moved.kernel)
     for d in range(k):
         stride = math.prod(moved.extents[:d] if column_major else moved.extents[d + 1 :])
         places = moved.places(d) * stride
@@ -273,13 +285,13 @@ def _flat_places(moved: Windows, column_major: bool) -> np.ndarray:
 def average_pool(
     x: Expr,
     *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
+    kernel_shape: Positives,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
     ceil_mode: int = 0,
     count_include_pad: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     moved = windows(spatial(x), kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     result = _pooled("avg_pool{}d", x, moved, count_include_pad=bool(count_include_pad))
@@ -302,13 +314,13 @@ def average_pool(
 def lp_pool(
     x: Expr,
     *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
+    kernel_shape: Positives,
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
     ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    p: int = 2,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    p: Positive = 2,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     moved = windows(spatial(x), kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     k = len(moved.extents)
@@ -335,7 +347,7 @@ def global_max_pool(x: Expr) -> Expr:
 
 
 @converts("GlobalLpPool")
-def global_lp_pool(x: Expr, *, p: int = 2) -> Expr:
+def global_lp_pool(x: Expr, *, p: Positive = 2) -> Expr:
     return _root(op.sum(_power(x, p), axis=tuple(range(2, ndim(x))), keepdims=True), p)
 
 
@@ -345,9 +357,9 @@ def max_unpool(
     places: Expr,
     output_shape: Ints | None = None,
     *,
-    kernel_shape: Ints,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    kernel_shape: Positives,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     """Each element at the place that MaxPool found it in; zeros elsewhere."""
     k = len(spatial(x))
@@ -370,9 +382,9 @@ def col2im(
     image_shape: Ints,
     block_shape: Ints,
     *,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    pads: Naturals | None = None,
+    strides: Positives | None = None,
 ) -> Expr:
     """Columns of blocks added up where they overlap."""
     moved = windows(image_shape, block_shape, strides, dilations, pads)
