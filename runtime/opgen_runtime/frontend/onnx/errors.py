@@ -61,6 +61,11 @@ class ModelError(OpgenError):
         super().__init__(f"{node}: {operator}: {reason}" if node else reason)
 
 
+def said(error: OpgenError) -> str:
+    """What an error of the runtime says, on one line, without the line of the program that it names."""
+    return "; ".join([line.strip() for line in str(error).splitlines() if not line.startswith("  at ")])
+
+
 class NotSupported(Exception):  # turned into UnsupportedOperatorError where the node is known
     """Raised by a conversion: this use of the operator is not supported."""
 
@@ -95,10 +100,10 @@ def errors_of(place: Place) -> Iterator[None]:
             raise
         raise ModelError(error.reason, place.label, place.full_operator) from error.__cause__
     except DTypeError as error:  # ONNX allows the dtype, which was checked before; the op does not
-        why = str(error).splitlines()[0]
+        why = said(error)
         raise UnsupportedOperatorError([Unsupported(place.label, place.full_operator, why)]) from error
     except OpgenError as error:
-        raise ModelError(str(error), place.label, place.full_operator) from error
+        raise ModelError(said(error), place.label, place.full_operator) from error
     except MemoryError as error:
         raise ModelError(f"there is not enough memory: {error}", place.label, place.full_operator) from error
     except (ArithmeticError, LookupError, ValueError) as error:

@@ -14,7 +14,7 @@ from ...target import Target
 from .check import checked_model
 from .convert import Conversion, Probe, Value, fresh_key
 from .decode import ModelLike
-from .errors import ModelError
+from .errors import ModelError, said
 from .graph import Model
 from .limits import DEFAULT_LIMITS, Budget, Limits
 from .signature import Signature, signature_of
@@ -157,8 +157,8 @@ def _built(function: Function, target: Target | None, budget: Budget) -> Executa
     """The compiled function. Raises ModelError where it cannot be compiled, or needs more memory than is allowed."""
     try:
         found = build(function, target)
-    except (OpgenError, MemoryError) as error:
-        raise ModelError(f"the model's program cannot be compiled: {error}") from error
+    except OpgenError as error:
+        raise ModelError(f"the model's program cannot be compiled: {said(error)}") from error
     if found.plan is not None:
         budget.program(found.plan.memory)
     return found

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from onnx import TypeProto, ValueInfoProto
 
+from ...errors import CallError
+from ...ir import admit
 from ...vocabulary import DType
 from .element_types import dtype_of
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError
 from .graph import Model
+from .limits import spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,7 @@ class TensorInput:
 
     def check(self, value: object) -> np.ndarray:
         """The array. Raises ModelError where dtype, rank or a dim differ."""
-        array = np.asarray(value)
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
+        array = _admitted(self.name, value)
         if array.dtype.name != self.dtype:
             raise ModelError(f"input {self.name!r} must be {self.dtype}, found {array.dtype}")
         if self.dims is None:
@@ -52,6 +53,7 @@ class SequenceInput:
     """A sequence of tensors, or where `optional` perhaps nothing."""
 
     name: str
+    dtype: DType
     optional: bool
 
     def __str__(self) -> str:
@@ -61,10 +63,26 @@ class SequenceInput:
         if value is None and self.optional:
             return None
         if isinstance(value, list | tuple):
-            return [np.asarray(item) for item in value]
+            return [self._item(item) for item in value]
         if not self.optional:
             raise ModelError(f"input {self.name!r} must be a list of arrays, found {type(value).__name__}")
-        return np.asarray(value)
+        return self._item(value)
+
+    def _item(self, value: object) -> np.ndarray:
+        array = _admitted(self.name, value)
+        if array.dtype.name != self.dtype:
+            raise ModelError(f"input {self.name!r} must hold {self.dtype}, found {array.dtype}")
+        return array
+
+
+def _admitted(name: str, value: object) -> np.ndarray:
+    """An array, one of another library, or numbers in lists."""
+    try:
+        if isinstance(value, list | tuple | bool | int | float):
+            return np.asarray(value)
+        return admit(value, f"input {name!r}")
+    except (CallError, ValueError) as error:
+        raise ModelError(f"input {name!r} is no array: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +140,7 @@ def described(value: ValueInfoProto) -> TensorInput | SequenceInput:
         while inner.WhichOneof("value") in ("sequence_type", "optional_type"):
             inner = getattr(inner, str(inner.WhichOneof("value"))).elem_type
         if inner.WhichOneof("value") == "tensor_type":
-            dtype_of(inner.tensor_type.elem_type)
-            return SequenceInput(value.name, kind == "optional_type")
+            return SequenceInput(value.name, dtype_of(inner.tensor_type.elem_type), kind == "optional_type")
     raise NotSupported(f"an input of type {kind or 'unknown'}")
 
 
@@ -159,6 +176,7 @@ def random_inputs(
         if each.dims is None:
             raise ModelError(f"input {each.name!r} has no rank; give an array for it")
         shape = [d if isinstance(d, int) else (dims or {}).get(d or "", 1) for d in each.dims]
+        spending().check(shape)
         if each.dtype.is_float:
             found[each.name] = random.uniform(-1, 1, shape).astype(each.dtype.numpy)
         else:

@@ -146,4 +146,4 @@ def unsqueeze(x: Expr, axes: Iterable[int]) -> Expr:
 def concatenate(parts: Sequence[Expr], axis: int) -> Expr:
     if not parts:
         raise ModelError("nothing to concatenate")
-    return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis)
+    return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis_of(axis, ndim(parts[0])))
