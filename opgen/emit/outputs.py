@@ -48,14 +48,16 @@ def render_op(project: Project, renderer: Renderer, emitter: str, op: CheckedOp)
 def render_index(
     project: Project, renderer: Renderer, emitter: str, ops: Sequence[CheckedOp]
 ) -> tuple[Output, ...]:
-    """The package's index and its stub.  Raises RenderError."""
+    """The package's index and its module of ops on arrays, with their stubs.  Raises RenderError."""
     view = index_view(ops, project.namespace)
     source = project.relative(project.opdefs)
     key = output_key(emitter, repr(view))
+    files = [("__init__", "index"), *([("eager", "eager")] if view.has_eager else [])]
     return tuple(
-        Output(project.output / f"__init__.{suffix}", with_header(text, source, key))
+        Output(project.output / f"{name}.{suffix}", with_header(text, source, key))
+        for name, template in files
         for suffix in ("py", "pyi")
-        for text in (renderer.python(f"index.{suffix}.j2", {"index": view}, source),)
+        for text in (renderer.python(f"{template}.{suffix}.j2", {"index": view}, source),)
     )
 
 

@@ -24,6 +24,8 @@ class IndexView:
     ops: tuple[IndexEntry, ...]
     operators: tuple[tuple[str, str], ...]  # symbol and op name, as Python literals
     namespace: str  # as a Python literal
+    prefix: str  # of the ops' full names, as a Python literal
+    has_eager: bool  # whether the package has a module of its ops on arrays; the runtime has that of the built-in ones
 
 
 def index_view(ops: Sequence[CheckedOp], namespace: str) -> IndexView:
@@ -34,6 +36,8 @@ def index_view(ops: Sequence[CheckedOp], namespace: str) -> IndexView:
         ops=tuple(IndexEntry(op.name, module_name(op.name)) for op in ordered),
         operators=tuple((literal(symbol), literal(name)) for symbol, name in operators),
         namespace=literal(namespace),
+        prefix=literal(f"{namespace}." if namespace else ""),
+        has_eager=bool(namespace) and all(op.name != "eager" for op in ops),
     )
 
 

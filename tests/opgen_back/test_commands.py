@@ -46,6 +46,8 @@ def test_init_makes_a_whole_project(fresh: Path) -> None:
         "README.md",
         "myops/__init__.py",
         "myops/__init__.pyi",
+        "myops/eager.py",
+        "myops/eager.pyi",
         "myops/py.typed",
         "opdefs/opdef.schema.json",
         "pyproject.toml",

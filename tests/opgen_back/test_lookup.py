@@ -123,6 +123,30 @@ def test_run_refuses(project: Path, arguments: tuple[str, ...], message: str) ->
     assert message in result.output
 
 
+def test_a_package_has_its_ops_on_arrays(project: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _ON_ARRAYS], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "[3 2 1 0]",
+        "['own_abs']",
+        "module 'lab_of_lookup.eager' has no op 'own_ab'; did you mean 'own_abs'?",
+        "module 'lab_of_lookup.eager' has no op 'tanh'; write opgen_runtime.eager.tanh",
+        "module 'opgen_runtime.eager' has no op 'own_abs'; write opgen_runtime.eager.op('lab_of_lookup.own_abs')",
+    ], done.stderr
+
+
+_ON_ARRAYS = """
+import numpy, lab_of_lookup
+from opgen_runtime import eager
+print(lab_of_lookup.eager.own_abs(numpy.arange(-3, 1)))
+print(dir(lab_of_lookup.eager))
+for module, name in (lab_of_lookup.eager, "own_ab"), (lab_of_lookup.eager, "tanh"), (eager, "own_abs"):
+    try:
+        getattr(module, name)
+    except AttributeError as error:
+        print(error)
+"""
+
+
 def test_watching_ends_without_a_word_of_abortion(project: Path) -> None:
     watching = subprocess.Popen(
         [sys.executable, "-m", "opgen", "generate", "--watch"], stderr=subprocess.PIPE, text=True

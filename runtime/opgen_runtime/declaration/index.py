@@ -45,6 +45,7 @@ from ..registry import set_op_loader
 
 ENTRY_POINT_GROUP: Final = "opgen.ops"
 BUILT_IN: Final = "opgen_runtime.ops"
+_ARRAYS: Final = "eager"  # the generated module of a project's ops on arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ def lazy_index(
     def lookup(name: str) -> object:
         module = ops.get(name)
         if module is None:
+            if name == _ARRAYS and find_spec(f"{package}.{name}") is not None:
+                return import_module(f"{package}.{name}")
             raise AttributeError(_missing(package, name, ops), name=name, obj=sys.modules.get(package))
         value: object = getattr(import_module(f"{package}.{module}"), name)
         setattr(sys.modules[package], name, value)  # the next access does not come here

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from .. import ops
 from ..declaration.index import announced_ops
 from ..errors import did_you_mean
 from ..registry import Op
@@ -24,21 +23,28 @@ def op(name: str) -> EagerOp:
     return found
 
 
-def namespace(module: str) -> tuple[Callable[[str], EagerOp], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a module without code, in which the built-in ops are bound when first used."""
+def namespace(
+    module: str, ops: Collection[str], prefix: str = "", others: Collection[str] = ()
+) -> tuple[Callable[[str], EagerOp], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a module without code, in which ops are bound when they are first used.
+
+    `ops`: the names of functions that the module has; `prefix`, with its dot, makes them the ops' full names.
+    `others`: what else the module shows.
+    """
 
     def lookup(name: str) -> EagerOp:
-        if name.startswith("_") or name not in dir(ops):
-            raise AttributeError(f"module {module!r} has no op {name!r}{_hint(name)}", name=name)
-        found = op(name)
+        if name not in ops:
+            raise AttributeError(f"module {module!r} has no op {name!r}{_hint(name, ops)}", name=name)
+        found = op(prefix + name)
         setattr(sys.modules[module], name, found)  # the next access does not come here
         return found
 
-    return lookup, lambda: sorted({"EagerOp", "op", *dir(ops)})
+    return lookup, lambda: sorted({*ops, *others})
 
 
-def _hint(name: str) -> str:
+def _hint(name: str, known: Iterable[str]) -> str:
     elsewhere = [full for full in announced_ops() if full.rpartition(".")[2] == name]
     if elsewhere:
-        return f"; write {' or '.join([f'eager.op({full!r})' for full in elsewhere])}"
-    return did_you_mean(name, dir(ops))
+        texts = [f"eager.op({full!r})" if "." in full else f"eager.{full}" for full in elsewhere]
+        return f"; write {' or '.join([f'opgen_runtime.{text}' for text in texts])}"
+    return did_you_mean(name, known)
