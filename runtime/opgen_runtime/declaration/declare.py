@@ -9,7 +9,7 @@ from typing import Final
 
 from ..attrs import Attrs
 from ..errors import CallError
-from ..ir import Call, Operand, Span, make_call
+from ..ir import Call, Operand, Span, make_call, refuse_traced
 from ..registry import Op, provide_func, register_op
 from .compute import compute_of
 from .declaration import OpDeclaration
@@ -50,6 +50,7 @@ def call(op: Op, args: Sequence[Operand], /, **attrs: object) -> Call:
     Raises CallError, AttrError, ShapeError, DTypeError; each names the op, what was expected and found, and where.
     """
     declaration: OpDeclaration = op.get_attr("declaration")
+    refuse_traced(op.name, attrs.items())
     kind = declaration.attrs
     return make_call(op, args, None if kind is None else kind(**attrs), _caller())
 
@@ -59,6 +60,7 @@ def _make(op: Op, declaration: OpDeclaration, args: tuple[object, ...], attrs: d
     operands = len(declaration.signature.inputs)
     kind = declaration.attrs
     made: Attrs | None = None
+    refuse_traced(op.name, [*[(str(k), value) for k, value in enumerate(args[operands:])], *attrs.items()])
     if kind is not None:
         made = kind.init_by_packed_args(*args[operands:], **attrs)
     elif attrs or len(args) > operands:

@@ -5,6 +5,7 @@ forward.py       the type of a node from the types of its operands
 constant.py      constants from Python numbers and arrays
 admit.py         arrays of others as numpy's
 build.py         calls from what users write
+traced.py        what stands for an expression while a Python function is traced
 operators.py     Python's operators on expressions
 visitor.py       walks and rewriting without recursion
 module.py        IRModule
@@ -27,6 +28,7 @@ from .operators import OPERATORS, apply_operator, bind_operator, operator_op, se
 from .parser import parse_expr, parse_module
 from .printer import to_text
 from .structural import structural_digest, structural_equal, structural_hash
+from .traced import Traced, expr_of, first_traced, refuse_traced
 from .visitor import (
     ExprFunctor,
     ExprMutator,
@@ -41,11 +43,12 @@ from .visitor import (
 from .well_formed import well_formed, why_not_well_formed
 
 __all__ = [
-    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Function",
-    "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "Operand", "Span", "Steps", "Tuple", "TupleGetItem",
-    "Var", "admissible", "admit", "apply_operator", "as_expr", "bind_operator", "const", "constant_like", "declared",
-    "free_vars", "is_literal", "join_types", "literal_array", "make_call", "operator_op", "parse_expr", "parse_module",
-    "post_order", "rebuild", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash",
+    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor",
+    "Function", "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "Operand", "Span", "Steps", "Traced",
+    "Tuple", "TupleGetItem", "Var", "admissible", "admit", "apply_operator", "as_expr", "bind_operator",
+    "const", "constant_like", "declared", "expr_of", "first_traced", "free_vars", "is_literal", "join_types",
+    "literal_array", "make_call", "operator_op", "parse_expr", "parse_module", "post_order", "rebuild",
+    "refuse_traced", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash",
     "substitute", "to_text", "var", "well_formed", "why_not_well_formed",
 ]  # fmt: skip
 

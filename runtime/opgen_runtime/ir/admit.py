@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import CallError
 from .expr import Constant, Expr
+from .traced import Traced
 
 # In the order in which they are tried: the first two share memory.
 _PROTOCOLS: Final[dict[str, Callable[[Any], np.ndarray]]] = {
@@ -43,7 +44,7 @@ def admissible(value: object) -> bool:
     """Whether `value` is an array, a constant, or offers a protocol of arrays."""
     if isinstance(value, np.ndarray | np.generic | Constant):
         return True
-    return not isinstance(value, Expr | type) and any([hasattr(value, name) for name in _PROTOCOLS])
+    return not isinstance(value, Expr | Traced | type) and any([hasattr(value, name) for name in _PROTOCOLS])
 
 
 def _of_another(value: object, what: str) -> np.ndarray:
@@ -66,7 +67,7 @@ def _of_another(value: object, what: str) -> np.ndarray:
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, Expr):
+    if isinstance(value, Expr | Traced):
         return "an expression; ops of `opgen_runtime.ops` build expressions"
     hint = "; numpy.asarray makes one" if isinstance(value, list | tuple) else ""
     return f"{type(value).__name__}{hint}"

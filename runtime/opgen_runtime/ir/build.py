@@ -12,6 +12,7 @@ from ..vocabulary import DTYPES, DType
 from .constant import ExprLike, as_expr, const, is_literal
 from .expr import Call, Constant, Expr, Span, Tuple, Var
 from .forward import declared
+from .traced import Traced, first_traced
 
 Operand: TypeAlias = ExprLike | Sequence[ExprLike] | None
 
@@ -31,6 +32,8 @@ def make_call(op: Op, args: Sequence[Operand], attrs: Attrs | None = None, span:
     An argument is an expression, an array, or a Python number, which takes the dtype that the op's other operands
     give it; for a variadic input a sequence of these, for an absent optional input None.
 
+    Traced values stand for their expressions; with one among the arguments the result is traced, too.
+
     Raises CallError (number or kind of arguments), DTypeError, ShapeError, AttrError.
     """
     declaration = declared(op)
@@ -41,12 +44,14 @@ def make_call(op: Op, args: Sequence[Operand], attrs: Attrs | None = None, span:
             plain = False
     if plain and (signature is None or not _has_variadic(signature)):
         return Call(op, tuple(args), attrs, span=span)  # type: ignore[arg-type]  # just seen to be expressions
+    traced = None if plain else first_traced(args)
     if signature is not None:
         args = _grouped(signature, args)
     exprs = [_operand(arg) for arg in args]
-    if any(_holds_literal(arg) for arg in args):
+    if any(_holds_weak(arg) for arg in args):
         exprs = _typed_literals(args, exprs, signature)
-    return Call(op, tuple(exprs), attrs, span=span)
+    call = Call(op, tuple(exprs), attrs, span=span)
+    return call if traced is None else traced.wrapped(call)
 
 
 def _has_variadic(signature: Signature) -> bool:
@@ -80,8 +85,19 @@ def _operand(arg: Operand) -> Expr:
     return as_expr(arg)
 
 
-def _holds_literal(arg: Operand) -> bool:
-    return any(map(is_literal, arg)) if isinstance(arg, list | tuple) else is_literal(arg)
+def _is_weak(arg: object) -> bool:
+    return is_literal(arg) or (isinstance(arg, Traced) and arg.weak)
+
+
+def _holds_weak(arg: Operand) -> bool:
+    return any(map(_is_weak, arg)) if isinstance(arg, list | tuple) else _is_weak(arg)
+
+
+def _typed(arg: object, dtype: DType) -> Expr:
+    """A weak operand in a dtype; one that is not weak as it is."""
+    if isinstance(arg, Traced) and arg.weak:
+        return arg.typed(dtype)
+    return const(arg, dtype) if is_literal(arg) else as_expr(arg)
 
 
 def _typed_literals(args: Sequence[Operand], exprs: list[Expr], signature: Signature | None) -> list[Expr]:
@@ -90,10 +106,10 @@ def _typed_literals(args: Sequence[Operand], exprs: list[Expr], signature: Signa
     result: list[Expr] = []
     for position, (arg, expr) in enumerate(zip(args, exprs, strict=True)):
         wanted = _wanted_dtype(position, args, exprs, inputs)
-        if wanted is not None and is_literal(arg):
-            expr = const(arg, wanted)
+        if wanted is not None and _is_weak(arg):
+            expr = _typed(arg, wanted)
         elif wanted is not None and isinstance(arg, list | tuple):
-            expr = Tuple(tuple([const(a, wanted) if is_literal(a) else as_expr(a) for a in arg]))
+            expr = Tuple(tuple([_typed(a, wanted) for a in arg]))
         result.append(expr)
     return result
 
@@ -112,7 +128,7 @@ def _wanted_dtype(
             list(zip(arg, expr.children(), strict=True)) if isinstance(arg, list | tuple) else [(arg, expr)]
         )
         for written, item in items:
-            if not is_literal(written) and isinstance(item.checked_type, TensorType):
+            if not _is_weak(written) and isinstance(item.checked_type, TensorType):
                 return item.checked_type.dtype
     return None
 

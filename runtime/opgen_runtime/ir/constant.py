@@ -13,11 +13,13 @@ import numpy as np
 from ..errors import CallError, DTypeError
 from ..types import TensorType, Type
 from ..vocabulary import BOOL, FLOAT32, INT32, DType
+from .admit import admissible, admit
 from .expr import Constant, Expr
+from .traced import Traced, expr_of
 
 Literal: TypeAlias = bool | int | float
-ExprLike: TypeAlias = Expr | np.ndarray | np.generic | bool | int | float
-"""What a wrapper takes for a tensor: an expression, an array, or a Python number."""
+ExprLike: TypeAlias = Expr | Traced | np.ndarray | np.generic | bool | int | float
+"""What a wrapper takes for a tensor: an expression, a traced value, an array, or a Python number."""
 
 
 def is_literal(value: object) -> bool:
@@ -81,9 +83,16 @@ def _dtype(name: str) -> DType:
 
 
 def as_expr(value: object) -> Expr:
-    """An expression as it is; an array or a Python number as a constant. Raises CallError for anything else."""
+    """An expression as it is; an array, of numpy or others, or a Python number as a constant.
+
+    Raises CallError for anything else.
+    """
     if isinstance(value, Expr):
         return value
-    if is_literal(value) or isinstance(value, np.ndarray | np.generic | list | tuple):
+    if isinstance(value, Traced):
+        return expr_of(value)
+    if is_literal(value) or isinstance(value, list | tuple):
         return const(value)
-    raise CallError(f"expected an expression, an array or a number, found {type(value).__name__}")
+    if not admissible(value):
+        raise CallError(f"expected an expression, an array or a number, found {type(value).__name__}")
+    return const(admit(value))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -87,6 +87,12 @@ class Expr:
 
     # numpy arrays on the left leave the operator to us instead of mapping it over their elements.
     __array_ufunc__: ClassVar[None] = None
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise CallError(
+            'an expression holds no elements before it is run; rt.create_executor("graph").evaluate(expr, bindings) '
+            "runs it, and ops of `opgen_runtime.ops` compute with it"
+        )
 
     def __bool__(self) -> bool:
         raise CallError(

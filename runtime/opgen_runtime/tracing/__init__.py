@@ -1,0 +1,18 @@
+"""Compiled functions: `jit`, and what the functions compute with while they are traced.
+
+jitted.py       jit and Jitted
+arguments.py    arguments: what decides the program, what is given when it runs
+tracer.py       Tracer, an array's stand-in, and what it refuses
+face.py         its operators, methods and numpy's protocols
+operands.py     operands in the dtypes of numpy's promotion
+ufuncs.py       the table of numpy's ufuncs
+functions.py    the table of numpy's functions, filled by
+                reductions.py, shaping.py, elements.py, algebra.py
+indexing.py     tensor[...]
+"""
+
+from . import face as face
+from .jitted import Jitted, jit
+from .tracer import Tracer
+
+__all__ = ["Jitted", "Tracer", "jit"]
