@@ -58,7 +58,7 @@ from .expr import (
 from .intervals import Interval
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .printer import register_printer, to_text
-from .structural import register_binder, structural_equal, structural_hash
+from .structural import ValueNumbers, register_binder, structural_equal, structural_hash
 from .visit import free_vars, post_order, rewrite, substitute
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "Select",
     "Shape",
     "Table",
+    "ValueNumbers",
     "Var",
     "add",
     "bit_and",

@@ -122,3 +122,38 @@ def structural_hash(e: Expr) -> int:
         else:
             hashes[id(node)] = hash((label(node), *(hashes[id(c)] for c in node.children())))
     return hashes[id(e)]
+
+
+class ValueNumbers:
+    """Numbers of expressions: the same for those that are `structural_equal`, vars by identity.
+
+    For expressions that bind no vars.  A node that was numbered once is not walked again.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Expr] = []  # whose id stands in a key
+        self._found: dict[tuple[object, ...], int] = {}
+
+    def of(self, e: Expr) -> int:
+        """The number of `e`."""
+        numbers = self._numbers
+        if id(e) in numbers:
+            return numbers[id(e)]
+        stack: list[Expr] = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in numbers:
+                stack.pop()
+                continue
+            pending = [child for child in node.children() if id(child) not in numbers]
+            if pending:
+                stack.extend(pending)
+                continue
+            stack.pop()
+            key: tuple[object, ...] = (id(node),)
+            if not isinstance(node, (Var, AnyDim)):
+                key = (label(node), *(numbers[id(child)] for child in node.children()))
+            self._kept.append(node)
+            numbers[id(node)] = self._found.setdefault(key, len(self._found))
+        return numbers[id(e)]

@@ -23,15 +23,38 @@ def linear(terms: Terms, constant: int) -> Expr:
 
 
 class Relaxer:
-    """Ranges of index expressions over `extents`: the vars that vary, from 0, and how many values each takes."""
+    """Ranges of index expressions over `extents`: the vars that vary, from 0, and how many values each takes.
+
+    What was found is remembered, so `extents` and `fixed` must not change.
+    """
 
     def __init__(self, extents: Mapping[Var, int | None], fixed: Mapping[Var, int]) -> None:
         self.extents = extents  # None: it varies over an unknown range
         self.fixed = fixed  # the extents of vars that stay
         self._atoms: dict[tuple[object, ...], Expr] = {}
+        self._known: dict[int, tuple[Expr, Range | None]] = {}
 
     def range(self, e: Expr) -> Range | None:
-        """The values of `e`; None where nothing is known."""
+        """The values of `e`; None where nothing is known.  A node that was asked for once is not walked again."""
+        known = self._known
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in known:
+                stack.pop()
+                continue
+            pending = [child for child in _operands(node) if id(child) not in known]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            known[id(node)] = (node, self._node(node))
+        return known[id(e)][1]
+
+    def _of(self, e: Expr) -> Range | None:
+        return self._known[id(e)][1]
+
+    def _node(self, e: Expr) -> Range | None:
         if isinstance(e, Const):
             return {}, int(e.value), 1
         if isinstance(e, Var):
@@ -39,20 +62,16 @@ class Relaxer:
                 return {e: 1}, 0, 1
             extent = self.extents[e]
             return None if extent is None else ({}, 0, extent)
-        if isinstance(e, Cast) and e.dtype.is_int and e.a.dtype.is_int:
-            return self.range(e.a)
         if isinstance(e, Binary):
             return self._binary(e)
+        operands = _operands(e)
         if isinstance(e, Select):
-            return _union(self.range(e.then), self.range(e.otherwise))
-        return None
+            return _union(*(self._of(side) for side in operands))
+        return self._of(operands[0]) if operands else None
 
     def _binary(self, e: Binary) -> Range | None:
-        a = self.range(e.a)
-        if a is None:
-            return None
-        b = self.range(e.b)
-        if b is None:
+        a, b = self._of(e.a), self._of(e.b)
+        if a is None or b is None:
             return None
         if e.op in ("add", "sub"):
             return _sum(a, b if e.op == "add" else _scaled(b, -1))
@@ -112,6 +131,15 @@ class Relaxer:
         return low, high
 
 
+def _operands(e: Expr) -> tuple[Expr, ...]:
+    """What the range of a node follows from."""
+    if isinstance(e, Binary):
+        return (e.a, e.b)
+    if isinstance(e, Select):
+        return (e.then, e.otherwise)
+    return (e.a,) if isinstance(e, Cast) and e.dtype.is_int and e.a.dtype.is_int else ()
+
+
 def _sum(a: Range, b: Range) -> Range:
     terms = dict(a[0])
     for atom, factor in b[0].items():
@@ -145,9 +173,8 @@ def union(ranges: list[Range | None]) -> Range | None:
     return total
 
 
-def is_within(index: Expr, size: int, trips: Mapping[Var, int | None]) -> bool:
-    """Whether 0 <= index < size certainly, in every lane, while each var of `trips` varies from 0."""
-    relaxer = Relaxer(trips, {})
+def is_within(index: Expr, size: int, relaxer: Relaxer) -> bool:
+    """Whether 0 <= index < size certainly, in every lane, while each of the relaxer's vars varies."""
     ends = [index]
     if isinstance(index, Ramp):
         if not isinstance(index.stride, Const):

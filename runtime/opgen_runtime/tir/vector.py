@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ..arith import Binary, Compare, Const, Expr, Var, add, const, lt, post_order, sub
 from ..vocabulary import INDEX
@@ -18,32 +18,63 @@ def splat(e: Expr, lanes: int) -> Expr:
     return Splat(e.dtype, e, lanes)
 
 
-def lanes_of(e: Expr, vector_vars: dict[Var, int] | None = None) -> int:
-    """How many lanes an expression has; 1 for a scalar."""
-    stack = [e]
-    while stack:
-        node = stack.pop()
+class Lanes:
+    """How many lanes expressions have; a node that was asked for once is not walked again."""
+
+    def __init__(self, vector_vars: Mapping[Var, int] | None = None) -> None:
+        self._vector_vars = vector_vars or {}
+        self._known: dict[int, tuple[Expr, int]] = {}
+
+    def of(self, e: Expr) -> int:
+        """The lanes of `e`; 1 for a scalar."""
+        known = self._known
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in known:
+                stack.pop()
+                continue
+            lanes = self._own(node)
+            if not lanes:
+                pending = [child for child in node.children() if id(child) not in known]
+                if pending:
+                    stack.extend(pending)
+                    continue
+                lanes = max((known[id(child)][1] for child in node.children()), default=1)
+            stack.pop()
+            known[id(node)] = (node, lanes)
+        return known[id(e)][1]
+
+    def _own(self, node: Expr) -> int:
+        """The lanes of a node that do not follow from those of its children; else 0."""
         if isinstance(node, Ramp | Splat):
             return node.lanes
         if isinstance(node, HorizontalReduce):
-            continue
-        if isinstance(node, Var) and vector_vars and node in vector_vars:
-            return vector_vars[node]
-        stack.extend(node.children())
-    return 1
+            return 1
+        return self._vector_vars.get(node, 1) if isinstance(node, Var) else 0
+
+
+def lanes_of(e: Expr, vector_vars: Mapping[Var, int] | None = None) -> int:
+    """How many lanes an expression has; 1 for a scalar."""
+    return Lanes(vector_vars).of(e)
 
 
 def is_multiple(e: Expr, of: int) -> bool:
     """Whether `e` is certainly a multiple of `of`."""
     if of == 1:
         return True
-    if isinstance(e, Const):
-        return int(e.value) % of == 0
-    if isinstance(e, Binary):
-        if e.op in ("add", "sub"):
-            return is_multiple(e.a, of) and is_multiple(e.b, of)
-        if e.op == "mul":
-            return is_multiple(e.a, of) or is_multiple(e.b, of)
+    known: dict[int, bool] = {}
+    for node in post_order(e):
+        known[id(node)] = _is_multiple(node, of, known)
+    return known[id(e)]
+
+
+def _is_multiple(node: Expr, of: int, known: Mapping[int, bool]) -> bool:
+    if isinstance(node, Const):
+        return node.dtype.is_int and int(node.value) % of == 0
+    if isinstance(node, Binary) and node.op in ("add", "sub", "mul"):
+        sides = (known[id(node.a)], known[id(node.b)])
+        return any(sides) if node.op == "mul" else all(sides)
     return False
 
 

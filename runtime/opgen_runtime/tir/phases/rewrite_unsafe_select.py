@@ -1,31 +1,36 @@
 """rewrite_unsafe_select: after it, a Select may evaluate both of its branches.
 
-A load in a branch of a Select, or in the value of a masked store, that is not certainly inside its buffer gets the
-condition as its mask.  Every other operation is total.
+A load in a branch of a Select, or in the value of a masked store, that is not certainly inside its buffer gets a mask:
+the condition under which it is wanted or, where several conditions lead to it, that its index is inside.  Each node is
+rewritten once, so that values which many choices share stay one.  Every other operation is total.
+
+z[i] = m[i - 1] if i >= 1 else m[i]  -->  z[i] = m[i - 1; i >= 1] if i >= 1 else m[i]
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ...arith import (
     Expr,
     Select,
     Table,
+    ValueNumbers,
     Var,
+    cast,
     const,
     logical_and,
     logical_not,
+    lt,
     post_order,
     select,
-    structural_equal,
-    structural_hash,
 )
+from ...vocabulary import UINT64
 from ..folding import rebuild_folding
-from ..region import is_within
+from ..guards import SEVERAL, Guard, guards_of
+from ..region import Relaxer, is_within
 from ..stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
-from ..vector import lanes_of, splat
+from ..vector import Lanes, splat
 from ..visit import StmtMutator, trips
 
 
@@ -37,22 +42,23 @@ def rewrite_unsafe_select(func: PrimFunc) -> PrimFunc:
 class _Rewrite(StmtMutator):
     def __init__(self) -> None:
         self.trips: dict[Var, int | None] = {}
+        self.relaxer = Relaxer(self.trips, {})
         self.vector_vars: dict[Var, int] = {}
-        self.done: dict[int | None, dict[int, Expr]] = {}  # by condition, then by node: within one statement
-        self.unsafe: dict[int, bool] = {}
-        self.settled: set[int] = set()  # loads that need no further mask
-        self.alive: list[Expr] = []
 
     def loop(self, s: For) -> Stmt:
-        self.trips[s.var] = trips(s)
+        self._takes(s.var, trips(s))
         return super().loop(s)
+
+    def _takes(self, var: Var, count: int | None) -> None:
+        self.trips[var] = count
+        self.relaxer = Relaxer(self.trips, {})
 
     def let(self, s: LetStmt) -> Stmt:
         value = self.expr(s.value)
-        lanes = lanes_of(value, self.vector_vars)
+        lanes = Lanes(self.vector_vars).of(value)
         if lanes > 1:
             self.vector_vars[s.var] = lanes
-        self.trips[s.var] = None
+        self._takes(s.var, None)
         body = self.stmt(s.body)
         return s if value is s.value and body is s.body else LetStmt(s.var, value, body)
 
@@ -62,92 +68,117 @@ class _Rewrite(StmtMutator):
             value = self.expr(s.value)
             return s if value is s.value and indices[0] is s.indices[0] else Store(s.buffer, indices, value)
         mask = self.expr(s.mask)
-        self.reset()
-        known = _Known()
-        known.add(s.indices[0], s.buffer)
-        return Store(s.buffer, indices, self.wanted(s.value, mask, known), mask)
-
-    def reset(self) -> None:
-        self.done, self.unsafe, self.alive, self.settled = {}, {}, [], set()
+        inside = _Inside()
+        inside.add(s.indices[0], s.buffer)
+        value = _Value(self.relaxer, self.vector_vars, mask, inside).rewritten(s.value)
+        return Store(s.buffer, indices, value, mask)
 
     def expr(self, e: Expr) -> Expr:
-        self.reset()
-        if not self._has_unsafe(e) or not any(isinstance(node, Select) for node in post_order(e)):
-            return e
-        return self.wanted(e, None, _Known())
+        return _Value(self.relaxer, self.vector_vars, None, _Inside()).rewritten(e)
 
-    def wanted(self, e: Expr, mask: Expr | None, known: _Known) -> Expr:
-        """`e`, wanted where `mask` holds; `known` has indices that are inside buffers there.
+
+class _Value:
+    """Rewrites one expression, which is wanted where `mask` holds (None: everywhere); each node once."""
+
+    def __init__(
+        self, relaxer: Relaxer, vector_vars: dict[Var, int], mask: Expr | None, inside: _Inside
+    ) -> None:
+        self.relaxer, self.mask, self.inside = relaxer, mask, inside
+        self.lanes = Lanes(vector_vars)
+        self.masks: dict[int, Guard | None] = {}  # what guards a read that may be outside; None: `mask` alone
+        self.done: dict[int, Expr] = {}  # by node; by guard, its condition
+
+    def rewritten(self, e: Expr) -> Expr:
+        """The expression with masks.
 
         What is read outside of all choices is inside wherever the value is wanted, and so is what is read at the same
         index elsewhere: the mask of the statement is enough for it, whatever choice it stands in.
         """
-        if not self._has_unsafe(e):
+        order = post_order(e)
+        unsafe = [node for node in order if self._is_unsafe(node)]
+        if not unsafe:
             return e
-        for node in _order(e, {}):
-            if isinstance(node, Load):
-                known.add(node.indices[0], node.buffer)
-        done: dict[int, Expr] = {}
-        for node in post_order(e):
-            old = node.children()
-            fresh = [done[id(child)] for child in old]
-            changed = any(a is not b for a, b in zip(fresh, old, strict=True))
-            made = rebuild_folding(node, fresh) if changed else node
-            if isinstance(node, Load) and not self._inside(node) and known.is_inside(node):
-                made = made if mask is None else self._masked(node, fresh, mask)
-                self.settled.add(id(made))
-                self.alive.append(made)
-            done[id(node)] = made
-        settled = done[id(e)]
-        self.unsafe = {}
-        return self.under(settled, mask) if self._has_unsafe(settled) else settled
+        guards = guards_of(order)
+        for node in unsafe:
+            if isinstance(node, Load) and guards[id(node)] is None:
+                self.inside.add(node.indices[0], node.buffer)
+        for node in unsafe:
+            known = isinstance(node, Load) and self.inside.has(node.indices[0], node.buffer)
+            guard = None if known else guards[id(node)]
+            if guard is not None or self.mask is not None:
+                self.masks[id(node)] = guard
+        return self._rebuilt(e) if self.masks else e
 
-    def under(self, e: Expr, condition: Expr | None) -> Expr:
-        """`e` where it is evaluated everywhere but wanted only where `condition` holds."""
-        done = self.done.setdefault(None if condition is None else id(condition), {})
-        for node in _order(e, done):
-            if isinstance(node, Select):
-                done[id(node)] = self._select(node, done[id(node.condition)], condition)
+    def _is_unsafe(self, node: Expr) -> bool:
+        """Whether the node reads where it may be outside."""
+        if isinstance(node, Load):
+            size = node.buffer.shape[0]
+            return not (isinstance(size, int) and is_within(node.indices[0], size, self.relaxer))
+        return isinstance(node, Table) and not is_within(node.index, len(node.values), self.relaxer)
+
+    def _rebuilt(self, e: Expr) -> Expr:
+        stack: list[Expr | Guard] = [e]
+        while stack:
+            item = stack[-1]
+            if id(item) in self.done:
+                stack.pop()
                 continue
-            old = node.children()
-            fresh = [done[id(child)] for child in old]
-            if condition is not None and isinstance(node, Load) and not self._inside(node):
-                done[id(node)] = self._masked(node, fresh, condition)
-            elif condition is not None and isinstance(node, Table) and not self._indexed(node):
-                done[id(node)] = self._clipped(node, fresh[0], condition)
-            elif any(a is not b for a, b in zip(fresh, old, strict=True)):
-                done[id(node)] = rebuild_folding(node, fresh)
-            else:
-                done[id(node)] = node
-        return done[id(e)]
+            pending = [part for part in self._needs(item) if id(part) not in self.done]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            self.done[id(item)] = self._condition(item) if isinstance(item, Guard) else self._node(item)
+        return self.done[id(e)]
 
-    def _select(self, node: Select, chosen: Expr, outer: Expr | None) -> Expr:
-        then = self._branch(node.then, chosen, False, outer)
-        otherwise = self._branch(node.otherwise, chosen, True, outer)
-        if chosen is node.condition and then is node.then and otherwise is node.otherwise:
+    def _needs(self, item: Expr | Guard) -> list[Expr | Guard]:
+        """What is made before: no condition holds what it guards (guards_of), so there is an order."""
+        if isinstance(item, Guard):
+            return [item.condition] if item.outer is None else [item.outer, item.condition]
+        guard = self.masks.get(id(item))
+        return [*item.children()] if guard is None or guard is SEVERAL else [*item.children(), guard]
+
+    def _condition(self, guard: Guard) -> Expr:
+        chosen = self.done[id(guard.condition)]
+        holds = logical_not(chosen) if guard.inverted else chosen
+        outer = self.mask if guard.outer is None else self.done[id(guard.outer)]
+        return holds if outer is None else self._both(outer, holds)
+
+    def _node(self, node: Expr) -> Expr:
+        old = node.children()
+        fresh = [self.done[id(child)] for child in old]
+        if id(node) in self.masks:
+            guard = self.masks[id(node)]
+            if isinstance(node, Load):
+                return self._masked(node, fresh, guard)
+            assert isinstance(node, Table)
+            return self._clipped(node, fresh[0], guard)
+        if all(a is b for a, b in zip(fresh, old, strict=True)):
             return node
-        return select(chosen, then, otherwise)
+        return select(*fresh) if isinstance(node, Select) else rebuild_folding(node, fresh)
 
-    def _branch(self, branch: Expr, chosen: Expr, inverted: bool, outer: Expr | None) -> Expr:
-        if not self._has_unsafe(branch):
-            return branch
-        holds = logical_not(chosen) if inverted else chosen
-        condition = holds if outer is None else self._both(outer, holds)
-        self.alive.append(condition)
-        return self.under(branch, condition)
+    def _wanted(self, guard: Guard | None, index: Expr, size: int | Expr) -> Expr:
+        """A condition that holds wherever the guarded read is wanted, and under which its index is inside."""
+        if guard is SEVERAL:
+            end = const(size, UINT64) if isinstance(size, int) else cast(size, UINT64)
+            return lt(cast(index, UINT64), self._wide(end, self.lanes.of(index)))
+        if guard is not None:
+            return self.done[id(guard)]
+        assert self.mask is not None
+        return self.mask
 
     def _both(self, a: Expr, b: Expr) -> Expr:
-        lanes = max(lanes_of(a, self.vector_vars), lanes_of(b, self.vector_vars))
+        lanes = max(self.lanes.of(a), self.lanes.of(b))
         return logical_and(self._wide(a, lanes), self._wide(b, lanes))
 
     def _wide(self, e: Expr, lanes: int) -> Expr:
-        return splat(e, lanes) if lanes > 1 and lanes_of(e, self.vector_vars) == 1 else e
+        return splat(e, lanes) if lanes > 1 and self.lanes.of(e) == 1 else e
 
-    def _masked(self, node: Load, fresh: list[Expr], condition: Expr) -> Expr:
-        mask = condition if node.mask is None else self._both(fresh[1], condition)
-        lanes = lanes_of(mask, self.vector_vars)
+    def _masked(self, node: Load, fresh: list[Expr], guard: Guard | None) -> Expr:
         index = fresh[0]
-        own = lanes_of(index, self.vector_vars)
+        condition = self._wanted(guard, index, node.buffer.shape[0])
+        mask = condition if node.mask is None else self._both(fresh[1], condition)
+        lanes, own = self.lanes.of(mask), self.lanes.of(index)
         if lanes == own:
             return Load(node.dtype, node.buffer, (index,), mask)
         if lanes == 1:
@@ -155,76 +186,31 @@ class _Rewrite(StmtMutator):
         # a scalar under a mask of lanes: wanted if any lane is
         return Load(node.dtype, node.buffer, (index,), HorizontalReduce(mask.dtype, "or", mask))
 
-    def _clipped(self, node: Table, index: Expr, condition: Expr) -> Expr:
-        lanes, own = lanes_of(condition, self.vector_vars), lanes_of(index, self.vector_vars)
+    def _clipped(self, node: Table, index: Expr, guard: Guard | None) -> Expr:
+        condition = self._wanted(guard, index, len(node.values))
+        lanes, own = self.lanes.of(condition), self.lanes.of(index)
         if lanes > own:
             condition = HorizontalReduce(condition.dtype, "or", condition)
         zero = self._wide(const(0, index.dtype), own)
         return Table(node.dtype, node.values, Select(index.dtype, self._wide(condition, own), index, zero))
 
-    # ------------------------------------------------------------------ what is certainly inside
 
-    def _has_unsafe(self, e: Expr) -> bool:
-        """Whether `e` reads where it may be outside; remembered for every node below."""
-        unsafe = self.unsafe
-        for node in _order(e, unsafe, whole=True):
-            own = (isinstance(node, Load) and not self._inside(node)) or (
-                isinstance(node, Table) and not self._indexed(node)
-            )
-            unsafe[id(node)] = own or any(unsafe[id(child)] for child in node.children())
-        return unsafe[id(e)]
-
-    def _indexed(self, node: Table) -> bool:
-        return is_within(node.index, len(node.values), self.trips)
-
-    def _inside(self, node: Load) -> bool:
-        if id(node) in self.settled:
-            return True
-        size = node.buffer.shape[0]
-        return isinstance(size, int) and is_within(node.indices[0], size, self.trips)
-
-
-class _Known:
+class _Inside:
     """Indices that lie in 0 <= index < size, each with the least size."""
 
     def __init__(self) -> None:
-        self.sizes: dict[int, list[tuple[Expr, int]]] = {}  # by structural hash
-        self.hashes: dict[int, tuple[Expr, int]] = {}  # by identity
-
-    def _hash(self, index: Expr) -> int:
-        found = self.hashes.get(id(index))
-        if found is None:
-            found = self.hashes[id(index)] = (index, structural_hash(index))
-        return found[1]
+        self.numbers = ValueNumbers()
+        self.sizes: dict[int, int] = {}
 
     def add(self, index: Expr, buffer: Buffer) -> None:
         """An access of the buffer at the index is inside."""
         size = buffer.shape[0]
-        if isinstance(size, int) and not any(known <= size for known in self._of(index)):
-            self.sizes.setdefault(self._hash(index), []).append((index, size))
+        if isinstance(size, int):
+            number = self.numbers.of(index)
+            self.sizes[number] = min(size, self.sizes.get(number, size))
 
-    def is_inside(self, node: Load) -> bool:
-        """Whether the load reads inside its buffer, by what was added."""
-        size = node.buffer.shape[0]
-        return isinstance(size, int) and any(known <= size for known in self._of(node.indices[0]))
-
-    def _of(self, index: Expr) -> list[int]:
-        bucket = self.sizes.get(self._hash(index), [])
-        return [size for known, size in bucket if known is index or structural_equal(known, index)]
-
-
-def _order(e: Expr, done: Mapping[int, object], whole: bool = False) -> list[Expr]:
-    """The nodes that are not done yet in post order, without the branches of Selects unless `whole`."""
-    order: list[Expr] = []
-    seen: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(e, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen and id(node) not in done:
-            seen.add(id(node))
-            children = (node.condition,) if isinstance(node, Select) and not whole else node.children()
-            stack.append((node, True))
-            stack.extend([(child, False) for child in reversed(children)])
-    return order
+    def has(self, index: Expr, buffer: Buffer) -> bool:
+        """Whether an access of the buffer at the index is inside, by what was added."""
+        size = buffer.shape[0]
+        least = self.sizes.get(self.numbers.of(index)) if self.sizes else None
+        return least is not None and isinstance(size, int) and least <= size

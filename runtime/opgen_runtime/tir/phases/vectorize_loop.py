@@ -13,7 +13,7 @@ from dataclasses import replace
 from ...arith import Const, Expr, Select, Var, const, logical_not, post_order
 from ...vocabulary import BOOL, INDEX
 from ..folding import fold_substitute
-from ..region import is_within
+from ..region import Relaxer, is_within
 from ..relocate import Relocator
 from ..stmt import (
     Allocate,
@@ -134,7 +134,7 @@ class _Lanes:
 
     def _inside(self, buffer: Buffer, index: Expr) -> bool:
         size = buffer.shape[0]
-        return isinstance(size, int) and is_within(index, size, self.trips)
+        return isinstance(size, int) and is_within(index, size, Relaxer(self.trips, {}))
 
     def branch(self, s: If, mask: Expr | None) -> Stmt:
         condition = self.expr(s.condition)
