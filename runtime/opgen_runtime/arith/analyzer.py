@@ -15,6 +15,7 @@ from .intervals import Interval
 from .literals import bitcast, cast, const
 from .polynomial import Monomial, Poly
 from .prover import FUEL
+from .ranges import CREDIT
 
 _BUILD: Final[dict[str, Callable[[object, object], Expr]]] = {
     "add": build.add,
@@ -77,6 +78,7 @@ class Analyzer(Conditions):
         if count == {(): 1}:
             self.context.values[number] = low
             self.context.polys.clear()
+            self.context.names.clear()
         a = poly.atom(number)
         last = poly.shift(poly.add(low, count), -1)
         span = Interval(self.range(low).lo, self.range(last).hi)
@@ -107,11 +109,13 @@ class Analyzer(Conditions):
             if (kept := tuple(f for f in facts if not any(number in m for m in f)))
         }
         context.polys.clear()
+        context.names.clear()
         context.changed()
 
     def prove(self, condition: Expr) -> bool:
         """True only if `condition`, a bool expression, certainly holds; False where no proof is found."""
         with self.fuel(FUEL):
+            self._credit = CREDIT
             self._fresh = False
             return self.decide(condition, True) or (
                 bool(self.context.either) and self.by_alternatives(condition, True)
@@ -133,7 +137,7 @@ class Analyzer(Conditions):
         cached = self.context.simplified.get(id(e))
         if cached is not None:
             return cached[1]
-        if self._depth >= _DEEP or not e.children():
+        if self._depth >= _DEEP or not e.children() or not self.spend():
             return self._leaf(e)
         self._depth += 1
         try:
@@ -214,9 +218,9 @@ class Analyzer(Conditions):
         condition = self.simplify(e.condition)
         if isinstance(condition, Const):
             return self.simplify(e.then if condition.value else e.otherwise)
-        with self.assume(condition):
+        with self.suppose(condition, True):
             then = self.simplify(e.then)
-        with self.negate(condition):
+        with self.suppose(condition, False):
             otherwise = self.simplify(e.otherwise)
         if condition is e.condition and then is e.then and otherwise is e.otherwise:
             return e

@@ -38,7 +38,18 @@ class Conditions(Converter):
             self._learn(condition, False)
             yield
 
+    @contextmanager
+    def suppose(self, condition: Expr, truth: bool) -> Iterator[None]:
+        with self.scope(), self.nested():
+            self._learn(condition, truth)
+            yield
+
     def _learn(self, e: Expr, truth: bool) -> None:
+        with self.nested():
+            if self.spend():
+                self._learn_parts(e, truth)
+
+    def _learn_parts(self, e: Expr, truth: bool) -> None:
         e, truth = _strip(e, truth)
         if isinstance(e, Const):
             if bool(e.value) != truth:
@@ -211,6 +222,12 @@ class Conditions(Converter):
         e, truth = _strip(e, truth)
         if isinstance(e, Const):
             return bool(e.value) == truth
+        if not self.spend():
+            return False
+        with self.nested():
+            return self._decide_parts(e, truth)
+
+    def _decide_parts(self, e: Expr, truth: bool) -> bool:
         if isinstance(e, Binary) and e.op in ("and", "or"):
             return self._decide_pair(e.a, e.b, truth, both=(e.op == "and") == truth)
         if isinstance(e, Select):
@@ -229,14 +246,14 @@ class Conditions(Converter):
             return self.decide(a, truth) and self.decide(b, truth)
         if self.decide(a, truth) or self.decide(b, truth):
             return True
-        with self.negate(a) if truth else self.assume(a):
+        with self.suppose(a, not truth):
             return self.decide(b, truth)
 
     def _decide_select(self, e: Select, truth: bool) -> bool:
-        with self.assume(e.condition):
+        with self.suppose(e.condition, True):
             if not self.decide(e.then, truth):
                 return False
-        with self.negate(e.condition):
+        with self.suppose(e.condition, False):
             return self.decide(e.otherwise, truth)
 
     def _decide_compare(self, e: Compare, truth: bool) -> bool:

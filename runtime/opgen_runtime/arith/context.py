@@ -24,6 +24,7 @@ class Context:
     impossible: bool = False  # this point is never reached
     # caches
     polys: dict[int, tuple[Expr, Poly]] = field(default_factory=dict)
+    names: dict[int, tuple[Expr, int]] = field(default_factory=dict)
     simplified: dict[int, tuple[Expr, Expr]] = field(default_factory=dict)
     atom_ranges: dict[int, Interval] = field(default_factory=dict)
     atom_facts: dict[int, tuple[Poly, ...]] = field(default_factory=dict)

@@ -51,7 +51,7 @@ class Converter(Divider):
         cached = self.context.polys.get(id(e))
         if cached is not None:
             return cached[1]
-        if self._nest >= _NEST:
+        if self._nest >= _NEST or not self.spend():
             return self._named(e, ("deep", id(e)))
         self._nest += 1
         try:
@@ -292,9 +292,9 @@ class Converter(Divider):
         known = self.holds(e.condition)
         if known is not None:
             return self.poly(e.then if known else e.otherwise)
-        with self.assume(e.condition):
+        with self.suppose(e.condition, True):
             x = self.poly(e.then)
-        with self.negate(e.condition):
+        with self.suppose(e.condition, False):
             y = self.poly(e.otherwise)
         if x == y:
             return x
@@ -344,15 +344,20 @@ class Converter(Divider):
 
         Raises VectorError.
         """
-        names: dict[int, int] = {}
+        names = self.context.names
+        whole = e.dtype.is_int  # its own name is that of its structure, since its polynomial may ask for it
         stack: list[tuple[Expr, bool]] = [(e, False)]
         while stack:
             node, ready = stack.pop()
-            if id(node) in names:
+            if id(node) in names and not (whole and node is e):
                 continue
             if not ready:
+                if not self.spend():
+                    names[id(node)] = (node, self._name(("deep", id(node))))
+                    continue
                 if node is not e and node.dtype.is_int:
-                    names[id(node)] = self._name(("poly", node.dtype, poly.key(self.poly(node))))
+                    number = self._name(("poly", node.dtype, poly.key(self.poly(node))))
+                    names[id(node)] = (node, number)
                     continue
                 if hasattr(node, "lanes"):
                     raise VectorError
@@ -361,13 +366,17 @@ class Converter(Divider):
                 continue
             if isinstance(node, Var):
                 self._kept.append(node)
-                names[id(node)] = self._name(("var", id(node)))
+                names[id(node)] = (node, self._name(("var", id(node))))
             elif isinstance(node, Compare) and node.a.dtype.is_int:
-                names[id(node)] = self._name(self._compare_key(node))
+                names[id(node)] = (node, self._name(self._compare_key(node)))
             else:
                 self._kept.append(node)
-                names[id(node)] = self._name((label(node), *(names[id(c)] for c in node.children())))
-        return names[id(e)]
+                parts = (names[id(c)][1] for c in node.children())
+                name = self._name((label(node), *parts))
+                if whole and node is e:
+                    return name
+                names[id(node)] = (node, name)
+        return names[id(e)][1]
 
     def _name(self, key: Hashable) -> int:
         return self._names.setdefault(key, len(self._names))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from ..vocabulary import INDEX
@@ -30,6 +31,9 @@ _BINARY: Final[dict[str, tuple[str, int]]] = {
 _FUNCTION: Final = {"min": "min", "max": "max", "truncdiv": "trunc_div", "truncmod": "trunc_mod"}
 _COMPARISON: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
+_LONG: Final = 4000  # characters of a text that is written in full
+_SHORT: Final = 8  # characters of a value that is written again
+
 Text = tuple[str, int]
 ChildText = Callable[[Expr], str]
 Node = TypeVar("Node", bound=Expr)
@@ -42,11 +46,35 @@ def register_printer(cls: type[Node], print_node: Callable[[Node, ChildText], st
 
 
 def to_text(e: Expr) -> str:
-    """`e` as text, for people; literals of other dtypes than `index`, bool and float32 carry their dtype."""
+    """`e` as text, for people; literals of other dtypes than `index`, bool and float32 carry their dtype.
+
+    In a text that would be very long, values that are used more than once are written once: `%0 * %0 where %0 = x + 1`.
+    """
+    order = post_order(e)
+    uses: Counter[int] = Counter()
+    for node in order:
+        uses.update({id(child) for child in node.children()})
     texts: dict[int, Text] = {}
-    for node in post_order(e):
-        texts[id(node)] = _node(node, texts)
-    return texts[id(e)][0]
+    if not any(count > 1 for count in uses.values()) or _length(order) <= _LONG:
+        for node in order:
+            texts[id(node)] = _node(node, texts)
+        return texts[id(e)][0]
+    named: list[str] = []
+    for node in order:
+        text, level = _node(node, texts)
+        if node is not e and uses[id(node)] > 1 and len(text) > _SHORT:
+            named.append(f"%{len(named)} = {text}")
+            text, level = f"%{len(named) - 1}", _ATOM
+        texts[id(node)] = text, level
+    return f"{texts[id(e)][0]} where {', '.join(named)}" if named else texts[id(e)][0]
+
+
+def _length(order: Sequence[Expr]) -> int:
+    """About how long the text is in which nothing is shared."""
+    lengths: dict[int, int] = {}
+    for node in order:
+        lengths[id(node)] = 4 + sum(lengths[id(child)] for child in node.children())
+    return lengths[id(order[-1])]
 
 
 def _node(node: Expr, texts: dict[int, Text]) -> Text:

@@ -207,10 +207,10 @@ class Prover(Ranges):
         y_case = poly.substitute(p, atom.number, atom.y)
         if atom.kind == "select":
             assert isinstance(atom.expr, Select)
-            with self.assume(atom.expr.condition):
+            with self.suppose(atom.expr.condition, True):
                 if not self.nonneg(x_case):
                     return False
-            with self.negate(atom.expr.condition):
+            with self.suppose(atom.expr.condition, False):
                 return self.nonneg(y_case)
         difference = poly.add(atom.y, atom.x, -1)
         if atom.kind == "max":

@@ -17,27 +17,27 @@ from .polynomial import Monomial, Poly
 
 _ANYTHING: Final = Interval()
 _ONE: Final = Interval(1, 1)
+CREDIT: Final = 1000  # steps under suppositions, at most
+_EARNED: Final = 4
 
 
 class Ranges(ABC):
     """Ranges of atoms and polynomials in the current context, and the facts that come with atoms."""
 
-    __slots__ = ("_cases", "_fuel", "_open", "context", "table")
+    __slots__ = ("_cases", "_credit", "_fuel", "_open", "_supposed", "context", "table")
 
     def __init__(self) -> None:
         self.table = AtomTable()
         self.context = Context()
         self._fuel: int | None = None
+        self._credit = CREDIT
+        self._supposed = 0  # suppositions around
         self._cases = 0
         self._open: set[int] = set()
 
     @abstractmethod
-    def assume(self, condition: Expr) -> AbstractContextManager[None]:
-        """A scope in which `condition` holds."""
-
-    @abstractmethod
-    def negate(self, condition: Expr) -> AbstractContextManager[None]:
-        """A scope in which `condition` does not hold."""
+    def suppose(self, condition: Expr, truth: bool) -> AbstractContextManager[None]:
+        """A scope of one step of reasoning, in which `condition` is `truth`; work in it takes credit."""
 
     @abstractmethod
     def holds(self, condition: Expr) -> bool | None:
@@ -54,6 +54,29 @@ class Ranges(ABC):
     @abstractmethod
     def positive(self, p: Poly) -> bool:
         """p >= 1 for certain."""
+
+    # Work
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Work inside takes credit."""
+        self._supposed += 1
+        try:
+            yield
+        finally:
+            self._supposed -= 1
+
+    def spend(self) -> bool:
+        """Whether one more step may be taken.
+
+        Under a supposition little can be remembered, so that values which many choices share would be looked at once for
+        every way to them.  Each step outside of all suppositions earns some steps inside, which keeps the whole linear.
+        """
+        if not self._supposed:
+            self._credit = min(CREDIT, self._credit + _EARNED)
+            return True
+        self._credit -= 1
+        return self._credit >= 0
 
     # Ranges
 
@@ -86,13 +109,15 @@ class Ranges(ABC):
 
     def _select_range(self, atom: Atom) -> Interval:
         assert isinstance(atom.expr, Select)
-        if atom.number in self._open:  # its condition speaks of itself, by way of what is assumed
-            return _ANYTHING
+        if atom.number in self._open or not self.spend():
+            return (
+                _ANYTHING  # its condition speaks of itself, by way of what is assumed; or this takes too long
+            )
         self._open.add(atom.number)
         try:
-            with self.assume(atom.expr.condition):
+            with self.suppose(atom.expr.condition, True):
                 then = None if self.context.impossible else self.range(atom.x)
-            with self.negate(atom.expr.condition):
+            with self.suppose(atom.expr.condition, False):
                 other = None if self.context.impossible else self.range(atom.y)
         finally:
             self._open.discard(atom.number)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ...arith import Analyzer, Binary, Compare, Const, Expr, Var, post_order
@@ -13,41 +14,72 @@ from ..visit import StmtMutator
 
 def canonical_simplify(func: PrimFunc) -> PrimFunc:
     """Indices as canonical linear sums (so that `f // n * n + f % n` is `f`)."""
-    return replace(func, body=_Simplify(lambda _: False).stmt(func.body))
+    return replace(func, body=_Simplify(None).stmt(func.body))
 
 
 def simplify(func: PrimFunc) -> PrimFunc:
     """Indices and conditions once more, now that loops are split and unrolled; sums of products stay as they are."""
-    return replace(func, body=_Simplify(_is_settled).stmt(func.body))
+    return replace(func, body=_Simplify(_Nodes(_is_settled)).stmt(func.body))
+
+
+class _Nodes:
+    """Whether a rule holds for all nodes of an expression; a node that was asked for once is not walked again."""
+
+    def __init__(self, rule: Callable[[Expr], bool]) -> None:
+        self._rule = rule
+        self._known: dict[int, tuple[Expr, bool]] = {}
+
+    def all(self, e: Expr) -> bool:
+        known = self._known
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in known:
+                stack.pop()
+                continue
+            holds = self._rule(node)
+            if holds:
+                pending = [child for child in node.children() if id(child) not in known]
+                if pending:
+                    stack.extend(pending)
+                    continue
+                holds = all(known[id(child)][1] for child in node.children())
+            stack.pop()
+            known[id(node)] = (node, holds)
+        return known[id(e)][1]
 
 
 class _Simplify(StmtMutator):
-    def __init__(self, is_settled: Callable[[Expr], bool]) -> None:
-        self.is_settled = is_settled  # what is not worth another look
+    def __init__(self, settled: _Nodes | None) -> None:
+        self.settled = settled  # what is not worth another look
+        self.scalar = _Nodes(_is_scalar_index)
         self.analyzer = Analyzer()
-        self.done: dict[int, Expr] = {}  # by expression, while the assumptions hold
-        self.alive: list[Expr] = []
+        self.done: dict[int, tuple[Expr, Expr]] = {}  # by expression, while the assumptions hold
+        self.indices: dict[int, tuple[Expr, Expr]] = {}
 
     def loop(self, s: For) -> Stmt:
         minimum, extent = self.index(s.minimum), self.index(s.extent)
-        saved, self.done = self.done, {}
-        with self.analyzer.scope():
+        with self.analyzer.scope(), self._afresh():
             self.analyzer.bind(s.var, minimum, extent)
             body = self.stmt(s.body)
-        self.done = saved
         if minimum is s.minimum and extent is s.extent and body is s.body:
             return s
         return For(s.var, minimum, extent, s.kind, body)
+
+    @contextmanager
+    def _afresh(self) -> Iterator[None]:
+        saved = self.done, self.indices
+        self.done, self.indices = {}, {}
+        yield
+        self.done, self.indices = saved
 
     def branch(self, s: If) -> Stmt:
         condition = self.expr(s.condition)
         if any(isinstance(node, Load) for node in post_order(condition)):
             then = self.stmt(s.then)  # what is stored below may change the condition
         else:
-            saved, self.done = self.done, {}
-            with self.analyzer.assume(condition):
+            with self._afresh(), self.analyzer.assume(condition):
                 then = self.stmt(s.then)
-            self.done = saved
         otherwise = None if s.otherwise is None else self.stmt(s.otherwise)
         return If(condition, then, otherwise)
 
@@ -63,63 +95,68 @@ class _Simplify(StmtMutator):
 
     def index(self, e: Expr) -> Expr:
         """An index in canonical form; of a ramp, its base."""
-        found = self.done.get(id(e))
-        if found is None:
-            if isinstance(e, Ramp):
-                found = Ramp(e.dtype, self.index(e.base), self.index(e.stride), e.lanes)
-                if found.base is e.base and found.stride is e.stride:
-                    found = e
-            elif self.is_settled(e):
-                found = e
-            elif _is_scalar_index(e):
-                found = self.analyzer.simplify(e)
-            else:
-                found = self.expr(e)
-            self.done[id(e)] = found
-            self.alive.append(e)
+        return self._canonical(e if self.scalar.all(e) else self.expr(e))
+
+    def _canonical(self, e: Expr) -> Expr:
+        """An index whose loads and comparisons are simplified already."""
+        kept = self.indices.get(id(e))
+        if kept is not None:
+            return kept[1]
+        found = e
+        if isinstance(e, Ramp):
+            base, stride = self._canonical(e.base), self._canonical(e.stride)
+            if base is not e.base or stride is not e.stride:
+                found = Ramp(e.dtype, base, stride, e.lanes)
+        elif self.scalar.all(e) and not (self.settled is not None and self.settled.all(e)):
+            found = self.analyzer.simplify(e)
+        self.indices[id(e)] = (e, found)
         return found
 
     def expr(self, e: Expr) -> Expr:
         """Indices of loads and integer comparisons inside `e` simplified; the arithmetic of values stays."""
-        done: dict[int, Expr] = {}
-        for node in post_order(e):
-            old = node.children()
-            if not old:
-                done[id(node)] = node
-            elif isinstance(node, Load):
-                index = self.index(done[id(node.indices[0])])
-                mask = None if node.mask is None else done[id(node.mask)]
-                same = index is node.indices[0] and mask is node.mask
-                done[id(node)] = node if same else Load(node.dtype, node.buffer, (index,), mask)
-            else:
-                fresh = [done[id(child)] for child in old]
-                changed = any(a is not b for a, b in zip(fresh, old, strict=True))
-                made = rebuild_folding(node, fresh) if changed else node
-                if isinstance(made, Compare) and made.a.dtype.is_int and _is_scalar_index(made):
-                    made = self.index(made)
-                done[id(node)] = made
-        return done[id(e)]
+        done = self.done
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in done:
+                stack.pop()
+                continue
+            pending = [child for child in node.children() if id(child) not in done]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            done[id(node)] = (node, self._node(node))
+        return done[id(e)][1]
+
+    def _node(self, node: Expr) -> Expr:
+        old = node.children()
+        if not old:
+            return node
+        fresh = [self.done[id(child)][1] for child in old]
+        if isinstance(node, Load):
+            index = self._canonical(fresh[0])
+            mask = None if node.mask is None else fresh[1]
+            same = index is node.indices[0] and mask is node.mask
+            return node if same else Load(node.dtype, node.buffer, (index,), mask)
+        changed = any(a is not b for a, b in zip(fresh, old, strict=True))
+        made = rebuild_folding(node, fresh) if changed else node
+        if isinstance(made, Compare) and made.a.dtype.is_int and self.scalar.all(made):
+            return self._canonical(made)
+        return made
 
 
-def _is_scalar_index(e: Expr) -> bool:
-    """Whether `e` is scalar index arithmetic, without loads, vectors and floats."""
-    return not any(isinstance(node, Load | Ramp | Splat) or node.dtype.is_float for node in post_order(e))
+def _is_scalar_index(node: Expr) -> bool:
+    """Whether a node may stand in scalar index arithmetic, without loads, vectors and floats."""
+    return not isinstance(node, Load | Ramp | Splat) and not node.dtype.is_float
 
 
-def _is_settled(e: Expr) -> bool:
-    """Whether `e` is made of sums and products of vars and constants, and of quotients and remainders of vars."""
-    stack = [e]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Const | Var):
-            continue
-        if not isinstance(node, Binary):
-            return False
-        if node.op in ("floordiv", "floormod"):
-            if not (isinstance(node.a, Var) and isinstance(node.b, Const)):
-                return False
-        elif node.op in ("add", "sub", "mul"):
-            stack += (node.a, node.b)
-        else:
-            return False
-    return True
+def _is_settled(node: Expr) -> bool:
+    """Whether a node is a sum or product, a quotient or remainder of a var, a var or a constant."""
+    if isinstance(node, Const | Var):
+        return True
+    if not isinstance(node, Binary):
+        return False
+    if node.op in ("floordiv", "floormod"):
+        return isinstance(node.a, Var) and isinstance(node.b, Const)
+    return node.op in ("add", "sub", "mul")
