@@ -69,8 +69,8 @@ class Ranges(ABC):
     def spend(self) -> bool:
         """Whether one more step may be taken.
 
-        Under a supposition little can be remembered, so that values which many choices share would be looked at once for
-        every way to them.  Each step outside of all suppositions earns some steps inside, which keeps the whole linear.
+        Under a supposition little can be remembered, so that values which many choices share would be looked at once
+        for every way to them.  Each step outside of all suppositions earns some inside, which keeps the whole linear.
         """
         if not self._supposed:
             self._credit = min(CREDIT, self._credit + _EARNED)

@@ -68,16 +68,18 @@ def _streams(stmt: Stmt, innermost: Var | None, inputs: set[Buffer]) -> bool:
         case For():
             return _streams(stmt.body, stmt.var, inputs)
         case Store():
-            return all(
-                load.buffer in inputs and (innermost is None or _depends_on(load, innermost))
-                for load in _loads(stmt)
-            )
+            return _moves(stmt, innermost, inputs)
     return False
 
 
-def _loads(stmt: Store) -> list[Load]:
-    return [node for node in post_order(stmt.value) if isinstance(node, Load)]
-
-
-def _depends_on(load: Load, var: Var) -> bool:
-    return any(node is var for index in load.indices for node in post_order(index))
+def _moves(stmt: Store, var: Var | None, inputs: set[Buffer]) -> bool:
+    varies: set[int] = set()
+    for node in post_order(stmt.value):
+        if node is var or any(id(child) in varies for child in node.children()):
+            varies.add(id(node))
+        if isinstance(node, Load) and (
+            node.buffer not in inputs
+            or not (var is None or any(id(index) in varies for index in node.indices))
+        ):
+            return False
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..arith import Expr, Var, const, mul, register_binder, register_printer, register_range, sub
+from ..arith import Expr, Var, const, mul, post_order, register_binder, register_printer, register_range, sub
 from ..vocabulary import INDEX
 from .tensor import Read, Reduce
 
@@ -29,13 +29,7 @@ def _position_range(e: Expr) -> tuple[Expr, Expr] | None:
 
 
 def _mentions(e: Expr, wanted: set[Var]) -> bool:
-    stack = [e]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Var) and node in wanted:
-            return True
-        stack.extend(node.children())
-    return False
+    return any(isinstance(node, Var) and node in wanted for node in post_order(e))
 
 
 def _print_read(e: Read, text: Callable[[Expr], str]) -> str:

@@ -91,26 +91,23 @@ def _worst_read(order: list[Tensor]) -> Reason:
             if isinstance(node, Read):
                 found = _classify(tensor, op.axes, node)
                 if found is not None and found[0] > worst[0]:
-                    worst = found
+                    worst = found[0], f"{tensor.name} reads {node}{found[1]}"
     return worst
 
 
 def _classify(tensor: Tensor, axes: tuple[IterVar, ...], read: Read) -> Reason | None:
-    """None for a read at the tensor's own indices."""
+    """The pattern and what the read does; None for a read at the tensor's own indices."""
     positions = {axis.var: d for d, axis in enumerate(axes)}
     picked = [_axis_of(index, positions, read.tensor.shape[d]) for d, index in enumerate(read.indices)]
     if any(p is None for p in picked):
-        return (
-            OpPattern.INJECTIVE,
-            f"{tensor.name} reads {read}, which is not at the output's indices in order",
-        )
+        return OpPattern.INJECTIVE, ", which is not at the output's indices in order"
     used = [p for p in picked if p is not None and p >= 0]
     if any(a >= b for a, b in itertools.pairwise(used)):
-        return OpPattern.INJECTIVE, f"{tensor.name} reads {read}: the output's indices in another order"
+        return OpPattern.INJECTIVE, ": the output's indices in another order"
     whole = used == list(range(tensor.ndim)) and len(picked) == tensor.ndim
     if whole and all(_same_dim(a, b) for a, b in zip(read.tensor.shape, tensor.shape, strict=True)):
         return None
-    return OpPattern.BROADCAST, f"{tensor.name} reads {read}, which repeats along some dims"
+    return OpPattern.BROADCAST, ", which repeats along some dims"
 
 
 def _axis_of(index: Expr, positions: dict[Var, int], dim: Dim) -> int | None:
