@@ -18,6 +18,7 @@ from ..model.opdef import OpDef, StrategyDef
 from .assemble import Assembled, Assembler
 from .attrs import check_attrs
 from .cases import check_cases
+from .defaults import check_defaults
 from .ends import check_ends
 from .gradients import check_gradients
 from .inferred import inferred_operands
@@ -44,6 +45,7 @@ def check_op(
     namespace = resolve_names(op, diagnostics)
     _check_arity(op, diagnostics)
     attrs = check_attrs(op, namespace, diagnostics)
+    check_defaults(op, attrs, diagnostics)
     signature = check_signature(op, attrs, namespace, diagnostics)
     wrong = [finding.place for finding in diagnostics.found[first:]]
     strategy = tuple(_strategy(entry, namespace, roots, diagnostics) for entry in op.strategy)

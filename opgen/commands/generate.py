@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from ..emit import Change, Plan, apply
 from ..project import Project, find_project
+from .alone import alone
 from .console import WARNING, note, out
 from .failure import Failure
 from .leftovers import remove_leftovers
@@ -58,13 +61,15 @@ def _attempt(project: Project, form: str) -> None:
 
 
 def generate(project: Project, form: str = "text") -> Plan:
-    """Carry the plan of `project` out and say what was done.  Raises Failure."""
-    plan = checked_workspace(project, form).plan()
-    try:
-        remove_leftovers((project.output, project.tests))
-        apply(plan)
-    except OSError as error:
-        raise Failure(f"cannot write the generated files: {error}; run opgen generate again") from None
+    """Carry the plan of `project` out and say what was done.  Raises Failure.
+
+    A second run waits for the first before it reads anything, so that the files end as the newest declarations say.
+    """
+    with alone(project.root) as is_alone:
+        if is_alone:
+            _writing(lambda: remove_leftovers((project.output, project.tests)))
+        plan = checked_workspace(project, form).plan()
+        _writing(lambda: apply(plan))
     for step in plan.steps:
         out.print(f"  {_VERBS[step.change]:9}{project.relative(step.path)}")
     edited = sum(step.change is Change.EDITED for step in plan.steps)
@@ -76,3 +81,10 @@ def generate(project: Project, form: str = "text") -> Plan:
     done = f"{len(plan.steps)} written or removed, " if plan.steps else ""
     note(f"{done}{plan.unchanged} up to date")
     return plan
+
+
+def _writing(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except OSError as error:
+        raise Failure(f"cannot write the generated files: {error}; run opgen generate again") from None

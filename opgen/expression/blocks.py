@@ -314,10 +314,11 @@ class ComputeChecker:
         """Check an update; names of its left side that nothing binds are reported once, and known from then on."""
         name = item.tensor.name
         symbol = self.symbols.get(name)
-        if symbol is None:
+        kind = local.get(name) or (symbol.kind if symbol else None)
+        if kind is None:
             self.checker.check(item.tensor, COMPUTE, local)
-        elif symbol.kind not in _TARGETS:
-            text = f"`{name}` is {symbol.kind.value}; only outputs and intermediates are updated"
+        elif kind not in _TARGETS:
+            text = f"`{name}` is {kind.value}; only outputs and intermediates are updated"
             self.checker.error("update", text, item.tensor.place)
         elif name not in defined and not self.partial:
             self.checker.error("update", f"`{name}` is updated before it is defined", item.tensor.place)

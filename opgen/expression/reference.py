@@ -129,7 +129,8 @@ class _Reference:
 
     def _bind(self, node: ast.Name) -> None:
         if node.id.startswith("_") or not node.id.isascii():
-            raise self.reject(node, f"a name begins with a letter, not `{node.id[:40]}`")
+            hint = "write a name, such as `k`; it need not be used" if node.id == "_" else None
+            raise self.reject(node, f"a name begins with a letter, not `{node.id[:40]}`", hint)
         if node.id not in self.declared and (node.id in _RESERVED or node.id in dir(builtins)):
             raise self.reject(node, f"`{node.id}` has a meaning in Python already; choose another name")
         self.bound.add(node.id)

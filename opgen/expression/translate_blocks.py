@@ -186,10 +186,10 @@ class _ComputeTranslator:
         local = {**local, **{target.name: kind for target in item.targets}}
         names: list[ast.expr] = [at(ast.Name(t.name, ast.Store()), t.place) for t in item.targets]
         target = at(ast.Tuple(names, ast.Store()), item.place) if item.unpack else names[0]
-        body = self._loop_body(item.body, local)
+        body = self._loop_body(item.body, local, item.place)
         return at(ast.For(target, source, body, [], None), item.place)
 
-    def _loop_body(self, block: s.Block, local: Local) -> list[ast.stmt]:
+    def _loop_body(self, block: s.Block, local: Local, place: Place) -> list[ast.stmt]:
         made: list[ast.stmt] = []
         for item in block:
             if isinstance(item, s.For):
@@ -202,12 +202,12 @@ class _ComputeTranslator:
                 made += self._guard(item, local)
             elif isinstance(item, s.Put):
                 made.append(self._put(item, local))
-        return made
+        return made or [_pass(place)]  # nothing is left where no statement could be read
 
     def _guard(self, item: s.If, local: Local) -> list[ast.stmt]:
         condition = self.translator.expression(item.condition, local)
-        then = self._loop_body(item.then, local)
-        other = self._loop_body(item.otherwise, local)
+        then = self._loop_body(item.then, local, item.place)
+        other = self._loop_body(item.otherwise, local, item.place) if item.otherwise else []
         if not self._needs_elements(item.condition, local):
             test = call("truth", item.place, condition)
             return [at(ast.If(test, then, other), item.place)]

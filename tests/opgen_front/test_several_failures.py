@@ -68,3 +68,61 @@ def test_every_test_is_tried() -> None:
     tail = '\ntests: [{x: "float32[3, 4]", n: "int64[3]"}, {x: "float32[3, 4]", n: "int64[3]", k: 1}]\n'
     compute = "  if k == 0:\n      a[i] = x[i]\n  else:\n      a[i] = n[i]\n  b[i] = 0"
     assert findings(compute, head, tail) == [(3, "rank"), (5, "dtype")]
+
+
+EMPTY_BODIES = {
+    "pass": "for k in range(3):\n    pass",
+    "pass in a condition": "for k in range(3):\n    if k > 1:\n      pass",
+    "no tensor": "for k in range(3):\n    nowhere[k] = 3",
+    "the loop's own name": "for k in range(3):\n    k[0] += 1",
+    "both branches": "for k in range(3):\n    if data[k] > 0:\n      pass\n    else:\n      pass",
+}
+
+
+@pytest.mark.parametrize("name", EMPTY_BODIES)
+def test_a_statement_of_which_nothing_is_left(name: str) -> None:
+    """One mistake, one finding: what could not be read leaves a body without statements."""
+    text = f"""\
+op: h
+inputs: {{data: {{shape: N, dtype: number}}}}
+outputs: {{out: {{shape: N, dtype: data.dtype}}}}
+compute: |
+  out[i] = data[i]
+  {EMPTY_BODIES[name]}
+tests: [{{data: "float32[4]"}}]
+"""
+    _, found = check_project({"h.yaml": text})
+    assert len(found) == (2 if name == "both branches" else 1), found
+    assert {finding.code for finding in found} <= {"not-in-language", "unknown-name", "update"}
+    assert found[0].place.line >= 6
+
+
+def test_defaults_outside_their_own_bounds() -> None:
+    """Each at its place, with all other findings of the run."""
+    text = """\
+op: h
+inputs: {data: {shape: N, dtype: number}}
+attrs:
+  axis: {type: int, default: -1, bounds: 0 <= axis < data.ndim}
+  sizes: {type: ints, default: [1, 0, 2, -3], bounds: sizes >= 1}
+  mode: {type: str, default: other, bounds: "mode in ('a', 'b')"}
+  low: {type: int, default: 3}
+  high: {type: int, default: 2, bounds: high >= low}
+outputs: {out: {shape: N, dtype: data.dtype}}
+compute: out[i] = data[i] + nothing
+reference: |
+  out = data
+  for _ in range(3):
+    out = out + 0
+tests: [{data: "float32[4]"}]
+"""
+    _, found = check_project({"h.yaml": text})
+    assert [(str(finding.place), finding.message) for finding in found] == [
+        ("h.yaml:4:30", "the default of `axis` is -1, outside its bounds: 0 <= axis < data.ndim"),
+        ("h.yaml:5:36", "the default of `sizes` is 0, outside its bounds: sizes >= 1"),
+        ("h.yaml:5:42", "the default of `sizes` is -3, outside its bounds: sizes >= 1"),
+        ("h.yaml:6:30", "the default of `mode` is \"other\", outside its bounds: mode in ('a', 'b')"),
+        ("h.yaml:10:29", "nothing binds the name `nothing`"),
+        ("h.yaml:13:7", "a name begins with a letter, not `_`"),
+    ]
+    assert found[-1].suggestion == "write a name, such as `k`; it need not be used"
