@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from opgen_runtime import te
-from opgen_runtime.arith import Expr, add, eq, ge, logical_and, lt, select
+from opgen_runtime.arith import Expr, add, eq, ge, logical_and, lt, minimum, select
 from opgen_runtime.te import read, reduce
 
 X = te.placeholder("x", (4, 3), "float32")
@@ -85,7 +85,7 @@ def test_extents_under_a_guard_are_guarded() -> None:
     lens = te.placeholder("lens", (2,), "int64")
 
     def body(i: Expr) -> Expr:
-        k = te.reduce_axis(read(lens, i), "k")
+        k = te.reduce_axis(minimum(read(lens, i), 3), "k")
         return select(lt(i, 2), reduce("sum", k, read(X, i, k.var)), -1.0)
 
     out = te.compute("out", (4,), "float32", body)

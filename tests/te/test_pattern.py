@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from opgen_runtime import te
-from opgen_runtime.arith import Expr, Var, call, cast, const, dim, eq, select
+from opgen_runtime.arith import Expr, Var, call, cast, const, dim, eq, maximum, minimum, select
 from opgen_runtime.te import read
 from opgen_runtime.vocabulary import FLOAT32, INDEX, OpPattern
 
@@ -19,6 +19,10 @@ ROW = te.placeholder("row", (4,), "float32")
 ONE = te.placeholder("one", (N, 1), "float32")
 IDS = te.placeholder("ids", (N,), "int64")
 K = te.reduce_axis(4, "k")
+
+
+def _clipped(index: Expr) -> Expr:
+    return maximum(minimum(cast(index, INDEX), N - 1), 0)
 
 
 def out(fn: Callable[..., Expr], shape: tuple[int | Expr, ...] = (N, 4)) -> te.Tensor:
@@ -34,7 +38,7 @@ def out(fn: Callable[..., Expr], shape: tuple[int | Expr, ...] = (N, 4)) -> te.T
         (out(lambda i, j: read(A, i, j) + read(ROW, j)), OpPattern.BROADCAST, r"out reads row\[i1\], which repeats"),
         (out(lambda i, j: read(ONE, i, 0)), OpPattern.BROADCAST, r"out reads one\[i0, 0\]"),
         (out(lambda i, j: read(B, j, i)), OpPattern.INJECTIVE, r"b\[i1, i0\]: the output's indices in another"),
-        (out(lambda i, j: read(A, cast(read(IDS, i), INDEX), j)), OpPattern.INJECTIVE, "not at the output's indices"),
+        (out(lambda i, j: read(A, _clipped(read(IDS, i)), j)), OpPattern.INJECTIVE, "not at the output's indices"),
         (out(lambda i: te.reduce("sum", K, read(A, i, K.var)), (N,)), OpPattern.COMM_REDUCE, "one reduction, sum"),
         (
             out(lambda i: te.reduce("sum", K, read(A, i, K.var) * read(A, i, K.var)), (N,)),

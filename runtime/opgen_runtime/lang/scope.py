@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final
 
 from .. import arith
-from ..arith.expr import AnyDim, Const, Dim, Expr, Shape, Var
+from ..arith.expr import AnyDim, Dim, Expr, Shape, Var
 from ..errors import AccessError, LanguageError
-from ..te.tensor import IterVar, Read
-from ..vocabulary import INDEX, UINT64
-
-_PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
-_UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
+from ..te.access import analysis, why_not_inside
+from ..te.tensor import IterVar
+from ..vocabulary import UINT64
 
 
 @dataclass(slots=True)
@@ -44,31 +40,9 @@ class Scope:
             )
         if self.dead:
             return
-        if isinstance(index, Var):
-            own = self.extents.get(index)
-            if own is not None and (
-                own is extent or (isinstance(own, int) and isinstance(extent, int) and own <= extent)
-            ):
-                return
-        elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
+        message = why_not_inside(name, position, index, extent, self.extents, self._known(index))
+        if message is None:
             return
-        if any(isinstance(e, int) and e == 0 for e in self.extents.values()):
-            return  # the domain is empty
-        upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
-        within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
-        with self.analysis(self.facts(index) if self.facts is not None else ()) as analyzer:
-            if analyzer.prove(within):
-                return
-            found = analyzer.interval(index)
-            shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
-        message = (
-            f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
-            f"the dim is {extent} (0..{extent - 1})"
-        )
-        if isinstance(index, Const) and index.value < 0:
-            message += f"; tensors are indexed from 0: write `{extent} {index.value}`".replace(" -", " - ")
-        elif any(isinstance(node, Read) for node in arith.post_order(index)):
-            message += "; limit what is read with `clip`, or read under a condition"
         if self.unproved is None or not self._is_symbolic(index, extent):
             raise AccessError(message)
         self.unproved.append(message)
@@ -77,25 +51,17 @@ class Scope:
         exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]
         return any(isinstance(symbol, AnyDim) or symbol.size for e in exprs for symbol in _symbols(e))
 
+    def _known(self, index: Expr) -> Iterator[Expr]:
+        """What holds here; asked for only where a look-up does not prove the access."""
+        yield from (*self.assumptions, *self.guards)
+        if self.facts is not None:
+            yield from self.facts(index)
+
     @contextmanager
-    def analysis(self, facts: tuple[Expr, ...] = ()) -> Iterator[arith.Analyzer]:
-        """An analyzer that knows the domains and guards of this place, and `facts`."""
-        analyzer = arith.Analyzer()
-        for var, extent in self.extents.items():
-            analyzer.bind(var, 0, extent)
-        with ExitStack() as stack:
-            for fact in (*self.assumptions, *self.guards, *facts):
-                stack.enter_context(analyzer.assume(fact))
+    def analysis(self) -> Iterator[arith.Analyzer]:
+        """An analyzer that knows the domains and guards of this place."""
+        with analysis(self.extents, (*self.assumptions, *self.guards)) as analyzer:
             yield analyzer
-
-
-def _span(found: arith.Interval) -> str:
-    """Where an index lies, for a message."""
-    known = [bound if bound is not None and abs(bound) < _UNKNOWN else None for bound in (found.lo, found.hi)]
-    if known == [None, None]:
-        return "may be any value"
-    low, high = ("?" if bound is None else bound for bound in known)
-    return f"ranges over {low}..{high}"
 
 
 def _symbols(expr: Expr) -> Iterator[Var | AnyDim]:

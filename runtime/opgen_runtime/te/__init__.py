@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import nodes as _nodes  # noqa: F401  (tells arith of Read and Reduce)
 from .construct import compute, data_axes, placeholder, read, reduce, reduce_axis
+from .contract import verify_tensors
 from .evaluation import evaluate
 from .graph import replace_inputs, replace_scan, replace_statements, replace_tensors, tensor_order
 from .normalize import normalize
@@ -59,5 +60,6 @@ __all__ = [
     "tensor_order",
     "tensors_read",
     "to_text",
+    "verify_tensors",
     "widen",
 ]

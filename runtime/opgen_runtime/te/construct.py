@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from ..arith import Expr, Shape, Var, boolean, const, operands
 from ..errors import DTypeError, ShapeError, shown
 from ..vocabulary import BOOL, INDEX, REDUCTIONS, DType
+from .contract import verify_tensor
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
 
 
 def placeholder(name: str, shape: Sequence[int | Expr], dtype: str) -> Tensor:
     """An input of the kernel."""
-    return Tensor(name, tuple(shape), DType(dtype), Placeholder())
+    return Tensor(name, _dims(name, shape), DType(dtype), Placeholder())
 
 
 def data_axes(shape: Shape, names: Sequence[str] = ()) -> tuple[IterVar, ...]:
@@ -25,23 +26,39 @@ def data_axes(shape: Shape, names: Sequence[str] = ()) -> tuple[IterVar, ...]:
 def compute(name: str, shape: Sequence[int | Expr], dtype: str, fn: Callable[..., Expr]) -> Tensor:
     """A tensor with `out[i0, i1, ...] = fn(i0, i1, ...)`.
 
-    Raises DTypeError where the body's dtype is not `dtype` (an `index` body may fill an int64 tensor).
+    Raises DTypeError where the body's dtype is not `dtype` (an `index` body may fill an int64 tensor), ShapeError for
+    a dim that is none, and AccessError where a read is not proved in bounds.
     """
-    axes = data_axes(tuple(shape))
+    axes = data_axes(_dims(name, shape))
     want = DType(dtype)
     body = fn(*(axis.var for axis in axes))
+    if not isinstance(body, Expr):
+        raise DTypeError(f"{name}: the body is {body!r:.80}, expected an expression; use const(..., {want})")
     if body.dtype is not want and not (body.dtype is INDEX and want == "int64"):
         raise DTypeError(f"{name}: the body is {body.dtype}, the tensor {want}; use cast(..., {want})")
-    return Tensor(name, tuple(shape), want, Compute(axes, body))
+    made = Tensor(name, tuple(shape), want, Compute(axes, body))
+    verify_tensor(made, f"te.compute of {name}")
+    return made
+
+
+def _dims(name: str, shape: Sequence[int | Expr]) -> Shape:
+    """The dims of a shape.  Raises ShapeError for one that is neither an int of at least 0 nor an expression."""
+    for axis, dim in enumerate(shape):
+        if not (dim >= 0 if type(dim) is int else isinstance(dim, Expr)):
+            raise ShapeError(f"{name}: axis {axis} has the extent {dim!r:.80}, expected an int of at least 0")
+    return tuple(shape)
 
 
 def reduce_axis(extent: int | Expr, name: str) -> IterVar:
     """A reduction axis: 0 <= var < extent."""
-    return IterVar(Var(INDEX, name), extent, "reduce")
+    return IterVar(Var(INDEX, name), _dims(name, (extent,))[0], "reduce")
 
 
 def read(tensor: Tensor, *indices: int | Expr) -> Read:
-    """`tensor[indices]`.  Raises ShapeError for a wrong number of indices, DTypeError for one that is no integer."""
+    """`tensor[indices]`; `compute` proves that they stay inside.
+
+    Raises ShapeError for a wrong number of indices, DTypeError for one that is no integer.
+    """
     if len(indices) != tensor.ndim:
         raise ShapeError(f"{tensor.name} has {tensor.ndim} dims, found {len(indices)} indices")
     made = tuple(i if isinstance(i, Expr) else const(i, INDEX) for i in indices)

@@ -87,10 +87,10 @@ class _Hoister:
         if isinstance(body, Reduce) and not self.hoist_root:
             return body
         order = post_order(body)
-        found = _outermost(order, body)
+        found = outermost_reduces(order, body)
         if not found:
             return body
-        guards = _guards(order, body, found)
+        guards = guards_of(order, body, found)
         done: dict[int, Expr] = {}
         for node in found:  # inner ones first: those in indices and conditions of others
             # Inside another reduction, a guarded one would be read where its guard does not hold: it stays there.
@@ -128,7 +128,7 @@ class _Hoister:
         return made
 
 
-def _outermost(order: list[Expr], body: Expr) -> list[Reduce]:
+def outermost_reduces(order: list[Expr], body: Expr) -> list[Reduce]:
     """The reductions that are in no other one, children first."""
     if not any(isinstance(n, Reduce) for n in order):
         return []
@@ -144,7 +144,7 @@ def _outermost(order: list[Expr], body: Expr) -> list[Reduce]:
     return [n for n in order if isinstance(n, Reduce) and id(n) in outside]
 
 
-def _guards(order: list[Expr], body: Expr, found: list[Reduce]) -> dict[int, Expr | None]:
+def guards_of(order: list[Expr], body: Expr, found: list[Reduce]) -> dict[int, Expr | None]:
     """For each node, under which condition it is evaluated: None is always."""
     inside = {id(n) for n in found}
     guards: dict[int, Expr | None] = {id(body): None}

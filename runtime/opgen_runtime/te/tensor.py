@@ -22,7 +22,8 @@ class IterVar:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """A tensor.  Every index of a read of it has been proved in bounds when the read was made."""
+    """A tensor.  Every index of a read of it has been proved in bounds: by `lang` when the read was made, by
+    `compute` when what it computes was, and for what users make of the nodes themselves before it is lowered."""
 
     name: str
     shape: Shape
