@@ -95,7 +95,101 @@ def test_a_hand_written_function(sort):
 def test_what_a_hand_written_function_gives_is_checked(sort):
     with pytest.raises(ExecutorError) as caught:
         kernels.compile_segment(sort).run([DATA])
-    assert "gave float64[5] for output 0, expected float32[5]" in str(caught.value)
+    assert "result values is float64[5], expected float32 (rule: results have their dtype)" in str(
+        caught.value
+    )
+
+
+KEPT = np.arange(5, dtype=np.float32)
+ORDER = np.arange(5)
+
+
+def one_result(data):
+    return data
+
+
+def three_results(data):
+    return data, ORDER, ORDER
+
+
+def objects(data):
+    return data.astype(object), ORDER
+
+
+def ragged(data):
+    return [[1.0], [2.0, 3.0]], ORDER
+
+
+def too_long(data):
+    return np.zeros(6, np.float32), ORDER
+
+
+def too_short(data):
+    return np.zeros(4, np.float32), ORDER
+
+
+def another_rank(data):
+    return np.zeros((5, 1), np.float32), ORDER
+
+
+def in_place(data):
+    data.sort()
+    return data, ORDER
+
+
+def raises(data):
+    raise ZeroDivisionError("by zero")
+
+
+WRONG = {
+    "one_result": "gave 1 arrays, expected 2",
+    "three_results": "gave 3 arrays, expected 2",
+    "objects": r"result values is object\[5\], expected float32",
+    "ragged": "raised ValueError: setting an array element",
+    "too_long": r"result values is float32\[6\], expected float32\[5\]",
+    "too_short": r"result values is float32\[4\], expected float32\[5\]",
+    "another_rank": r"result values is float32\[5, 1\], expected float32\[5\]",
+    "in_place": "raised ValueError: sort array is read-only",
+    "raises": "raised ZeroDivisionError: by zero",
+}
+
+
+@pytest.mark.parametrize("executor", ["graph", "debug"])
+@pytest.mark.parametrize("sort", WRONG, indirect=True)
+def test_a_wrong_result_is_never_copied_anywhere(sort, executor, request):
+    name = request.node.callspec.params["sort"]
+    data = DATA.copy()
+    with pytest.raises(ExecutorError, match=f"the function tests.kernels.test_seams:{name}.* {WRONG[name]}"):
+        create_executor(executor).evaluate(sort)(data)
+    np.testing.assert_array_equal(data, DATA)
+
+
+def other_byte_order(data):
+    return data.astype(">f4"), ORDER.astype(">i8")
+
+
+def strided(data):
+    return np.repeat(data, 2)[::2], ORDER[::-1][::-1]
+
+
+def its_own(data):
+    return KEPT, ORDER
+
+
+def its_operand(data):
+    return data, ORDER
+
+
+@pytest.mark.parametrize("executor", ["graph", "debug"])
+@pytest.mark.parametrize("sort", ["other_byte_order", "strided", "its_own", "its_operand"], indirect=True)
+def test_what_a_function_gives_may_be_of_any_layout_and_stays_its_own(sort, executor, request):
+    data = DATA.copy()
+    values, order = (part.numpy() for part in create_executor(executor).evaluate(sort)(data))
+    expected = KEPT if request.node.callspec.params["sort"] == "its_own" else DATA
+    np.testing.assert_array_equal(values, expected)
+    assert values.dtype.isnative
+    assert order.dtype.isnative
+    assert not any(np.shares_memory(values, other) for other in (data, KEPT))
 
 
 def test_a_result_of_data_dependent_size(make, cache_directory):

@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..arith import AnyDim
 from ..errors import RegistryError
 from ..lang import build
 from ..te.tensor import Extern, Tensor
-from ..types import Binding
+from ..types import Binding, TensorType
 from .declaration import OpDeclaration
 
 OperandTensors: TypeAlias = "Tensor | tuple[Tensor, ...] | None"
@@ -59,7 +60,17 @@ def _extern_outputs(
     ]
     return tuple(
         [
-            Tensor(name, shape, output.dtype, Extern(tuple(flat), function, attrs, position))
+            Tensor(
+                name,
+                shape,
+                output.dtype,
+                Extern(tuple(flat), function, attrs, position, len(shapes), _free_axes(output)),
+            )
             for position, (name, shape, output) in enumerate(zip(names, shapes, binding.outputs, strict=True))
         ]
     )
+
+
+def _free_axes(output: TensorType) -> frozenset[int]:
+    """The axes whose length depends on data."""
+    return frozenset([axis for axis, dim in enumerate(output.shape) if isinstance(dim, AnyDim)])

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arith import AnyDim
-from ..declaration import OpDeclaration
+from ..declaration import OpDeclaration, compute_call
 from ..errors import ExecutorError
 from ..ir import Call
 from ..registry import Op
@@ -30,6 +29,7 @@ def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
     signature = declaration.signature
     types = [_type(arg) for arg in args]
     binding = signature.bind(op.name, call.attrs, types, site=call.span)
+    lengths = 0 if declaration.extern is not None else len(binding.dynamic)
     feeds: dict[Tensor, np.ndarray] = {}
     operands: list[Tensor | tuple[Tensor, ...] | None] = []
     for declared_input, arg in zip(signature.inputs, args, strict=True):
@@ -41,11 +41,8 @@ def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
             operands.append(None)
         else:
             operands.append(_operand(declared_input.name, arg, feeds))
-    results = evaluate(compute(binding, operands), feeds)
-    if declaration.extern is None:
-        outputs = _cut_dynamic(signature, binding, results)
-    else:
-        outputs = [_within(binding, position, result) for position, result in enumerate(results)]
+    results = evaluate(compute_call(compute, f"{op.name}: its compute", binding, operands, lengths), feeds)
+    outputs = _cut_dynamic(signature, binding, results) if lengths else results
     return tuple(outputs) if binding.is_tuple else outputs[0]
 
 
@@ -69,21 +66,6 @@ def _cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.nd
             index[axis] = slice(sizes[name])
         cut.append(array[tuple(index)])
     return cut
-
-
-def _within(binding: Binding, position: int, result: np.ndarray) -> np.ndarray:
-    """A result of a hand-written function, which itself decides data-dependent dims.
-
-    Raises ExecutorError for another shape, or a dim beyond its bound.
-    """
-    type_ = binding.outputs[position]
-    bounds = binding.storage[position] if binding.storage else type_.shape
-    for found, dim, bound in zip(result.shape, type_.shape, bounds, strict=True):
-        if found != bound and not (isinstance(dim, AnyDim) and found < int(bound)):
-            raise ExecutorError(
-                f"the hand-written function gave shape {result.shape} for result {position}, expected {tuple(bounds)}"
-            )
-    return result
 
 
 def _type(arg: Arrays) -> Type:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from .. import codegen, ir, schedules, te, tir
-from ..arith import AnyDim
 from ..codegen import jit
 from ..codegen.cache import default_cache
 from ..errors import CodegenError
-from ..schedule import Schedule
+from ..schedule import Schedule, schedule_by
 from ..target import Target
 from ..te.tensor import Extern, Tensor
 from ..tir.stmt import PrimFunc
@@ -145,12 +144,8 @@ def _compile(function: ir.Function, target: Target, key: str | None) -> Kernel:
     storage = [_shape_of(tensor) for tensor in segment.outputs[: segment.results]]
     outputs = _output_slots(interface.outputs, storage)
     if any(isinstance(tensor.op, Extern) for tensor in te.tensor_order(segment.outputs)):
-        free = [
-            frozenset(axis for axis, dim in enumerate(type_.shape) if isinstance(dim, AnyDim))
-            for type_ in interface.outputs
-        ]
         results = segment.outputs[: segment.results]
-        return ExternKernel(interface.name, interface.inputs, outputs, segment.inputs, results, free)
+        return ExternKernel(interface.name, interface.inputs, outputs, segment.inputs, results)
     if not target.is_host:
         raise CodegenError(f"a kernel for {target.cpu} on {target.triple} cannot run on this machine")
     func = lower_segment(segment, target)
@@ -198,11 +193,12 @@ def schedule_of(segment: Segment, outputs: Sequence[Tensor], target: Target) -> 
     """The anchor's schedule if its strategy chose a special one, else the library's for the whole pattern."""
     anchor = anchor_of(segment.calls)
     if anchor is not None and anchor.selection.implementation.plevel > 0:
-        schedule: Schedule = anchor.selection.implementation.schedule(outputs, target)
-        return schedule
+        chosen = anchor.selection.implementation
+        named = getattr(chosen.schedule, "__qualname__", type(chosen.schedule).__name__)
+        what = f"{anchor.op.name}: schedule {named} of {chosen.name}"
+        return schedule_by(chosen.schedule, what, outputs, target)
     pattern, _ = te.derive_pattern(outputs, segment.inputs)
-    scheduled: Schedule = schedules.for_pattern(pattern)(outputs, target)
-    return scheduled
+    return schedule_by(schedules.for_pattern(pattern), f"the schedule for {pattern.name}", outputs, target)
 
 
 def anchor_of(calls: Sequence[ChosenCall]) -> ChosenCall | None:

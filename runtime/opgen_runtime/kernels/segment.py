@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import ir, te
 from ..arith import const
-from ..declaration import OpDeclaration
+from ..declaration import OpDeclaration, compute_call
 from ..errors import CodegenError
 from ..registry import Op
 from ..strategy import Selection, choose
@@ -207,10 +207,17 @@ class _Translation:
         selection = choose(op, binding.names, self.target)
         pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
         self.calls.append(ChosenCall(op, pattern, selection))
-        chosen = selection.implementation.compute or compute
-        tensors = tuple(chosen(binding, _operands(declaration, [self.values[id(arg)] for arg in node.args])))
         results = len(binding.outputs)
-        if binding.dynamic and declaration.extern is None:  # a hand-written function cuts its own results
+        lengths = (
+            0 if declaration.extern is not None else len(binding.dynamic)
+        )  # such a function cuts by itself
+        own = selection.implementation.compute
+        what = (
+            f"{op.name}: the compute of {selection.implementation.name}" if own else f"{op.name}: its compute"
+        )
+        operands = _operands(declaration, [self.values[id(arg)] for arg in node.args])
+        tensors = compute_call(own or compute, what, binding, operands, lengths)
+        if lengths:
             self.counts[id(node)] = list(_dynamic_axes(declaration, binding, tensors[results:]))
         return tensors[:results] if binding.is_tuple else tensors[0]
 

@@ -4,13 +4,27 @@ kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
 inline.py    folds inlined stages into the bodies that read them
+contract.py  what a schedule must be before it is lowered
 text.py      a schedule as text: stages, tables of loops, what is computed inside them
 """
 
 from __future__ import annotations
 
+from .contract import schedule_by, verify_schedule
 from .kind import ForKind
 from .schedule import Group, Schedule, create_schedule, reads_of
 from .stage import Attach, Fuse, Split, Stage
 
-__all__ = ["Attach", "ForKind", "Fuse", "Group", "Schedule", "Split", "Stage", "create_schedule", "reads_of"]
+__all__ = [
+    "Attach",
+    "ForKind",
+    "Fuse",
+    "Group",
+    "Schedule",
+    "Split",
+    "Stage",
+    "create_schedule",
+    "reads_of",
+    "schedule_by",
+    "verify_schedule",
+]

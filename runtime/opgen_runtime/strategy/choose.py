@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..contract import handed_in
 from ..declaration import StrategyEntry
 from ..errors import StrategyError, shown
 from ..registry import Op
@@ -32,11 +33,15 @@ def strategy_of(op: Op, names: Mapping[str, Any], target: HasKeys) -> tuple[OpSt
     declared = op.get_attr("strategy")
     if isinstance(declared, GenericFunction):
         function, key = declared.dispatch(target)
-        return _checked(op, function({**names, "target": target})), key
+        return _called(op, function, {**names, "target": target}), key
     if isinstance(declared, OpStrategy):
         return declared, ""
     if callable(declared):
-        return _checked(op, declared({**names, "target": target})), ""
+        return _called(op, declared, {**names, "target": target}), ""
+    if not isinstance(declared, tuple | list | None):
+        raise StrategyError(
+            f"{op.name}: its strategy is {declared!r:.80}, expected an OpStrategy or a function"
+        )
     return _from_entries(op, declared or ()), ""
 
 
@@ -53,7 +58,10 @@ def _from_entries(op: Op, entries: Sequence[StrategyEntry]) -> OpStrategy:
     return strategy.add_implementation(None, schedule_for_pattern(pattern), name, plevel=0)
 
 
-def _checked(op: Op, found: object) -> OpStrategy:
+def _called(op: Op, function: Callable[..., object], names: Mapping[str, Any]) -> OpStrategy:
+    """What a strategy function gives. Raises StrategyError for whatever it raises, and for anything else."""
+    with handed_in(f"{op.name}: its strategy function", StrategyError):
+        found = function(names)
     if not isinstance(found, OpStrategy):
         raise StrategyError(
             f"{op.name}: the strategy function gave {shown(found):.80}, expected an OpStrategy"

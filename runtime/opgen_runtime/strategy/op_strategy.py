@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..arith.expr import Const, Expr
+from ..contract import handed_in
 from ..errors import StrategyError, UndecidedError
 from ..types.rules import needs_of
 from .generic import AnyFunction
@@ -34,10 +35,11 @@ class Condition:
         shown = self.text or f"a condition on {', '.join(needs)}"
         if missing:
             raise StrategyError(f"{shown} asks for {missing[0]!r}; known are {', '.join(sorted(names))}")
-        try:
-            value = self.function(*[names[name] for name in needs])
-        except UndecidedError as error:
-            return f"{shown} cannot be decided: {error}"
+        with handed_in(shown, StrategyError):
+            try:
+                value = self.function(*[names[name] for name in needs])
+            except UndecidedError as error:
+                return f"{shown} cannot be decided: {error}"
         if isinstance(value, Expr):
             if not isinstance(value, Const):
                 return f"{shown} cannot be decided: it depends on {value}"
@@ -135,6 +137,13 @@ class OpStrategy:
 
         `compute` None: the op's.  Raises StrategyError for a name that is taken.
         """
+        for role, function in (("compute", compute), ("schedule", schedule), ("condition", condition)):
+            if not callable(function) and (function is not None or role == "schedule"):
+                raise StrategyError(
+                    f"implementation {name!r}: its {role} is {function!r:.80}, expected a function"
+                )
+        if type(plevel) is not int:
+            raise StrategyError(f"implementation {name!r}: its plevel is {plevel!r:.80}, expected an int")
         if any(known.name == name for known in self.implementations):
             raise StrategyError(f"the strategy already has an implementation {name!r}")
         own = () if condition is None else (Condition(condition, text),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,6 @@ from ..contract import Rule, verify
 from ..errors import AccessError, DTypeError, LanguageError, ShapeError
 from ..vocabulary import INDEX, INT64, DType
 from .access import why_not_inside
-from .graph import tensor_order
 from .normalize import guards_of, outermost_reduces
 from .tensor import (
     Compute,
@@ -46,15 +45,24 @@ class Place:
         return {axis.var: axis.extent for axis in self.axes}
 
 
-def verify_tensors(outputs: Iterable[Tensor], stage: str, given: Iterable[Tensor] = ()) -> None:
-    """Hold the tensors that `outputs` need, but not `given`, to the rules.
+def verify_tensors(outputs: Iterable[Tensor], stage: str, operands: Collection[Tensor]) -> None:
+    """Hold the tensors that `outputs` need to the rules; they may read no placeholder but the `operands`.
 
     Raises LanguageError, ShapeError, DTypeError or AccessError naming `stage`, the tensor and the rule.
     """
-    known = set(given)
-    for tensor in tensor_order(outputs):
-        if tensor not in known:
-            verify_tensor(tensor, stage)
+    seen = set(operands)
+    stack = [tensor for tensor in outputs if tensor not in seen]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if isinstance(tensor.op, Placeholder):
+            raise LanguageError(
+                f"{stage}: it reads the tensor {tensor.name}, which is no operand of the call"
+            )
+        verify_tensor(tensor, stage)
+        stack.extend(tensor.op.inputs())
 
 
 def verify_tensor(tensor: Tensor, stage: str) -> None:
@@ -74,9 +82,15 @@ def _why_not_made(tensor: Tensor) -> str | None:
         s.tensor is tensor and s.body is not None for s in _states(tensor)
     ):
         return f"tensor {tensor.name} is no complete state of its scan"
-    for place in _places(tensor):
-        if not isinstance(place.expr, Expr):
-            return f"tensor {tensor.name} is computed from {place.expr!r:.80}, expected an expression"
+    seen: set[int] = set()
+    stack: list[object] = [place.expr for place in _places(tensor)]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, Expr):
+            return f"tensor {tensor.name} is computed from {node!r:.80}, expected an expression"
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(node.children())
     return None
 
 
@@ -123,8 +137,8 @@ def _why_not_read(tensor: Tensor) -> str | None:
 
 
 def _why_not_dtype(tensor: Tensor) -> str | None:
-    if not isinstance(tensor.dtype, DType):
-        return f"tensor {tensor.name} has the dtype {tensor.dtype!r:.80}, which is none"
+    if not isinstance(tensor.dtype, DType) or tensor.dtype is INDEX:
+        return f"tensor {tensor.name} has the dtype {tensor.dtype!r:.80}, which no tensor has"
     for found in _values(tensor):
         if found.dtype != tensor.dtype and not (found.dtype is INDEX and tensor.dtype == INT64):
             return f"tensor {tensor.name} is {tensor.dtype}, its value is {found.dtype}"
@@ -181,9 +195,7 @@ def _why_not_inside(tensor: Tensor) -> str | None:
         for put, axes, facts in _puts(tensor.op.body, (), ()):
             extents = {axis.var: axis.extent for axis in axes}
             for position, (index, extent) in enumerate(zip(put.indices, tensor.shape, strict=True)):
-                reason = why_not_inside(
-                    tensor.name, position, index, extent, extents, facts
-                )
+                reason = why_not_inside(tensor.name, position, index, extent, extents, facts)
                 if reason is not None:
                     return f"the update of tensor {tensor.name} at [{_indices(put.indices)}]: {reason}"
     return None

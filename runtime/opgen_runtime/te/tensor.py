@@ -131,12 +131,18 @@ class Update(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Extern(Operation):
-    """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (a seam)."""
+    """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (a seam).
+
+    `outputs`: how many arrays it gives; 0 where that is not said.  `free`: the axes of this tensor whose length the
+    function decides; its shape holds their bounds.
+    """
 
     operands: tuple[Tensor, ...]
     function: Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     attrs: tuple[tuple[str, object], ...]
     output: int = 0  # which of the function's results this tensor is
+    outputs: int = 0
+    free: frozenset[int] = frozenset()
 
     def inputs(self) -> tuple[Tensor, ...]:
         return self.operands

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arith import Expr, Var, evaluate_scalar
 from ...errors import ExecutorError, LoweringError
+from ..extern import call_extern, fitting_result
 from ..graph import tensor_order
 from ..tensor import Compute, Extern, IterVar, Placeholder, Scan, State, Tensor, Update
 from .frame import Axis, Frame
@@ -119,16 +120,8 @@ class _Evaluation:
                 self._fill(array, state.axes, state.body, ranges)
 
     def _extern(self, tensor: Tensor, op: Extern) -> Array:
-        key = (id(op.function), tuple(id(t) for t in op.operands), repr(op.attrs))
+        key = (id(op.function), tuple(id(t) for t in op.operands), op.attrs)
         results = self.called.get(key)
         if results is None:
-            found = op.function(*(self.arrays[t] for t in op.operands), **dict(op.attrs))
-            results = tuple(found) if isinstance(found, tuple) else (found,)
-            self.called[key] = results
-        array = np.asarray(results[op.output])
-        if array.dtype != tensor.dtype.numpy or array.ndim != tensor.ndim:
-            raise ExecutorError(
-                f"{tensor.name}: the function gave {array.dtype} with {array.ndim} dims; "
-                f"expected {tensor.dtype} with {tensor.ndim}"
-            )
-        return array
+            results = self.called[key] = call_extern(op, self.arrays)
+        return fitting_result(tensor, results[op.output])
