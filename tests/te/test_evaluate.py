@@ -104,7 +104,9 @@ def test_choices_are_lazy() -> None:
     )
     a = floats(4)
     np.testing.assert_array_equal(evaluate(shifted, {x: a}), [0, *a, 0])
-    with pytest.raises(AccessError, match=r"tensor w reads x\[i0\]: cannot prove that index 0 of x is in bounds"):
+    with pytest.raises(
+        AccessError, match=r"tensor w reads x\[i0\]: cannot prove that index 0 of x is in bounds"
+    ):
         te.compute("w", (6,), "float32", lambda i: te.read(x, i))
     axes = te.data_axes((6,))  # as lang, which proves by itself, makes tensors
     body = te.read(x, axes[0].var)
