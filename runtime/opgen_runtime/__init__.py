@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .errors import OpgenError as OpgenError
     from .executor import Executable as Executable
     from .executor import Value as Value
+    from .executor import asarray as asarray
     from .executor import build as build
     from .executor import create_executor as create_executor
     from .ir import Call as Call
@@ -64,7 +65,7 @@ _MODULES = ("eager", "ir", "ops", "testing", "transform")
 _NAMES = {
     "arith": ("Any", "dim"),
     "errors": ("OpgenError",),
-    "executor": ("Executable", "Value", "build", "create_executor"),
+    "executor": ("Executable", "Value", "asarray", "build", "create_executor"),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "Tuple", "Var", "const", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",

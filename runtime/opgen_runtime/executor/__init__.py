@@ -6,6 +6,7 @@ interpreter.py   a program node by node
 op_by_op.py      one op through its tensor expression and numpy
 debug.py         the executor of kind "debug"
 plan.py          a partitioned function as steps over slots and buffers
+handover.py      results as arrays of other libraries
 kept.py          a bounded memory of what was compiled
 executable.py    build(): a function compiled; Executable: running it
 graph.py         the executor of kind "graph"
@@ -26,6 +27,7 @@ from .bindings import array_type, as_array, bind, concrete_types
 from .debug import DebugExecutor
 from .executable import Executable, build
 from .graph import GraphExecutor
+from .handover import asarray
 from .kept import Kept
 from .value import Arrays, Result, Value, wrap
 
@@ -51,5 +53,5 @@ def create_executor(
 
 __all__ = [
     "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Kept", "Result", "Value",
-    "array_type", "as_array", "bind", "build", "concrete_types", "create_executor", "wrap",
+    "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "wrap",
 ]  # fmt: skip

@@ -10,15 +10,14 @@ from ..arith import evaluate_scalar
 from ..arith.expr import AnyDim, Dim
 from ..arith.expr import Expr as DimExpr
 from ..arith.expr import Var as DimVar
-from ..errors import DTypeError, ExecutorError, LoweringError
-from ..ir import Constant, Var, is_literal, literal_array
+from ..errors import CallError, DTypeError, ExecutorError, LoweringError
+from ..ir import Var, admit, is_literal, literal_array
 from ..types import TensorType, TupleType, Type
 from ..vocabulary import DTYPES, DType
-from .value import Value
 
 
 def as_array(var: Var, value: object) -> np.ndarray:
-    """The array for `var`; a Python number takes the variable's dtype.
+    """The array for `var`, of numpy or of others (`ir.admit`); a Python number takes the variable's dtype.
 
     Raises ExecutorError for what is no array, and for a dtype that differs: values are never converted silently.
     """
@@ -29,18 +28,13 @@ def as_array(var: Var, value: object) -> np.ndarray:
             array = literal_array(value, expected.dtype)
         except DTypeError as error:
             raise ExecutorError(f"variable {var.name_hint!r}: {error}") from None
-    elif isinstance(value, np.ndarray):
-        array = value
-    elif isinstance(value, Constant):
-        array = value.data
-    elif isinstance(value, Value):
-        array = value.numpy()
-    elif isinstance(value, np.generic | list | bool | int | float):
+    elif isinstance(value, list) or is_literal(value):
         array = np.asarray(value)
     else:
-        raise ExecutorError(
-            f"variable {var.name_hint!r} must be an array or a constant, found {type(value).__name__}"
-        )
+        try:
+            array = admit(value, f"variable {var.name_hint!r}")
+        except CallError as error:
+            raise ExecutorError(str(error)) from None
     if array.dtype.name not in DTYPES:
         raise ExecutorError(f"variable {var.name_hint!r}: dtype {array.dtype} is no element type")
     return array

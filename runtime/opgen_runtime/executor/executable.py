@@ -126,9 +126,24 @@ def _copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:
     if outputs is None:
         return result
     flat = list(_flat(result))
+    if len(flat) != len(outputs):
+        raise ExecutorError(f"the program has {len(flat)} results, found {len(outputs)} arrays for them")
+    for position, (source, target) in enumerate(zip(flat, outputs, strict=True)):
+        why = _why_not_into(source, target)
+        if why:
+            raise ExecutorError(f"the array for result {position} {why}")
     for source, target in zip(flat, outputs, strict=True):
-        np.copyto(target, source, casting="no")
+        np.copyto(target, source, casting="equiv")
     return outputs[0] if isinstance(result, np.ndarray) else tuple(outputs)
+
+
+def _why_not_into(source: np.ndarray, target: object) -> str | None:
+    """Why `target` cannot hold the result; it may have any layout and byte order."""
+    if not isinstance(target, np.ndarray):
+        return f"must be an array, found {type(target).__name__}"
+    if target.shape != source.shape or target.dtype.newbyteorder("=") != source.dtype:
+        return f"must be {source.dtype}{list(source.shape)}, found {target.dtype}{list(target.shape)}"
+    return None if target.flags.writeable else "is read-only"
 
 
 def _flat(arrays: Arrays) -> Iterator[np.ndarray]:

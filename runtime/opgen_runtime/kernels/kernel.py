@@ -54,7 +54,8 @@ class Kernel(ABC):
         """Compute the outputs, into new arrays or into `outputs`.
 
         Inputs may have any layout; those that are not C-contiguous and aligned are copied.  Outputs may overlap
-        inputs.  Raises ExecutorError for a wrong number of arrays, shape or dtype, and MemoryError.
+        inputs, and have the other byte order.  Raises ExecutorError for a wrong number of arrays, shape or dtype, and
+        MemoryError.
         """
 
     def _checked_inputs(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -76,7 +77,7 @@ class Kernel(ABC):
             raise ExecutorError(
                 f"{self.name}: {role} {slot.name} must be an array, found {type(given).__name__}"
             )
-        if given.shape != slot.shape or given.dtype != slot.dtype:
+        if given.shape != slot.shape or given.dtype.newbyteorder("=") != slot.dtype:
             found = Slot(slot.name, given.shape, given.dtype)
             raise ExecutorError(f"{self.name}: {role} {slot.name} must be {slot}, found {found}")
 

@@ -265,6 +265,9 @@ def _mixed(
     return ops.where(ops.less(signed, 0), np.asarray(negative), both)
 
 
+_DEFAULTS: Final = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
+
+
 def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> Any:
     """numpy's protocol `__array_ufunc__`."""
     name = f"np.{ufunc.__name__}"
@@ -280,15 +283,10 @@ def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: object, **o
     if method != "__call__":
         raise CallError(f"{name}.{method} is not there while a function is traced")
     dtype = options.pop("dtype", None)
+    if options.pop("out", None) is not None:
+        raise CallError(f"{name}: nothing can be written to `out` while a function is traced")
     for option, value in options.items():
-        if option == "out":
-            raise CallError(f"{name}: nothing can be written to `out` while a function is traced")
-        if (option, value) not in (
-            ("where", True),
-            ("casting", "same_kind"),
-            ("order", "K"),
-            ("subok", True),
-        ):
+        if type(value) not in (bool, str) or value != _DEFAULTS.get(option):
             raise CallError(f"{name}: the option {option!r} is not there while a function is traced")
     special = SPECIAL.get(ufunc)
     if special is not None:
