@@ -11,7 +11,7 @@ from opgen_runtime.errors import OpgenError
 
 from .console import err, out, table
 from .failure import Findings
-from .onnx_models import existing, frontend
+from .onnx_models import existing, frontend, printable
 
 
 @click.command(short_help="Show what an ONNX model is made of.")
@@ -34,7 +34,9 @@ def command(model: str, form: str) -> None:
             out.print(f"input   {text}")
         for text in found.outputs:
             out.print(f"output  {text}")
-        opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in found.opsets.items())
+        opsets = ", ".join(
+            f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in found.opsets.items()
+        )
         out.print(f"opset   {opsets}; {found.parameters:,} elements of weights")
         out.print()
         rows = [("operator", "nodes", "mapped to")]

@@ -42,6 +42,15 @@ def given_arrays(written: Sequence[str]) -> dict[str, np.ndarray]:
 def existing(path: str) -> Path:
     """The path of a model. Raises Failure where there is no such file."""
     found = Path(path)
-    if not found.is_file():
+    try:
+        known = found.is_file()
+    except OSError as error:
+        raise Failure(f"{path!r}: {error.strerror}") from None
+    if not known:
         raise Failure(f"no file {path!r}")
     return found
+
+
+def printable(name: str) -> str:
+    """A name of a model, which may hold anything, without control characters."""
+    return name if name.isprintable() else repr(name)[1:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,7 @@ from .console import note, out, table
 from .example import example_function
 from .failure import Failure, Findings
 from .lookup import find_op
-from .onnx_models import existing, frontend, given_arrays
+from .onnx_models import existing, frontend, given_arrays, printable
 
 _SHOWN: Final = 64  # elements; an output of no more is printed
 
@@ -93,7 +94,7 @@ def _run_model(
     except OpgenError as error:
         raise Findings(str(error)) from None
     note(f"{time.perf_counter() - started:.2f} s, compilation included")
-    return dict(zip(program.signature.outputs, results, strict=True))
+    return {printable(name): result for name, result in zip(program.signature.outputs, results, strict=True)}
 
 
 def _run_op(
@@ -148,20 +149,19 @@ def _figures(array: object) -> tuple[str, str, str, str, str]:
     if not array.size:
         return str(array.dtype), f"[{shape}]", "", "", ""
     numbers = array.astype(np.float64)
-    return (
-        str(array.dtype),
-        f"[{shape}]",
-        f"{numbers.min():.6g}",
-        f"{numbers.mean():.6g}",
-        f"{numbers.max():.6g}",
-    )
+    with np.errstate(all="ignore"):  # of infinities and NaN
+        least, mean, greatest = numbers.min(), numbers.mean(), numbers.max()
+    return str(array.dtype), f"[{shape}]", f"{least:.6g}", f"{mean:.6g}", f"{greatest:.6g}"
 
 
 def _write(folder: Path, arrays: dict[str, object]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise Failure(f"output {name!r} is a sequence, which has no .npy file")
-        path = folder / f"{name.replace('/', '_').replace(':', '_')}.npy"
-        np.save(path, array)
+        path = folder / (re.sub(r"[^\w.-]", "_", name) + ".npy")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            np.save(path, array)
+        except OSError as error:
+            raise Failure(f"{path} cannot be written: {error.strerror}") from None
         note(f"wrote {path}")

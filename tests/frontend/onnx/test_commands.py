@@ -39,6 +39,10 @@ def test_run_with_arrays_of_files(double: Path, tmp_path: Path) -> None:
     assert result.stdout.splitlines() == [
         "output  dtype    shape   least  mean  greatest",
         "y       float32  [2, 2]  2      5.25  9",
+        "",
+        "y =",
+        "[[2. 4.]",
+        " [6. 9.]]",
     ]
     np.testing.assert_array_equal(np.load(tmp_path / "results" / "y.npy"), x + x)
 
@@ -81,3 +85,50 @@ def test_inspect_lists_what_is_not_supported(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["inspect", str(tmp_path / "bad.onnx")])
     assert result.exit_code == 1
     assert result.stderr.splitlines() == ["not supported: (node of y): NoSuch: no such operator at opset 18"]
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--random", "0"], ["run"], ["inspect"], ["inspect", "--format", "json"]]
+)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "opgen: the model has no graph; the file is empty or no ONNX model"),
+        (b"\x08\x0a\x12garbage", "opgen: '"),
+        (b"\xff" * 1000, "opgen: '"),
+    ],
+)
+def test_corrupt_files_are_one_line(tmp_path: Path, command: list[str], content: bytes, message: str) -> None:
+    path = tmp_path / "corrupt.onnx"
+    path.write_bytes(content)
+    result = CliRunner().invoke(main, [*command, str(path)])
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith(message)
+
+
+def test_names_with_control_characters(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = Abs (x) }'
+    model = parser.parse_model(text)
+    for names in (model.graph.node[0].output, [model.graph.output[0]]):
+        if isinstance(names, list):
+            names[0].name = "../\x1b[31m\ny"
+        else:
+            names[0] = "../\x1b[31m\ny"
+    onnx.save(model, tmp_path / "m.onnx")
+    for command in (["inspect"], ["run", "--random", "0", "--output", str(tmp_path / "out")]):
+        result = CliRunner().invoke(main, [*command, str(tmp_path / "m.onnx")])
+        assert result.exit_code == 0, result.output
+        assert "\x1b" not in result.output
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["..__x1b_31m_ny.npy"]
+
+
+def test_without_onnx(double: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opgen.commands.onnx_models.find_spec", lambda name: None)
+    for command in (["run", str(double), "--random", "0"], ["inspect", str(double)]):
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "opgen: ONNX models need the package onnx; install it with: pip install 'opgen[onnx]'\n"
+        )

@@ -17,6 +17,7 @@ program.py                specialised at call time, and kept
 
 from __future__ import annotations
 
+from . import installed as installed
 from . import mappings as mappings
 from .api import load, prepare, run
 from .backend import Backend

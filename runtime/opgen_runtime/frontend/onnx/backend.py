@@ -63,6 +63,8 @@ class Backend(base.Backend):
         """One node as a model of its own, at opset `opset_version` (the newest by default)."""
         names = [name for name in node.input if name]
         arrays = [np.asarray(each) for each in inputs]
+        if len(arrays) != len(names):
+            raise ModelError(f"the node has {len(names)} inputs ({', '.join(names)}), found {len(arrays)}")
         given = [
             helper.make_tensor_value_info(name, element_type_of(array.dtype.name), array.shape)
             for name, array in zip(names, arrays, strict=True)

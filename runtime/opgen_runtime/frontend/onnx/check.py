@@ -7,6 +7,7 @@ here and those of `node_rules`.  What depends on shapes and values is checked wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 import onnx
@@ -14,7 +15,8 @@ from google.protobuf.message import Message
 from onnx import TensorProto, ValueInfoProto
 
 from .call_graph import check_calls
-from .errors import ModelError, errors_of, shown
+from .decode import check_tensor
+from .errors import ModelError, NotSupported, errors_of, shown
 from .graph import Graph, Model, Node, Opsets
 from .limits import MOST_AXES, Budget, Limits
 from .node_rules import check_node, duplicate
@@ -155,6 +157,9 @@ def _check_graph(model: Model, graph: Graph, opsets: Opsets, outer: _Scope | Non
         raise ModelError(f"{named} has two initializers {shown(twice)!r}")
     if "" in held:
         raise ModelError(f"{named} has an initializer without a name")
+    for tensor in graph.proto.initializer:
+        with errors_of(graph), suppress(NotSupported):  # which is told with all else that is not supported
+            check_tensor(tensor)
     if twice := duplicate(graph.all_inputs):
         raise ModelError(f"{named} has two inputs {shown(twice)!r}")
     scope = _Scope((*graph.all_inputs, *held), outer)

@@ -104,6 +104,17 @@ def array_of(tensor: TensorProto) -> np.ndarray:
     Raises NotSupported for an element type that no tensor of ours can have, ModelError for dims that do not fit the
     data.
     """
+    check_tensor(tensor)
+    array = np.asarray(numpy_helper.to_array(tensor))
+    if array.dtype == np.bool_:  # a byte that is neither 0 nor 1 is no bool
+        array = array.view(np.uint8) != 0
+    if array.flags.writeable:
+        array.flags.writeable = False
+    return array
+
+
+def check_tensor(tensor: TensorProto) -> None:
+    """Raises NotSupported, ModelError like `array_of`, without making the array."""
     kind, size = _checked_size(tensor)
     name = f"tensor {shown(tensor.name)!r}"
     if tensor.HasField("segment"):
@@ -117,12 +128,6 @@ def array_of(tensor: TensorProto) -> np.ndarray:
         raise ModelError(
             f"{name} of dims {list(tensor.dims)} and dtype {kind} must hold {wanted} {unit}, found {held}"
         )
-    array = np.asarray(numpy_helper.to_array(tensor))
-    if array.dtype == np.bool_:  # a byte that is neither 0 nor 1 is no bool
-        array = array.view(np.uint8) != 0
-    if array.flags.writeable:
-        array.flags.writeable = False
-    return array
 
 
 def _checked_size(tensor: TensorProto) -> tuple[np.dtype[Any], int]:

@@ -7,7 +7,7 @@ from typing import Final
 from onnx import TensorProto
 
 from ...vocabulary import DTYPES, DType
-from .errors import NotSupported
+from .errors import ModelError, NotSupported
 
 _NAMES: Final[dict[int, str]] = {
     TensorProto.BOOL: "bool",
@@ -42,5 +42,7 @@ def dtype_of(element_type: int) -> DType:
 
 
 def element_type_of(dtype: str) -> int:
-    """ONNX's number of a dtype."""
+    """ONNX's number of a dtype. Raises ModelError for one that ONNX does not have."""
+    if str(dtype) not in _NUMBERS:
+        raise ModelError(f"{dtype} is no element type of ONNX")
     return int(_NUMBERS[str(dtype)])

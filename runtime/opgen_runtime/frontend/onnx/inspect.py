@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .check import checked_model
 from .decode import ModelLike
-from .errors import NotSupported, Unsupported, UnsupportedOperatorError
+from .errors import NotSupported, Unsupported, UnsupportedOperatorError, shown
 from .graph import Graph, Model, Node, Opsets
 from .limits import DEFAULT_LIMITS
 from .rules import find
@@ -80,7 +80,7 @@ def _output(model: Model, name: str) -> str:
     try:
         return str(described(value))
     except NotSupported:
-        return name
+        return shown(name)
 
 
 def _parameters(graph: Graph) -> int:

@@ -13,7 +13,7 @@ from ...errors import CallError
 from ...ir import admit
 from ...vocabulary import DType
 from .element_types import dtype_of
-from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError
+from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, shown
 from .graph import Model
 from .limits import spending
 
@@ -27,10 +27,10 @@ class TensorInput:
     dims: tuple[int | str | None, ...] | None
 
     def __str__(self) -> str:
-        dims = (
-            "any shape" if self.dims is None else [d if isinstance(d, int) else d or "?" for d in self.dims]
-        )
-        return f"{self.name}: {self.dtype} {dims if isinstance(dims, str) else '[' + ', '.join(map(str, dims)) + ']'}"
+        dims = "any shape"
+        if self.dims is not None:
+            dims = f"[{', '.join([str(d) if isinstance(d, int) else d or '?' for d in self.dims])}]"
+        return f"{shown(self.name)}: {self.dtype} {dims}"
 
     def check(self, value: object) -> np.ndarray:
         """The array. Raises ModelError where dtype, rank or a dim differ."""
@@ -57,7 +57,7 @@ class SequenceInput:
     optional: bool
 
     def __str__(self) -> str:
-        return f"{self.name}: {'optional' if self.optional else 'sequence'}"
+        return f"{shown(self.name)}: {'optional' if self.optional else 'sequence'}"
 
     def check(self, value: object) -> object:
         if value is None and self.optional:
@@ -123,7 +123,7 @@ def signature_of(model: Model) -> Signature:
         try:
             inputs.append(described(by_name[name]))
         except NotSupported as reason:
-            wrong.append(Unsupported(name, "input", str(reason)))
+            wrong.append(Unsupported(shown(name), "input", str(reason)))
     if wrong:
         raise UnsupportedOperatorError(wrong)
     return Signature(tuple(inputs), model.graph.outputs)
