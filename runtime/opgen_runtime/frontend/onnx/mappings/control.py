@@ -15,7 +15,7 @@ from ....ir import Expr, const
 from ..emit import op
 from ..errors import ModelError, NotSupported, shown
 from ..graph import Graph
-from ..rules import converts
+from ..rules import Flag, converts
 from ._tools import axis_of, concatenate, index, ndim, shape
 from .shape import split_parts
 
@@ -198,12 +198,14 @@ def sequence_insert(values: Sequence[Any], value: object, position: Scalar | Non
 
 
 @converts("ConcatFromSequence", since=11)
-def concat_from_sequence(values: Sequence[Any], *, axis: int, new_axis: int = 0) -> Expr:
+def concat_from_sequence(values: Sequence[Any], *, axis: int, new_axis: Flag = 0) -> Expr:
     return op.stack(list(values), axis=axis) if new_axis else concatenate(values, axis)
 
 
 @converts("SplitToSequence", since=11)
-def split_to_sequence(x: Expr, split: Array | None = None, *, axis: int = 0, keepdims: int = 1) -> list[Expr]:
+def split_to_sequence(
+    x: Expr, split: Array | None = None, *, axis: int = 0, keepdims: Flag = 1
+) -> list[Expr]:
     at = axis_of(axis, ndim(x))
     extent = shape(x)[at]
     if split is None:

@@ -10,7 +10,7 @@ import numpy as np
 from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
-from ..rules import Rename, converts, renames
+from ..rules import Flag, Rename, converts, renames
 from ._tools import axis_of, dtype, full, ndim, reshape, shape
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def pow(base: Expr, exponent: Expr) -> Expr:
 
 
 @converts("Mod")
-def mod(x: Expr, y: Expr, *, fmod: int = 0) -> Expr:
+def mod(x: Expr, y: Expr, *, fmod: Flag = 0) -> Expr:
     return op.trunc_mod(x, y) if fmod else op.floor_mod(x, y)
 
 
@@ -124,7 +124,7 @@ def identity(x: object) -> object:
 
 
 @converts("IsInf")
-def is_inf(x: Expr, *, detect_negative: int = 1, detect_positive: int = 1) -> Expr:
+def is_inf(x: Expr, *, detect_negative: Flag = 1, detect_positive: Flag = 1) -> Expr:
     if detect_negative and detect_positive:
         return op.isinf(x)
     if not detect_negative and not detect_positive:
@@ -133,12 +133,12 @@ def is_inf(x: Expr, *, detect_negative: int = 1, detect_positive: int = 1) -> Ex
 
 
 @converts("Cast")
-def cast(x: Expr, *, to: int, saturate: int = 1, round_mode: str = "up") -> Expr:
+def cast(x: Expr, *, to: int, saturate: Flag = 1, round_mode: str = "up") -> Expr:
     return op.cast(x, dtype=dtype_of(to))
 
 
 @converts("CastLike", since=15)
-def cast_like(x: Expr, like: Expr, *, saturate: int = 1, round_mode: str = "up") -> Expr:
+def cast_like(x: Expr, like: Expr, *, saturate: Flag = 1, round_mode: str = "up") -> Expr:
     return op.cast(x, dtype=dtype(like))
 
 
@@ -196,9 +196,8 @@ def shrink(x: Expr, *, bias: float = 0.0, lambd: float = 0.5) -> Expr:
     """Computed in the dtype of the input, for integers in float32."""
     kind = dtype(x)
     wide = x if kind.is_float else op.cast(x, dtype="float32")
-    moved = op.where(op.less(wide, -lambd), op.add(wide, bias), op.subtract(wide, bias))
-    inside = op.logical_and(op.greater_equal(wide, -lambd), op.less_equal(wide, lambd))
-    result = op.where(inside, const(0.0, dtype(wide)), moved)
+    above = op.where(op.greater(wide, lambd), op.subtract(wide, bias), const(0.0, dtype(wide)))
+    result = op.where(op.less(wide, -lambd), op.add(wide, bias), above)
     return result if kind.is_float else op.cast(result, dtype=kind)
 
 

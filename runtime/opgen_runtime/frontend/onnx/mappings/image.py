@@ -12,7 +12,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import Natural, Naturals, Positive, Positives, converts
+from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
 from ._tools import arange, cast, dtype, index, ndim, reshape, room, scalar, shape, transpose
 from .window import add_bias, spatial, windows
 
@@ -135,7 +135,7 @@ def grid_sample(
     x: Expr,
     grid: Expr,
     *,
-    align_corners: int = 0,
+    align_corners: Flag = 0,
     mode: Literal["linear", "bilinear", "nearest", "cubic", "bicubic"] = "linear",
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Expr:

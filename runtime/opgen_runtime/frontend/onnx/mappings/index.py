@@ -10,7 +10,7 @@ import numpy as np
 
 from ....ir import Expr
 from ..emit import op
-from ..rules import Rename, converts, renames
+from ..rules import Flag, Rename, converts, renames
 from ._tools import arange, axis_of, cast, dtype, full, ndim, reshape, shape
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ def compress(x: Expr, condition: Expr, *, axis: int | None = None, node: NodeVie
 
 
 @converts("CumSum", since=11)
-def cum_sum(x: Expr, axis: Scalar, *, exclusive: int = 0, reverse: int = 0) -> Expr:
+def cum_sum(x: Expr, axis: Scalar, *, exclusive: Flag = 0, reverse: Flag = 0) -> Expr:
     return op.cumsum(x, axis=axis_of(int(axis), ndim(x)), exclusive=bool(exclusive), reverse=bool(reverse))
 
 
 @converts("CumProd", since=26)
-def cum_prod(x: Expr, axis: Scalar, *, exclusive: int = 0, reverse: int = 0) -> Expr:
+def cum_prod(x: Expr, axis: Scalar, *, exclusive: Flag = 0, reverse: Flag = 0) -> Expr:
     return op.cumprod(x, axis=axis_of(int(axis), ndim(x)), exclusive=bool(exclusive), reverse=bool(reverse))
 
 
@@ -141,7 +141,7 @@ def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
 
 
 @converts("TopK", since=10)
-def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Expr:
+def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1) -> Expr:
     return op.topk(x, k=int(k), axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
 
 
@@ -160,7 +160,7 @@ def reverse_sequence(x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: 
 
 
 @converts("Unique", since=11)
-def unique(x: Expr, *, axis: int | None = None, sorted: int = 1, node: NodeView) -> tuple[Expr, ...]:
+def unique(x: Expr, *, axis: int | None = None, sorted: Flag = 1, node: NodeView) -> tuple[Expr, ...]:
     """Distinct elements, where each first stands, which of them each is, how many of each."""
     at = None if axis is None else axis_of(axis, ndim(x))
     values, first, inverse, counts = op.unique(x, axis=at, is_sorted=bool(sorted))
@@ -175,7 +175,7 @@ def non_max_suppression(
     iou_threshold: Scalar | None = None,
     score_threshold: Scalar | None = None,
     *,
-    center_point_box: int = 0,
+    center_point_box: Flag = 0,
 ) -> Expr:
     return op.all_class_non_max_suppression(
         boxes,

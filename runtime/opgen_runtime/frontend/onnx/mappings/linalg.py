@@ -9,7 +9,7 @@ import numpy as np
 from ....ir import Expr, const
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import converts
+from ..rules import Flag, converts
 from ._tools import arange, dtype, index, ndim, reshape, scalar, shape
 
 
@@ -35,9 +35,9 @@ def gemm_1(
     *,
     alpha: float = 1.0,
     beta: float = 1.0,
-    broadcast: int = 0,
-    transA: int = 0,
-    transB: int = 0,
+    broadcast: Flag = 0,
+    transA: Flag = 0,
+    transB: Flag = 0,
 ) -> Expr:
     return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
@@ -50,8 +50,8 @@ def gemm(
     *,
     alpha: float = 1.0,
     beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
+    transA: Flag = 0,
+    transB: Flag = 0,
 ) -> Expr:
     left = op.transpose(a, axes=(1, 0)) if transA else a
     result = op.dense(left, b) if transB else op.matmul(left, b)

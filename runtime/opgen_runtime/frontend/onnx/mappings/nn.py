@@ -10,7 +10,7 @@ from ....ir import Expr
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import Positive, converts
+from ..rules import Flag, Positive, converts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape, take_slice
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def batch_normalization_1(
     *,
     consumed_inputs: Ints | None = None,
     epsilon: float = 1e-5,
-    is_test: int = 0,
+    is_test: Flag = 0,
     momentum: float = 0.9,
-    spatial: int = 1,
+    spatial: Flag = 1,
     node: NodeView,
 ) -> Expr | tuple[Expr, ...]:
     if not is_test:
@@ -54,8 +54,8 @@ def batch_normalization(
     *,
     epsilon: float = 1e-5,
     momentum: float = 0.9,
-    spatial: int = 1,
-    training_mode: int = 0,
+    spatial: Flag = 1,
+    training_mode: Flag = 0,
     node: NodeView,
 ) -> Expr | tuple[Expr, ...]:
     if not spatial:

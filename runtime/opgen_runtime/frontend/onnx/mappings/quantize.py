@@ -11,7 +11,7 @@ from ....vocabulary import DType
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import Natural, Naturals, Positive, Positives, converts
+from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
 from .linalg import matmul
 from .window import cross_correlation, spatial, windows
@@ -54,7 +54,7 @@ def quantize_linear(
     block_size: Natural = 0,
     output_dtype: int = 0,
     precision: int = 0,
-    saturate: int = 1,
+    saturate: Flag = 1,
 ) -> Expr:
     kind = dtype(zero) if zero is not None else dtype_of(output_dtype) if output_dtype else DType("uint8")
     if not kind.is_int:

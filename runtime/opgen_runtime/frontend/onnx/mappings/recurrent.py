@@ -12,7 +12,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import converts
+from ..rules import Flag, converts
 from ._tools import cast, dtype, full, index, scalar, shape, take_slice, transpose
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def rnn(
     clip: float | None = None,
     direction: Literal["forward", "reverse", "bidirectional"] = "forward",
     hidden_size: int = 0,
-    layout: int = 0,
+    layout: Flag = 0,
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Computed cell by cell: h = f(W x + R h + b)."""
@@ -230,8 +230,8 @@ def gru(
     clip: float | None = None,
     direction: Literal["forward", "reverse", "bidirectional"] = "forward",
     hidden_size: int = 0,
-    layout: int = 0,
-    linear_before_reset: int = 0,
+    layout: Flag = 0,
+    linear_before_reset: Flag = 0,
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Gates are ordered update, reset, hidden."""
@@ -300,8 +300,8 @@ def lstm(
     clip: float | None = None,
     direction: Literal["forward", "reverse", "bidirectional"] = "forward",
     hidden_size: int = 0,
-    input_forget: int = 0,
-    layout: int = 0,
+    input_forget: Flag = 0,
+    layout: Flag = 0,
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Gates are ordered input, output, forget, cell; peepholes input, output, forget."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....ir import Expr
 from ..emit import op
-from ..rules import converts
+from ..rules import Flag, converts
 from ._tools import arange, axes_of, axis_of, cast, dtype, ndim, reshape, shape
 
 Ints = Sequence[int]
@@ -50,12 +50,12 @@ def _register(operator: str, reduction: Callable[..., Any], since_inputs: int) -
     """The axes are an attribute first, an input from some opset on."""
 
     @converts(operator)
-    def by_attribute(x: Expr, *, axes: Ints | None = None, keepdims: int = 1) -> Any:
-        return reduction(x, axes, keepdims)
+    def by_attribute(x: Expr, *, axes: Ints | None = None, keepdims: Flag = 1) -> Any:
+        return reduction(x, axes or None, keepdims)
 
     @converts(operator, since=since_inputs)
     def by_input(
-        x: Expr, axes: Ints | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+        x: Expr, axes: Ints | None = None, *, keepdims: Flag = 1, noop_with_empty_axes: Flag = 0
     ) -> Any:
         if not axes and noop_with_empty_axes:
             return reduction(x, (), keepdims)
@@ -87,12 +87,12 @@ _register("ReduceLogSumExp", log_sum_exp, 18)
 
 
 @converts("ArgMax")
-def arg_max(x: Expr, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Expr:
+def arg_max(x: Expr, *, axis: int = 0, keepdims: Flag = 1, select_last_index: Flag = 0) -> Expr:
     return _position("argmax", x, axis, keepdims, select_last_index)
 
 
 @converts("ArgMin")
-def arg_min(x: Expr, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Expr:
+def arg_min(x: Expr, *, axis: int = 0, keepdims: Flag = 1, select_last_index: Flag = 0) -> Expr:
     return _position("argmin", x, axis, keepdims, select_last_index)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..errors import ModelError, NotSupported
-from ..rules import converts
+from ..rules import Flag, converts
 from ._tools import arange, axes_of, cast, dtype, ndim, shape
 
 Ints = Sequence[int]
@@ -152,7 +152,7 @@ def resize(
     scales: Array | None = None,
     sizes: Ints | None = None,
     *,
-    antialias: int = 0,
+    antialias: Flag = 0,
     axes: Ints | None = None,
     coordinate_transformation_mode: Literal[
         "half_pixel",
@@ -164,7 +164,7 @@ def resize(
         "tf_half_pixel_for_nn",
     ] = "half_pixel",
     cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
+    exclude_outside: Flag = 0,
     extrapolation_value: float = 0.0,
     keep_aspect_ratio_policy: Literal["stretch", "not_larger", "not_smaller"] = "stretch",
     mode: Literal["nearest", "linear", "cubic"] = "nearest",

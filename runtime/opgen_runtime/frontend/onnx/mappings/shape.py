@@ -15,7 +15,7 @@ from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending
-from ..rules import Positive, Rename, converts, renames
+from ..rules import Flag, Positive, Rename, converts, renames
 from ._tools import (
     arange,
     at_least,
@@ -83,7 +83,7 @@ def size_of(x: Expr) -> Expr:
 
 
 @converts("Reshape", since=5)
-def reshape_to(x: Expr, to: Ints, *, allowzero: int = 0) -> Expr:
+def reshape_to(x: Expr, to: Ints, *, allowzero: Flag = 0) -> Expr:
     """A 0 keeps the input's extent, unless `allowzero`; one -1 stands for what is left."""
     kept = [k for k, n in enumerate(to) if n == 0 and not allowzero]
     if min(to, default=0) < -1 or to.count(-1) > 1 or max(kept, default=0) > ndim(x) - 1 + (not kept):
@@ -228,7 +228,7 @@ def _dtype(x: Expr) -> DType:
 
 
 @converts("Trilu", since=14)
-def trilu(x: Expr, k: Scalar | None = None, *, upper: int = 1) -> Expr:
+def trilu(x: Expr, k: Scalar | None = None, *, upper: Flag = 1) -> Expr:
     return op.trilu(x, k=k or 0, upper=bool(upper))
 
 

@@ -11,7 +11,7 @@ from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
-from ..rules import converts
+from ..rules import Flag, converts
 from ._tools import arange, at_least, axis_of, dtype, index, move_axis, ndim, reshape, room, shape, take_slice
 
 Scalar = Any
@@ -63,14 +63,19 @@ def fourier(x: Expr, length: int, axis: int, inverse: bool, onesided: bool) -> E
 
 @converts("DFT", since=17)
 def dft_17(
-    x: Expr, length: Scalar | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
+    x: Expr, length: Scalar | None = None, *, axis: int = 1, inverse: Flag = 0, onesided: Flag = 0
 ) -> Expr:
     return dft(x, length, axis, inverse=inverse, onesided=onesided)
 
 
 @converts("DFT", since=20)
 def dft(
-    x: Expr, length: Scalar | None = None, axis: Scalar | None = None, *, inverse: int = 0, onesided: int = 0
+    x: Expr,
+    length: Scalar | None = None,
+    axis: Scalar | None = None,
+    *,
+    inverse: Flag = 0,
+    onesided: Flag = 0,
 ) -> Expr:
     at = axis_of(-2 if axis is None else int(axis), ndim(x))
     extent = at_least(x, 2)[at]
@@ -85,7 +90,7 @@ def dft(
 
 @converts("STFT", since=17)
 def stft(
-    x: Expr, step: Scalar, window: Expr | None = None, length: Scalar | None = None, *, onesided: int = 1
+    x: Expr, step: Scalar, window: Expr | None = None, length: Scalar | None = None, *, onesided: Flag = 1
 ) -> Expr:
     """The transforms of frames that are `step` apart."""
     at_least(x, 2)
@@ -160,10 +165,11 @@ def tf_idf(
             continue
         for apart in range(1, 2 if size == 1 else max_skip_count + 2):
             found = _occurrences(rows, grams, apart)
-            if found is not None:
-                place = np.zeros((len(grams), width), np.float32)
-                place[np.arange(len(grams)), columns] = 1
-                total = op.add(total, op.matmul(found, place))
+            if found is None:  # nor further apart
+                break
+            place = np.zeros((len(grams), width), np.float32)
+            place[np.arange(len(grams)), columns] = 1
+            total = op.add(total, op.matmul(found, place))
     if mode == "IDF":
         total = op.cast(op.greater(total, 0.0), dtype="float32")
     if mode != "TF" and weights is not None:

@@ -12,8 +12,21 @@ import numpy as np
 from ....ir import Expr, const
 from ..emit import op
 from ..errors import ModelError, NotSupported
-from ..rules import Naturals, Positive, Positives, converts
-from ._tools import arange, at_least, cast, dtype, full, ndim, reshape, room, scalar, shape, transpose
+from ..rules import Flag, Naturals, Positive, Positives, converts
+from ._tools import (
+    arange,
+    at_least,
+    cast,
+    dtype,
+    exactly,
+    full,
+    ndim,
+    reshape,
+    room,
+    scalar,
+    shape,
+    transpose,
+)
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -238,10 +251,10 @@ def max_pool(
     *,
     kernel_shape: Positives,
     auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
-    ceil_mode: int = 0,
+    ceil_mode: Flag = 0,
     dilations: Positives | None = None,
     pads: Naturals | None = None,
-    storage_order: int = 0,
+    storage_order: Flag = 0,
     strides: Positives | None = None,
     node: NodeView,
 ) -> Expr | tuple[Expr, Expr]:
@@ -287,8 +300,8 @@ def average_pool(
     *,
     kernel_shape: Positives,
     auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
+    ceil_mode: Flag = 0,
+    count_include_pad: Flag = 0,
     dilations: Positives | None = None,
     pads: Naturals | None = None,
     strides: Positives | None = None,
@@ -316,7 +329,7 @@ def lp_pool(
     *,
     kernel_shape: Positives,
     auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET",
-    ceil_mode: int = 0,
+    ceil_mode: Flag = 0,
     dilations: Positives | None = None,
     p: Positive = 2,
     pads: Naturals | None = None,
@@ -387,10 +400,17 @@ def col2im(
     strides: Positives | None = None,
 ) -> Expr:
     """Columns of blocks added up where they overlap."""
+    if min((*image_shape, *block_shape), default=0) < 1:
+        raise ModelError(f"an image of extents {list(image_shape)} and blocks of {list(block_shape)}")
     moved = windows(image_shape, block_shape, strides, dilations, pads)
     k = len(moved.extents)
-    n = shape(x)[0]
-    c = shape(x)[1] // math.prod(block_shape)
+    n, columns, places_given = exactly(x, 3)
+    c = columns // math.prod(block_shape)
+    if columns % math.prod(block_shape) or places_given != math.prod(moved.outputs):
+        raise ModelError(
+            f"columns of shape {list(shape(x))}, expected {math.prod(moved.outputs)} blocks of a multiple of "
+            f"{math.prod(block_shape)} elements"
+        )
     inside = np.ones((1,) * (2 * k), bool)
     for d in range(k):
         ok = (moved.places(d) >= 0) & (moved.places(d) < moved.extents[d])
