@@ -220,7 +220,7 @@ def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
     absent: tuple[AttrValue, ...] = (None,) if attr.optional else ()
     if attr.kind == "int" and isinstance(given, int) and attr.bound is not None:
         return (*absent, -1, given + 1)
-    if attr.kind == "float" and isinstance(given, int | float):
+    if attr.kind in ("float", "number") and isinstance(given, int | float):
         return (*absent, given + 1.5, given / 2)
     if attr.kind == "ints" and attr.bound is not None:
         return (*absent, (0,), (-1,), (0, -1), ())

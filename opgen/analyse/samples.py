@@ -225,6 +225,7 @@ def _attr_values(attr: CheckedAttr) -> tuple[Any, ...]:
     table: dict[str, tuple[Any, ...]] = {
         "int": (1, 0, 2),
         "float": (0.5, 1.0),
+        "number": (1, 0.5),
         "bool": (False, True),
         "str": ("",),
         "dtype": DTYPES[-2:],

@@ -71,7 +71,9 @@ def _scalar(kind: str, text: str) -> AttrValue:
         if _INT.match(text) is None or not -(2**63) <= int(text) < 2**63:
             raise ValueProblem(f"expected an int of 64 bits, found `{shown}`")
         return int(text)
-    if kind == "float":
+    if kind == "number" and re.fullmatch(r"[+-]?[0-9]{1,20}", text):
+        return int(text)
+    if kind in ("float", "number"):
         if text.lstrip("+-") in ("inf", "nan"):
             return -math.inf if text == "-inf" else float(text)
         if _FLOAT.match(text) is None:

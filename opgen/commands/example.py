@@ -174,7 +174,9 @@ def _value(kind: str, text: str) -> object:
     try:
         if kind == "int":
             return int(text)
-        if kind == "float":
+        if kind == "number" and text.lstrip("+-").isdecimal():
+            return int(text)
+        if kind in ("float", "number"):
             return float(text)
     except ValueError:
         raise Failure(f"{text!r} is not a value of kind {kind}") from None

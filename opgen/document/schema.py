@@ -13,7 +13,8 @@ from .fields import EmptyIsMapping, Filled, Flag, OneOrMany, OpName, Seam, Text,
 from .node import TextNode
 
 AttrKind = Annotated[
-    TextNode, *choice("int", "float", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
+    TextNode,
+    *choice("int", "float", "number", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs"),
 ]
 Pattern = Annotated[
     TextNode,

@@ -23,7 +23,7 @@ from ..diagnostics import Place
 AttrValue = bool | int | float | str | None | tuple["AttrValue", ...]
 """The value of an attr: what the declaration's default or a test gives.  dtypes and layouts are str."""
 
-ATTR_KINDS = ("int", "float", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
+ATTR_KINDS = ("int", "float", "number", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 # A default for each kind of attr, for `--attr name:kind` without one.
 _DEFAULTS: Final = {
-    "int": "1", "float": "1.0", "bool": "false", "str": "none", "dtype": "float32", "layout": "NCHW",
+    "int": "1", "float": "1.0", "number": "1", "bool": "false", "str": "none", "dtype": "float32", "layout": "NCHW",
     "shape": "[1]", "ints": "[0]", "floats": "[1.0]", "strs": "[none]",
 }  # fmt: skip
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.+\-]+(?: [A-Za-z0-9_.+\-]+)*")
@@ -74,7 +74,7 @@ def yaml_text(text: str) -> str:
 
 def scaffold_view(name: str, inputs: Sequence[str], attrs: Sequence[ScaffoldAttr]) -> ScaffoldView:
     """The declaration of `name`: the sum of its inputs, plus numeric attrs; flags choose the absolute value."""
-    numbers = [attr.name for attr in attrs if attr.kind in ("int", "float")]
+    numbers = [attr.name for attr in attrs if attr.kind in ("int", "float", "number")]
     flags = [attr.name for attr in attrs if attr.kind == "bool"]
     total = " + ".join([*(f"{each}[*i]" for each in inputs), *numbers])
     reference = " + ".join([*inputs, *numbers])

@@ -147,6 +147,7 @@ _MATH: Final[dict[str, Callable[..., float]]] = {
     "acosh": math.acosh,
     "atanh": math.atanh,
     "erf": math.erf,
+    "erfc": math.erfc,
     "sigmoid": _sigmoid,
     "fmod": math.fmod,
     "copysign": math.copysign,

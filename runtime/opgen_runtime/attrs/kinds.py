@@ -39,6 +39,18 @@ def _float(value: object) -> float:
         raise KindError("a float (the int is too large for one)") from None
 
 
+def _number(value: object) -> int | float:
+    """An int stays one, so that every integer is exact."""
+    try:
+        return _int(value)
+    except KindError:
+        pass
+    try:
+        return _float(value)
+    except KindError:
+        raise KindError("a number (an int or a float)") from None
+
+
 def _bool(value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise KindError("a bool (True or False)")
@@ -90,6 +102,7 @@ def _items(what: str, one: Callable[[object], object]) -> Callable[[object], tup
 KINDS: Final[dict[str, Callable[[object], object]]] = {
     "int": _int,
     "float": _float,
+    "number": _number,
     "bool": _bool,
     "str": _str,
     "dtype": _dtype,
@@ -137,7 +150,7 @@ def to_json_value(value: object) -> object:
 
 def from_json_value(kind: str, value: object) -> object:
     """The inverse of `to_json_value`, before normalisation."""
-    if kind in ("float", "floats"):
+    if kind in ("float", "floats", "number"):
         if isinstance(value, list):
             return [from_json_value("float", item) for item in value]
         if value in ("nan", "inf", "-inf"):

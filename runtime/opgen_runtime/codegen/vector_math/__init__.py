@@ -28,7 +28,8 @@ _FORMULAS: Final[dict[str, _Formula]] = {
     "log": logarithm.log, "log2": logarithm.log2, "log10": logarithm.log10, "log1p": logarithm.log1p,
     "asinh": logarithm.asinh, "acosh": logarithm.acosh, "atanh": logarithm.atanh,
     "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
-    "erf": error_function.erf, "pow": power.power, "rsqrt": power.rsqrt, "fmod": remainder.fmod,
+    "erf": error_function.erf, "erfc": error_function.erfc,
+    "pow": power.power, "rsqrt": power.rsqrt, "fmod": remainder.fmod,
     "asin": inverse.asin, "acos": inverse.acos, "atan": inverse.atan, "atan2": inverse.atan2,
     "isnan": predicate.isnan, "isinf": predicate.isinf, "isfinite": predicate.isfinite,
 }  # fmt: skip

@@ -203,5 +203,6 @@ _WIDE: Final[dict[str, Callable[..., Any]]] = {
 }
 _PER_ELEMENT: Final[dict[str, Callable[..., Any]]] = {
     "erf": np.frompyfunc(math.erf, 1, 1),
+    "erfc": np.frompyfunc(math.erfc, 1, 1),
     "fma": np.frompyfunc(lambda a, b, c: intrinsic("fma", FLOAT64, (a, b, c)), 3, 1),
 }
