@@ -10,7 +10,8 @@ from ..model import CheckedAttr, CheckedInput, CheckedOp, CheckedOutput
 from .text import literal
 
 _FIELD_TYPES: Final = {
-    "int": "int", "float": "float", "number": "int | float", "bool": "bool", "str": "str", "dtype": "str", "layout": "str",
+    "int": "int", "float": "float", "number": "int | float",
+    "bool": "bool", "str": "str", "dtype": "str", "layout": "str",
     "shape": "tuple[int, ...]", "ints": "tuple[int, ...]", "floats": "tuple[float, ...]",
     "strs": "tuple[str, ...]",
 }  # fmt: skip

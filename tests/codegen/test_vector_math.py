@@ -209,7 +209,8 @@ def test_float64(name: str) -> None:
 
 
 MPMATH: dict[str, Callable[[mpmath.mpf], mpmath.mpf]] = {
-    "erf": mpmath.erf, "erfc": mpmath.erfc, "exp": mpmath.exp, "log": mpmath.log, "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
+    "erf": mpmath.erf, "erfc": mpmath.erfc,
+    "exp": mpmath.exp, "log": mpmath.log, "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
     "tanh": mpmath.tanh, "sigmoid": lambda v: 1 / (1 + mpmath.exp(-v)),
 }  # fmt: skip
 

@@ -59,7 +59,8 @@ class AttrField:
 
 
 _EXPECTED: Final = {
-    "int": "an int", "float": "a float", "number": "a number (an int or a float)", "bool": "a bool (True or False)", "str": "a str", "dtype": "a dtype",
+    "int": "an int", "float": "a float", "number": "a number (an int or a float)",
+    "bool": "a bool (True or False)", "str": "a str", "dtype": "a dtype",
     "layout": "a layout such as 'NCHW' or 'NCHW16c'", "shape": "a shape", "ints": "ints", "floats": "floats",
     "strs": "strs",
 }  # fmt: skip

@@ -271,8 +271,8 @@ def bit_not(a: Value) -> Value:
 _STATIC_FLOAT: dict[str, Callable[..., float]] = {
     name: getattr(math, name)
     for name in ("exp", "log", "log2", "log10", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",
-                 "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "pow", "fmod", "isnan", "isinf",
-                 "isfinite", "copysign")
+                 "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "pow", "fmod", "isnan",
+                 "isinf", "isfinite", "copysign")
 }  # fmt: skip
 
 
