@@ -147,10 +147,12 @@ def norm_axes(axis: Value, ndim: int, exclude: bool = False) -> tuple[int, ...]:
 
 
 def broadcast(*shapes: Value) -> Shape:
-    """The shape that numpy's broadcasting gives `shapes` together.
+    """The shape that numpy's broadcasting gives `shapes` together; one tuple of shapes stands for its entries.
 
     Raises ShapeError where two dims differ and neither is 1.
     """
+    if len(shapes) == 1 and isinstance(shapes[0], tuple) and all(isinstance(s, tuple) for s in shapes[0]):
+        shapes = shapes[0]
     for shape in shapes:
         if not isinstance(shape, tuple):
             raise LanguageError(f"broadcast takes shapes, found {describe(shape)}", "value")
@@ -265,6 +267,8 @@ def _labels(term: str, rank: int, equation: str) -> list[str | int]:
 
 def _output_labels(right: str, dots: int, every: list[str | int], equation: str) -> list[str | int]:
     before, found, after = right.partition("...")
+    if dots and not found:
+        raise LanguageError(f"{equation!r}: the output lacks the `...` of the operands", "rank")
     output: list[str | int] = [*before, *(range(-dots, 0) if found else ()), *after]
     for label in output:
         if output.count(label) > 1 or label not in every:
