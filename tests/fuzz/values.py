@@ -1,0 +1,169 @@
+"""Ops against their references: random dtypes of the declaration, extents of 0 and 1, and values at the edges.
+
+A case takes a call of a generated suite, gives its dtype variables other dtypes and its extents other sizes, as far as
+the type relation admits them, and fills the operands with NaN, infinities, zeros of both signs, subnormals, arguments
+where exponentials under- and overflow, and the ends of integers.  The compiled op is held against the reference: floats
+are given to it in float64 and its result is rounded once, as the half precision rule has it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from opgen_runtime.errors import OpgenError
+from opgen_runtime.executor import create_executor
+from opgen_runtime.testing.compare import assert_close
+from opgen_runtime.testing.data import Spec, ordinary
+from opgen_runtime.testing.structure import structure_of
+from opgen_runtime.testing.suite import Case, case_call, declaration_of, specs_of
+from opgen_runtime.vocabulary import DTYPES, FLOAT_FORMATS, OpPattern, is_float_array
+
+COUNT = 4000
+SUITES = Path(__file__).parents[1] / "generated"
+_EXTENTS = (0, 1, 1, 2, 3, 5, 8, 17)
+# What these give hangs on the dtype that the reference sees, or on bits that a wider dtype draws otherwise.
+_OWN_DTYPE = frozenset({"reinterpret", "cast", "cast_like", "full", "quantize", "dequantize", "requantize"})
+
+
+@cache
+def suites() -> tuple[Path, ...]:
+    return tuple(sorted(path for path in SUITES.glob("test_*.py") if "CASES" in path.read_text()))
+
+
+def suite(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"suite_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def changed(random: Random, case: Case) -> Case:
+    """The case with other dtypes and extents, the same ones wherever they stood."""
+    dtypes: dict[str, str] = {}
+    extents: dict[str, str] = {}
+
+    def text(spec: str) -> str:
+        name, dims, rest = re.fullmatch(r"(\w+)\[([^\]]*)\](.*)", spec, re.S).groups()  # type: ignore[union-attr]
+        if name not in dtypes:
+            same_kind = [d for d in DTYPES if d.rstrip("0123456789") == name.rstrip("0123456789")]
+            dtypes[name] = random.choice([*DTYPES, *same_kind, name])
+        sizes = re.sub(
+            r"\d+", lambda m: extents.setdefault(m[0], str(random.choice((m[0], *_EXTENTS)))), dims
+        )
+        return f"{dtypes[name]}[{sizes}]{rest}"
+
+    inputs: dict[str, Any] = {}
+    for key, value in case.inputs.items():
+        inputs[key] = tuple(map(text, value)) if isinstance(value, tuple) else value and text(value)
+    return Case(inputs, case.attrs)
+
+
+def drawn(random: Random, module: ModuleType) -> Case:
+    """A call that the declaration admits."""
+    given = random.choice((*module.CASES, *module.SAMPLED))
+    for _ in range(12):
+        candidate = changed(random, given)
+        try:
+            case_call(module.OP, candidate)
+        except (OpgenError, ValueError):
+            continue
+        return candidate
+    return given
+
+
+def values(random: Random, spec: Spec, seed: str, edges: bool) -> np.ndarray:
+    """Ordinary values, with edges among them where the spec leaves them free."""
+    found = ordinary(spec, seed)
+    if spec.limits is not None or spec.dtype.is_bool or not found.size or not edges:
+        return found
+    if spec.dtype.is_float:
+        form = FLOAT_FORMATS[spec.dtype]
+        listed = [
+            np.nan,
+            np.inf,
+            -np.inf,
+            -0.0,
+            form.step,
+            -form.step,
+            form.tiny,
+            -6.19,
+            9.3,
+            -13.0,
+            88.0,
+            104.0,
+            -104.0,
+        ]
+    else:
+        listed = [spec.dtype.lowest, spec.dtype.highest, 0, 1, spec.dtype.highest - 1]
+    flat = found.reshape(-1)
+    for position in range(flat.size):
+        if random.random() < 0.3:
+            flat[position] = random.choice(listed)
+    return found
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if is_float_array(array.dtype) else array.copy()
+
+
+def rounded(expected: Any, found: Any) -> Any:
+    """The reference's result in the dtypes of the op's."""
+    if isinstance(expected, tuple | list):
+        return [rounded(one, other) for one, other in zip(expected, found, strict=True)]
+    array, dtype = np.asarray(expected), found.numpy().dtype
+    return array.astype(dtype) if is_float_array(dtype) and array.dtype == np.float64 else array
+
+
+def run(module: ModuleType, case: Case, random: Random) -> None:
+    op = module.OP
+    call, variables = case_call(op, case)
+    pattern = declaration_of(op).pattern
+    specs = specs_of(op, case)
+    exact = op.name not in _OWN_DTYPE
+    edges = pattern <= OpPattern.INJECTIVE
+    operands = [
+        tuple(values(random, one, f"{case} {k} {j}", edges) for j, one in enumerate(spec))
+        if isinstance(spec, tuple)
+        else None
+        if spec is None
+        else values(random, spec, f"{case} {k}", edges)
+        for k, spec in enumerate(specs)
+    ]
+    flat = [a for o in operands if o is not None for a in (o if isinstance(o, tuple) else (o,))]
+    found = create_executor("graph").evaluate(call, dict(zip(variables, flat, strict=True)))
+    names = [declared.name for declared in declaration_of(op).signature.inputs]
+    change = wide if exact else np.copy
+    copies = [
+        tuple(map(change, o)) if isinstance(o, tuple) else None if o is None else change(o) for o in operands
+    ]
+    attrs: Mapping[str, Any] = call.attrs.as_dict() if call.attrs is not None else {}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = module.reference(**dict(zip(names, copies, strict=True)), **attrs)
+            expected = rounded(expected, found)
+        except Exception as error:
+            if any(array.size == 0 for array in flat):
+                return  # many functions of numpy take no empty arrays
+            raise AssertionError(f"{op.name}({case}): its reference does not take it") from error
+    assert_close(
+        found, expected, call.checked_type, flat, pattern, f"{op.name}({case})", structure_of(call, specs)
+    )
+
+
+def case(seed: int) -> None:
+    random = Random(seed)
+    module = suite(random.choice(suites()))
+    run(module, drawn(random, module), random)
