@@ -14,8 +14,9 @@ Names are imported on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .forks import import_module
 
 if TYPE_CHECKING:
     from . import eager as eager

@@ -1,18 +1,19 @@
 """Names shared by every layer: element types, dtype classes, fusion patterns, intrinsics, reductions.
 
-This module imports nothing but numpy, so that the generator and every layer of the runtime agree on one set
+This module imports nothing of the layers, so that the generator and every layer of the runtime agree on one set
 of names.
 """
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Final
 
 import numpy as np
+
+from .forks import import_module
 
 
 class DType(str):
@@ -94,7 +95,7 @@ class DType(str):
 @cache
 def _bfloat16() -> np.dtype[np.generic]:
     try:
-        module = importlib.import_module("ml_dtypes")
+        module = import_module("ml_dtypes")
     except ImportError as error:
         message = (
             "arrays of bfloat16 need the package ml_dtypes; install the extra: pip install 'opgen[bfloat16]'"

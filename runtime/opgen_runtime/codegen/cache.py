@@ -12,16 +12,21 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import stat
 import sys
-import tempfile
+import time
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from ..forks import importing
+
 _FORMAT: Final = "opgen-object-1"
+_UNFINISHED: Final = ".new-"
+_ABANDONED: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +72,18 @@ class ObjectCache:
         if not self._usable(create=True):
             return
         path = self._path(key)
-        temporary: str | None = None
+        temporary = path.parent / f"{_UNFINISHED}{secrets.token_hex(8)}"
         try:
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError:
+            return
+        try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_encode(object_code, metadata, key))
             os.replace(temporary, path)
         except OSError:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
 
     def clear(self) -> int:
         """Remove all entries; gives how many there were."""
@@ -87,6 +94,9 @@ class ObjectCache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 removed += 1
+        for path in self._directory.glob(f"{_UNFINISHED}*"):
+            with contextlib.suppress(OSError):
+                path.unlink()
         return removed
 
     def _path(self, key: str) -> Path:
@@ -115,7 +125,18 @@ class ObjectCache:
             self._directory = None
             return False
         self._checked = True
+        if create:
+            _sweep(self._directory)
         return True
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what processes that were killed while they wrote have left."""
+    oldest = time.time() - _ABANDONED
+    with contextlib.suppress(OSError), os.scandir(directory) as found:
+        for entry in found:
+            if entry.name.startswith(_UNFINISHED) and entry.stat().st_mtime < oldest:
+                os.unlink(entry.path)
 
 
 def why_not_private(directory: Path) -> str | None:
@@ -177,6 +198,7 @@ def _user_directory() -> Path:
     if sys.platform == "linux":  # what platformdirs says there, without the 3 ms of its import
         base = os.environ.get("XDG_CACHE_HOME", "")
         return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "opgen" / "kernels"
-    import platformdirs
+    with importing:
+        import platformdirs
 
     return Path(platformdirs.user_cache_dir("opgen", appauthor=False)) / "kernels"

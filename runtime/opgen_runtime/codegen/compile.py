@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from .. import forks
 from ..errors import CodegenError
+from ..lazy import lazy
 from ..target import Target
 from .pipeline import Pipeline, run
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
 LLVMLITE_VERSION: Final[str] = llvmlite.__version__
 
-_initialised = threading.Event()
+forks.guard(llvm.ffi.lib._lock)  # held in every call of LLVM
+_lock = forks.lock()
 
 
+@lru_cache(maxsize=1)
 def initialise() -> None:
-    """Prepare LLVM's native target, once a process."""
-    if not _initialised.is_set():
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        _initialised.set()
+    """Prepare LLVM's native target, once a process; twice does no harm."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
 
 
 class Compiled:
@@ -36,12 +37,12 @@ class Compiled:
         self._target = target
         self._pipeline = pipeline
 
-    @cached_property
+    @lazy
     def ir(self) -> str:
         """The optimised IR."""
         return str(_optimised(self.text, self._target, self._pipeline)[0])
 
-    @cached_property
+    @lazy
     def assembly(self) -> str:
         """The machine code as assembly language."""
         module, machine = _optimised(self.text, self._target, self._pipeline)
@@ -73,9 +74,6 @@ def _parse(text: str) -> Any:
     except RuntimeError as error:
         raise CodegenError(f"LLVM refuses the module: {str(error).strip()}") from error
     return module
-
-
-_lock = threading.Lock()
 
 
 def _machine(target: Target) -> Any:

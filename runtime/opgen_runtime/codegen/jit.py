@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import itertools
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from .. import forks
 from ..errors import CodegenError
 from . import threads, vector_math
 from .compile import initialise
@@ -34,7 +34,7 @@ class Loaded:
 
 _library_numbers = itertools.count()
 _jit: Any = None
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def load(object_code: bytes, symbol: str, imports: Iterable[str] | None = None) -> Loaded:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from .. import forks
 from ..errors import CodegenError
 from ..target import Target
 from .cache import ObjectCache, default_cache
@@ -113,7 +113,7 @@ def _compile(text: str, target: Target) -> bytes:
 
 
 _instance: Any = None
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def _jit() -> Any:

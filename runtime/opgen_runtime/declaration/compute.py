@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TypeAlias
 
 import numpy as np
 
 from ..arith import AnyDim
 from ..errors import RegistryError
+from ..forks import import_module
 from ..lang import build
 from ..te.tensor import Extern, Tensor
 from ..types import Binding, TensorType

@@ -23,7 +23,18 @@ def declare(declaration: OpDeclaration, module_file: str) -> Op:
 
     The same file may declare the op again (a reload). Raises RegistryError if another file has declared it.
     """
-    op = register_op(declaration.full_name, module_file)
+    op = register_op(declaration.full_name, module_file, fill=lambda op: _fill(op, declaration))
+
+    def make(*args: object, **attrs: object) -> Call:
+        return _make(op, declaration, args, attrs)
+
+    make.__name__ = make.__qualname__ = declaration.name
+    make.__doc__ = declaration.doc
+    provide_func(f"{MAKE}.{declaration.full_name}", make, module_file)
+    return op
+
+
+def _fill(op: Op, declaration: OpDeclaration) -> None:
     op.describe(declaration.doc).set_support_level(declaration.support_level).set_num_inputs(
         declaration.arity
     )
@@ -34,14 +45,6 @@ def declare(declaration: OpDeclaration, module_file: str) -> Op:
     op.set_attr("compute", compute_of(declaration))
     op.set_attr("TOpPattern", declaration.pattern)
     op.set_attr("strategy", declaration.strategy)
-
-    def make(*args: object, **attrs: object) -> Call:
-        return _make(op, declaration, args, attrs)
-
-    make.__name__ = make.__qualname__ = declaration.name
-    make.__doc__ = declaration.doc
-    provide_func(f"{MAKE}.{declaration.full_name}", make, module_file)
-    return op
 
 
 def call(op: Op, args: Sequence[Operand], /, **attrs: object) -> Call:

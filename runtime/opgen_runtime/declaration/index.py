@@ -35,11 +35,11 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
 from ..errors import RegistryError
+from ..forks import import_module, importing
 from ..ir import OPERATORS, bind_operator, set_operator_loader
 from ..registry import set_op_loader
 
@@ -57,7 +57,7 @@ class _Entry:
 
 
 _entries: Final[dict[str, _Entry]] = {}  # by the op's full name
-_discovered: Final[set[str]] = set()  # which of the two sources of packages have been asked
+_discovered: Final[set[str]] = set()  # which of the two sources of packages have given all that they have
 
 
 def lazy_index(
@@ -128,25 +128,28 @@ def announced_ops() -> list[str]:
 
 def _discover_built_in() -> None:
     if "built-in" not in _discovered:
-        _discovered.add("built-in")
         if find_spec(BUILT_IN) is not None:  # a checkout in which nothing has been generated yet has no index
-            import_module(BUILT_IN)
+            import_module(BUILT_IN)  # a second thread waits here until it is whole
+        _discovered.add("built-in")
 
 
 def _discover_entry_points() -> None:
     if "entry points" not in _discovered:
-        _discovered.add("entry points")
         # Imported here because it takes 10 ms, which programs of built-in ops alone do not spend.
-        from importlib.metadata import entry_points
+        with importing:
+            from importlib.metadata import entry_points
 
-        for point in entry_points(group=ENTRY_POINT_GROUP):
-            try:
-                import_module(point.value)
-            except ImportError as error:
-                raise RegistryError(
-                    f"the entry point {point.name!r} of group {ENTRY_POINT_GROUP!r} names the package "
-                    f"{point.value!r}, which cannot be imported: {error}"
-                ) from error
+        try:
+            for point in entry_points(group=ENTRY_POINT_GROUP):
+                try:
+                    import_module(point.value)
+                except ImportError as error:
+                    raise RegistryError(
+                        f"the entry point {point.name!r} of group {ENTRY_POINT_GROUP!r} names the package "
+                        f"{point.value!r}, which cannot be imported: {error}"
+                    ) from error
+        finally:
+            _discovered.add("entry points")
 
 
 def _missing(package: str, name: str, ops: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from typing import Final
 
 from ..errors import ExecutorError
 from ..ir import IRModule
-from ..kernels import Entry
+from ..kernels import Entry, Kept
 from ..target import Target
 from .base import Executor
 from .bindings import array_type, as_array, bind, concrete_types
@@ -28,7 +28,6 @@ from .debug import DebugExecutor
 from .executable import Executable, build
 from .graph import GraphExecutor
 from .handover import asarray
-from .kept import Kept
 from .value import Arrays, Result, Value, wrap
 
 _KINDS: Final[dict[str, Callable[[IRModule | None, Target | None], Executor]]] = {

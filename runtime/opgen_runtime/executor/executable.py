@@ -69,7 +69,10 @@ class Executable:
     def _run_plan(self, plan: Plan, arrays: Sequence[np.ndarray]) -> Arrays:
         values: dict[int, np.ndarray] = dict(enumerate(arrays))
         values.update(plan.constants)
-        buffers = self._spare.pop() if self._spare else [np.empty(size, np.uint8) for size in plan.buffers]
+        try:
+            buffers = self._spare.pop()
+        except IndexError:
+            buffers = [np.empty(size, np.uint8) for size in plan.buffers]
         for slot, place in plan.buffered.items():
             values[slot] = np.ndarray(place.shape, place.dtype, buffers[place.buffer])
         for kernel, step in zip(self._steps, plan.steps, strict=True):

@@ -9,13 +9,13 @@ import numpy as np
 from ..errors import ExecutorError
 from ..ir import Call, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Var, post_order, substitute
 from ..ir.scopes import binders_of
+from ..kernels import Kept
 from ..target import Target
 from ..transform import infer_type
 from ..types import Type
 from .base import Executor
 from .bindings import array_type, concrete_types
 from .executable import Executable, build
-from .kept import Kept
 from .value import Arrays
 
 _KEPT = 128

@@ -8,10 +8,13 @@ the result, and whatever else keeps it alive, keep the lease, and the buffer ret
 from __future__ import annotations
 
 import math
-from threading import RLock
 from typing import Final
 
 import numpy as np
+
+from .. import forks
+
+_lock = forks.lock()  # of all pools
 
 LEAST: Final = 1 << 20  # bytes; below it numpy's own allocation is cheap
 KEPT: Final = 1 << 29  # bytes that are kept at most while nobody uses them
@@ -48,7 +51,6 @@ class BufferPool:
         self._limit = limit
         self._free: dict[int, list[np.ndarray]] = {}
         self._bytes = 0
-        self._lock = RLock()  # a destructor may run while this thread holds it
 
     @property
     def kept_bytes(self) -> int:
@@ -61,7 +63,7 @@ class BufferPool:
         if size < LEAST:
             return np.empty(shape, dtype)
         capacity = size + _ALIGNMENT
-        with self._lock:
+        with _lock:
             waiting = self._free.get(capacity)
             memory = waiting.pop() if waiting else None
             if memory is not None:
@@ -72,15 +74,22 @@ class BufferPool:
         return found if found.dtype == dtype else found.view(dtype)  # numpy's interface cannot say bfloat16
 
     def give_back(self, memory: np.ndarray) -> None:
-        """Keep a buffer for the next result of its size, if there is room."""
-        with self._lock:
-            if self._bytes + memory.nbytes <= self._limit:
-                self._free.setdefault(memory.nbytes, []).append(memory)
-                self._bytes += memory.nbytes
+        """Keep a buffer for the next result of its size, if there is room.
+
+        Destructors come here, at any point of any thread: they must not wait.  Where another thread is busy with the
+        pool, the buffer is freed.
+        """
+        if _lock.acquire(blocking=False):
+            try:
+                if self._bytes + memory.nbytes <= self._limit:
+                    self._free.setdefault(memory.nbytes, []).append(memory)
+                    self._bytes += memory.nbytes
+            finally:
+                _lock.release()
 
     def clear(self) -> None:
         """Free what is kept."""
-        with self._lock:
+        with _lock:
             self._free.clear()
             self._bytes = 0
 

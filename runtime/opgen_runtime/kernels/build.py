@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +16,7 @@ from ..te.tensor import Extern, Tensor
 from ..tir.stmt import PrimFunc
 from ..types import TensorType
 from .extern import ExternKernel
+from .kept import Kept
 from .kernel import EmptyKernel, Kernel, NativeKernel, Slot
 from .key import front_key
 from .segment import (
@@ -37,32 +36,7 @@ Trace = Callable[[str, str], None]
 _KEPT: Final = 4096
 
 
-class _Kernels:
-    """The kernels of this process by front key, the least recently used dropped first."""
-
-    def __init__(self) -> None:
-        self._kernels: OrderedDict[str, Kernel] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> Kernel | None:
-        with self._lock:
-            kernel = self._kernels.get(key)
-            if kernel is not None:
-                self._kernels.move_to_end(key)
-            return kernel
-
-    def put(self, key: str, kernel: Kernel) -> None:
-        with self._lock:
-            self._kernels[key] = kernel
-            if len(self._kernels) > _KEPT:
-                self._kernels.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._kernels.clear()
-
-
-_kernels = _Kernels()
+_kernels: Final[Kept[Kernel]] = Kept(_KEPT)  # by front key
 
 
 def forget_kernels() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final, overload
 
 from ..errors import RegistryError, did_you_mean, shown
+from ..forks import import_module
 
 GlobalFunction = Callable[..., Any]
 Finder = Callable[[str], bool]

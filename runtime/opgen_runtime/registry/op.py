@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from threading import local
 from typing import Any, ClassVar, Final, Self
 
 from ..errors import RegistryError, did_you_mean, hide_from_call_sites
+from ..forks import import_module
 from ..types import FuncType, RelationFunction, TypeRelation, TypeVar
 from .functions import add_finder
 
@@ -179,11 +179,14 @@ _loaders: Final[list[Loader]] = []
 _names: Final[list[Callable[[], Iterable[str]]]] = []
 
 
-def register_op(name: str, origin: str | None = None, override: bool = False) -> Op:
+def register_op(
+    name: str, origin: str | None = None, override: bool = False, fill: Callable[[Op], object] | None = None
+) -> Op:
     """The op of that name, made or, when the file `origin` made it before, begun anew (a reload).
 
     `origin` defaults to the caller's file.  With `override` an op of another file is begun anew, too, and loses
-    all its attributes.  Raises RegistryError if another file has registered the name or announces it: an op that
+    all its attributes.  `fill` gives a new op what it has before anyone finds it by its name, so that no thread sees
+    half of an op.  Raises RegistryError if another file has registered the name or announces it: an op that
     is loaded on first use has its name before.
     """
     origin = origin or _caller(sys._getframe(1).f_globals)
@@ -195,7 +198,10 @@ def register_op(name: str, origin: str | None = None, override: bool = False) ->
             raise RegistryError(f"{name!r} cannot name an op; expected identifiers joined by dots")
         if Path(origin).name.startswith("_"):  # a generated module, `_<op>.py`
             hide_from_call_sites(origin)
-        return _ops.setdefault(name, Op(name, origin))
+        made = Op(name, origin)
+        if fill is not None:
+            fill(made)
+        return _ops.setdefault(name, made)
     if known.origin != origin:
         if not override:
             raise RegistryError(
@@ -205,6 +211,8 @@ def register_op(name: str, origin: str | None = None, override: bool = False) ->
             )
         known._attrs.clear()
     known._begin(origin)
+    if fill is not None:
+        fill(known)
     return known
 
 

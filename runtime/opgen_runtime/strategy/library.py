@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, cast
 
 from .. import schedules
 from ..errors import StrategyError, did_you_mean
+from ..forks import import_module
 from ..vocabulary import OpPattern
 
 ScheduleFunction = Callable[..., Any]

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..forks import importing
+
 
 @dataclass(frozen=True)
 class Host:
@@ -19,7 +21,8 @@ class Host:
 @lru_cache(maxsize=1)
 def host() -> Host:
     """Ask LLVM about this machine (about 0.5 ms, once)."""
-    import llvmlite.binding as llvm
+    with importing:
+        import llvmlite.binding as llvm
 
     return Host(llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 

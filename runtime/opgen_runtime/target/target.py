@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from ..errors import StrategyError
+from ..lazy import lazy
 from ..vocabulary import DType
 from .host import available_cpus, host
 
@@ -55,7 +56,7 @@ class Target:
             f" -keys={','.join(self.keys)} -num-threads={self.num_threads}"
         )
 
-    @cached_property
+    @lazy
     def enabled_features(self) -> frozenset[str]:
         """The features that are on, without their sign."""
         return frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
@@ -64,7 +65,7 @@ class Target:
         """Whether the CPU has an LLVM feature such as "avx2"."""
         return feature in self.enabled_features
 
-    @cached_property
+    @lazy
     def vector_bits(self) -> int:
         """The width of a vector register in bits."""
         return next((bits for name, bits in _VECTOR_BITS if self.has(name)), _DEFAULT_VECTOR_BITS)
@@ -78,7 +79,7 @@ class Target:
         """Element operations below which a loop is not worth sharing between threads."""
         return _PARALLEL_COST
 
-    @cached_property
+    @lazy
     def is_host(self) -> bool:
         """Whether code for this target runs on this machine."""
         here = host()

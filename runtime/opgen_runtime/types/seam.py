@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import TypeInferenceError, UndecidedError, call_site
+from ..forks import import_module
 from .frame import EVALUATION_ERRORS, Frame
 from .solver import TypeSolver
 from .type import RelationFunction, TensorType, TupleType, Type

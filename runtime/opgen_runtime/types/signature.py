@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ..errors import TypeInferenceError, call_site
+from ..lazy import lazy
 from .arguments import group_arguments
 from .backward import infer_backwards
 from .binding import Binding
@@ -51,7 +51,7 @@ class Signature:
     seam: RelationFunction | str | None = None
     _plans: dict[object, Plan] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
+    @lazy
     def returns_tuple(self) -> bool:
         """Whether a call's type is a tuple: several outputs, or a variadic one."""
         return len(self.outputs) != 1 or self.outputs[0].variadic is not None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import os
-import threading
 
+from ... import forks
 from ...errors import CodegenError
 from ...target import Target
 from ..cache import ObjectCache
@@ -26,7 +25,7 @@ class Pool:
 
 _pool: Pool | None = None
 _threads: int | None = None
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def load(cache: ObjectCache | None = None) -> Pool:
@@ -62,15 +61,9 @@ def set_num_threads(count: int) -> None:
 
 
 def _reset_in_children(pool: Pool) -> None:
-    """Remake the pool lazily in children, by os.fork and by a C library's fork."""
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+    """Forget the workers in children of os.fork, and of a C library's fork where that can be asked for."""
+    forks.in_child(pool.reset)
     register = getattr(ctypes.CDLL(None), "__register_atfork", None)
     if register is not None:
         register.argtypes = [ctypes.c_void_p] * 4
         register(None, None, pool.addresses["opgen_pool_reset"], None)
-
-
-def _after_fork() -> None:
-    _lock.release()
-    if _pool is not None:
-        _pool.reset()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Final
 
+from ... import forks
 from ...target import Target
 from ..cache import ObjectCache
 from ..support import LazySymbols, load_module
@@ -17,7 +17,7 @@ NAMES: Final = tuple(
 )
 
 _loaded: dict[str, int] = {}
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
+from ...lazy import lazy
 from .decode import ModelLike, array_of, dense_of, load_model
 from .errors import NotSupported, shown
 
@@ -80,11 +80,11 @@ class Graph:
         """Where messages name an operator."""
         return "initializer"
 
-    @cached_property
+    @lazy
     def nodes(self) -> tuple[Node, ...]:
         return tuple([_node(proto) for proto in self.proto.node])
 
-    @cached_property
+    @lazy
     def initializers(self) -> dict[str, np.ndarray]:
         """Raises NotSupported for one of an element type that no tensor of ours can have."""
         found = {tensor.name: array_of(tensor) for tensor in self.proto.initializer}

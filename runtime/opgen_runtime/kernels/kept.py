@@ -6,13 +6,17 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
+from .. import forks
+
 V = TypeVar("V")
+
+_lock = forks.lock()  # of all memories: it is held for an instant
 
 
 class Kept(Generic[V]):
     """Values by key, at most `limit` of them: a new one beyond that takes the place of the least recently used.
 
-    Threads may share one: each step is a single operation of the dict below.
+    Threads may share one.
     """
 
     __slots__ = ("_values", "limit")
@@ -24,25 +28,33 @@ class Kept(Generic[V]):
 
     def get(self, key: Hashable) -> V | None:
         """The value of `key`, used most recently from now on; None if it is not kept."""
-        found = self._values.get(key)
-        if found is not None:
-            try:
+        with _lock:
+            found = self._values.get(key)
+            if found is not None:
                 self._values.move_to_end(key)
-            except KeyError:  # another thread has dropped it meanwhile
-                return found
         return found
 
     def put(self, key: Hashable, value: V) -> V:
         """Keep `value` and give it back."""
-        self._values[key] = value
-        self._values.move_to_end(key)
-        while len(self._values) > self.limit:
-            self._values.popitem(last=False)
+        dropped = []  # freed after the lock is: what a kernel's end needs may take long
+        with _lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self.limit:
+                dropped.append(self._values.popitem(last=False))
+        del dropped
         return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with _lock:
+            dropped, self._values = self._values, OrderedDict()
+        del dropped
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __iter__(self) -> Iterator[Hashable]:
         """The keys, the least recently used first."""
-        return iter(list(self._values))
+        with _lock:
+            return iter(list(self._values))

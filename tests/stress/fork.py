@@ -1,0 +1,164 @@
+"""Forks while other threads compile, run, load ops and free buffers; each child compiles, runs and loads, too.
+
+`python -m tests.stress.fork COUNT SEED` prints a line for each child that hangs or is wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+
+import opgen_runtime as rt
+from opgen_runtime.codegen import threads
+from opgen_runtime.kernels import forget_kernels
+from tests.campaign import Tally
+
+_CHILD = 60  # seconds that a child may take; it takes half of one
+_FORKS = 20  # a process
+_PLAIN = (
+    "relu",
+    "exp",
+    "tanh",
+    "sigmoid",
+    "negative",
+    "floor",
+    "sqrt",
+    "abs",
+    "erf",
+    "silu",
+    "mish",
+    "softsign",
+)
+_LATE = (
+    "trunc",
+    "ceil",
+    "round",
+    "square",
+    "cos",
+    "sin",
+    "atan",
+    "log1p",
+    "expm1",
+    "softplus",
+    "sinh",
+    "cosh",
+)
+
+
+def _compile(choose: random.Random) -> None:
+    """A kernel of a shape that has not been seen, checked where numpy has the function."""
+    shape = (choose.randint(1, 60), choose.randint(1, 500))
+    data = np.linspace(0.1, 3, shape[0] * shape[1], dtype=np.float32).reshape(shape)
+    name = choose.choice(_PLAIN)
+    found = rt.eager.op(name)(data)
+    if name in ("exp", "tanh", "negative", "floor", "sqrt", "abs"):
+        np.testing.assert_allclose(found, getattr(np, name)(data), rtol=1e-5)
+
+
+_large = np.linspace(-1, 1, 400_000, dtype=np.float32)  # shared by the pool, and by its size a kept buffer
+
+
+def _run() -> None:
+    """An old kernel, in parallel."""
+    found = rt.eager.op("relu")(_large)
+    assert (found == np.maximum(_large, 0)).all()
+
+
+def _child(seed: int, late: str) -> int:
+    signal.alarm(_CHILD)
+    choose = random.Random(seed)
+    _run()
+    forget_kernels()
+    _compile(choose)
+    rt.eager.op(late)(np.ones(7, np.float32))
+    str(rt.jit(lambda x: rt.ops.exp(x) + x)(np.ones(choose.randint(2, 999), np.float32)))
+    _run()
+    return 0
+
+
+def forks(count: int, seed: int) -> list[str]:
+    """What went wrong in `count` forks of this process under load."""
+    warnings.simplefilter(
+        "ignore", DeprecationWarning
+    )  # of Python 3.12: that a process of several threads forks
+    threads.set_num_threads(3)
+    over = threading.Event()
+    problems: list[str] = []
+    numbers = itertools.count(seed * 1000)
+
+    def load(step: int) -> None:
+        choose = random.Random(next(numbers))
+        late = itertools.cycle(choose.sample(_LATE, len(_LATE)))
+        while not over.is_set():
+            try:
+                if step == 0:
+                    _compile(choose)
+                elif step == 1:
+                    _run()
+                else:
+                    rt.eager.op(next(late))(np.ones(choose.randint(1, 2000), np.float32))
+            except Exception as error:  # whatever it is, the load must not end unseen
+                problems.append(f"in the parent: {error!r}")
+                return
+
+    _run()
+    loads = [threading.Thread(target=load, args=(step,), daemon=True) for step in (0, 0, 1, 2)]
+    for thread in loads:
+        thread.start()
+    choose = random.Random(seed)
+    for number in range(count):
+        time.sleep(choose.random() * 0.05)
+        late = choose.choice(_LATE)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                status = _child(seed * 1000 + number, late)
+            finally:
+                os._exit(status)
+        _, ended = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(ended)
+        if code:
+            problems.append(
+                f"fork {number} of seed {seed}: " + ("hangs" if code == -signal.SIGALRM else f"status {code}")
+            )
+    over.set()
+    for thread in loads:
+        thread.join()
+    return problems
+
+
+def driven(count: int, seed: int) -> list[str]:
+    """`forks` in a process of its own."""
+    command = [sys.executable, "-m", "tests.stress.fork", str(count), str(seed)]
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, timeout=_CHILD * (count + 2), check=False
+        )
+    except subprocess.TimeoutExpired:
+        return [f"seed {seed}: the parent hangs"]
+    problems = done.stdout.splitlines()
+    return problems + ([f"seed {seed}: status {done.returncode}"] if done.returncode else [])
+
+
+def run(seconds: float, seed: int) -> Tally:
+    """Forks until the time is over; `tried` counts them."""
+    tally, deadline = Tally(), time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        tally.failures += driven(_FORKS, seed * 1000 + tally.tried)
+        tally.tried += _FORKS
+    return tally
+
+
+if __name__ == "__main__":
+    for problem in forks(int(sys.argv[1]), int(sys.argv[2])):
+        print(problem, flush=True)

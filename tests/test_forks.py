@@ -1,0 +1,112 @@
+"""A fork finds the runtime whole, whatever other threads are doing; `tests/stress/fork.py` has the long run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import llvmlite.binding as llvm
+import pytest
+
+from opgen_runtime import forks
+from tests.stress.fork import driven
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+
+
+def test_children_of_a_busy_process_compile_and_run() -> None:
+    assert driven(8, 1) == []
+
+
+def test_the_lock_of_llvmlite_is_where_it_is_looked_for() -> None:
+    assert llvm.ffi.lib._lock in forks._locks
+
+
+def test_no_lock_of_the_runtime_is_unknown_to_forks() -> None:
+    """Every lock that any module of the runtime keeps for itself is one of `forks`."""
+    program = """
+import importlib, pkgutil, threading, _thread, opgen_runtime
+from opgen_runtime import forks
+skipped = ("opgen_runtime.ops.", "opgen_runtime.testing", "opgen_runtime.frontend")
+for info in pkgutil.walk_packages(opgen_runtime.__path__, "opgen_runtime."):
+    if not info.name.startswith(skipped):
+        importlib.import_module(info.name)
+import sys
+kinds = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
+for name, module in list(sys.modules.items()):
+    if name.startswith("opgen_runtime") and name != "opgen_runtime.forks":
+        for key, value in vars(module).items():
+            held = [] if value is forks.importing else [value, *getattr(value, "__dict__", {}).values()]
+            unknown = [h for h in held if isinstance(h, kinds) and h not in forks._locks]
+            if unknown:
+                print(name, key)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert done.stdout == ""
+
+
+def _forked(child: str, seconds: float = 30) -> int:
+    """The exit code of a process that runs `child`; -SIGALRM if it hangs."""
+    program = f"import signal\nsignal.alarm({seconds:.0f})\nimport os, threading, time, warnings\n"
+    program += "warnings.simplefilter('ignore')\n" + child
+    return subprocess.run([sys.executable, "-c", program], timeout=seconds + 30, check=False).returncode
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "from opgen_runtime.forks import lock; held = lock()",
+        "from opgen_runtime import codegen; from llvmlite.binding import ffi; held = ffi.lib._lock",
+        "from opgen_runtime.forks import importing as held",
+    ],
+)
+def test_what_another_thread_holds_is_free_in_the_child(held: str) -> None:
+    """The thread lets go after a while; the fork waits for it, and the child, whose thread is gone, can take it."""
+    code = f"""
+{held}
+inside = threading.Event()
+def hold():
+    with held:
+        inside.set()
+        time.sleep(0.3)
+threading.Thread(target=hold).start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    from opgen_runtime.forks import _before
+    with held:
+        _before()
+        os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+with held:
+    pass
+"""
+    assert _forked(code) == 0
+
+
+def test_an_import_that_waits_for_the_forking_thread_does_not_hang_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forks, "_PATIENCE", 0.1)
+    inside, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with forks.importing:
+            inside.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait()
+    start = time.monotonic()
+    forks._before()
+    forks._after_in_parent()
+    over.set()
+    thread.join()
+    assert 0.05 < time.monotonic() - start < 10
