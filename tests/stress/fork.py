@@ -9,7 +9,6 @@ import itertools
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +20,7 @@ import opgen_runtime as rt
 from opgen_runtime.codegen import threads
 from opgen_runtime.kernels import forget_kernels
 from tests.campaign import Tally
+from tests.stress._process import fresh, repeated
 
 _CHILD = 60  # seconds that a child may take; it takes half of one
 _FORKS = 20  # a process
@@ -139,24 +139,12 @@ def forks(count: int, seed: int) -> list[str]:
 
 def driven(count: int, seed: int) -> list[str]:
     """`forks` in a process of its own."""
-    command = [sys.executable, "-m", "tests.stress.fork", str(count), str(seed)]
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, text=True, timeout=_CHILD * (count + 2), check=False
-        )
-    except subprocess.TimeoutExpired:
-        return [f"seed {seed}: the parent hangs"]
-    problems = done.stdout.splitlines()
-    return problems + ([f"seed {seed}: status {done.returncode}"] if done.returncode else [])
+    return fresh("tests.stress.fork", count, seed, seconds=_CHILD * (count + 2))
 
 
 def run(seconds: float, seed: int) -> Tally:
-    """Forks until the time is over; `tried` counts them."""
-    tally, deadline = Tally(), time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        tally.failures += driven(_FORKS, seed * 1000 + tally.tried)
-        tally.tried += _FORKS
-    return tally
+    """Processes of many forks until the time is over; `tried` counts forks."""
+    return repeated(seconds, seed, lambda number: (_FORKS, driven(_FORKS, number)))
 
 
 if __name__ == "__main__":
