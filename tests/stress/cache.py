@@ -62,7 +62,8 @@ def _damage(folder: Path, choose: random.Random) -> None:
         return
 
 
-def _round(number: int) -> tuple[int, list[str]]:
+def round_of(number: int) -> tuple[int, list[str]]:
+    """One folder and its processes: how many they were, and what went wrong."""
     choose = random.Random(number)
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as parent:
@@ -105,7 +106,7 @@ def _round(number: int) -> tuple[int, list[str]]:
 
 def run(seconds: float, seed: int) -> Tally:
     """Rounds until the time is over; `tried` counts processes."""
-    return repeated(seconds, seed, _round)
+    return repeated(seconds, seed, round_of)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+"""One short round of each stress campaign; `scripts/stress` has the long ones."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from opgen_runtime.kernels import Kept
+from tests.stress import cache, entry
+from tests.stress._process import fresh
+
+
+def test_odd_arrays() -> None:
+    assert entry.problems(0) == []
+
+
+@pytest.mark.parametrize("campaign", ["threads", "buffers"])
+def test_campaign_in_a_process(campaign: str) -> None:
+    assert fresh(f"tests.stress.{campaign}", 0) == []
+
+
+def test_six_processes_over_one_cache() -> None:
+    assert cache.round_of(0) == (7, [])
+
+
+def test_a_bounded_memory_that_threads_share() -> None:
+    kept: Kept[int] = Kept(3)
+    wrong: list[object] = []
+
+    def use(number: int) -> None:
+        for k in range(3000):
+            try:
+                key = (number + k) % 7
+                if kept.get(key) not in (None, key) or kept.put(key, key) != key or len(kept) > 4:
+                    wrong.append(key)
+            except Exception as error:  # any is a failure
+                wrong.append(error)
+
+    users = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert wrong == []
+    assert len(kept) == 3
