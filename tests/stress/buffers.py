@@ -19,7 +19,7 @@ from opgen_runtime.kernels.buffers import KEPT, POOL
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 
-_CALLS = 300
+_CALLS = 150
 _SIZES = (1 << 18, (1 << 18) + 1, 1 << 19, 3 << 18)  # float32, so from 1 MiB on
 _LIVE = 20  # results that a thread keeps at most: 60 MiB
 

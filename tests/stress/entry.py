@@ -41,7 +41,7 @@ def _shape(choose: random.Random) -> tuple[int, ...]:
 def _laid_out(choose: random.Random, shape: tuple[int, ...], dtype: np.dtype, folder: Path) -> np.ndarray:
     """An array of the shape and of some odd layout; what it holds is not set."""
     kind = choose.randrange(8)
-    if kind == 0 and shape:  # every second element, backwards
+    if kind == 0 and 0 < len(shape) < 6:  # every second element, backwards
         return np.empty(tuple(2 * n for n in shape), dtype)[tuple(slice(None, None, -2) for _ in shape)]
     if kind == 1:  # transposed
         return np.empty(shape[::-1], dtype).T
@@ -115,11 +115,11 @@ def _one(choose: random.Random, folder: Path) -> str:
     )
 
 
-def problems(seed: int) -> list[str]:
+def problems(seed: int, calls: int = _CALLS) -> list[str]:
     """What went wrong in a process of many calls."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        for k in range(_CALLS):
+        for k in range(calls):
             number = seed * _CALLS + k
             try:
                 problem = _one(random.Random(number), Path(folder))
