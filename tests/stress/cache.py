@@ -29,7 +29,7 @@ def problems(seed: int) -> list[str]:
     """What is wrong with the results of kernels that other processes have written to the cache, or have not yet."""
     choose = random.Random(seed)
     found = []
-    for name, rows in choose.sample([(name, rows) for name in _OPS for rows in (3, 5, 8)], 12):
+    for name, rows in choose.sample([(name, rows) for name in _OPS for rows in (3, 5, 8)], 6):
         data = np.linspace(0.1, 2, rows * 40, dtype=np.float32).reshape(rows, 40)
         result = rt.eager.op(name)(data)
         if not np.allclose(result, getattr(np, name)(data), rtol=1e-5, atol=1e-6):
