@@ -17,7 +17,13 @@ from opgen.analyse import check_project
 from opgen.diagnostics import to_text
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("add-an-op.md", "when-the-language-cannot-say-it.md", "write-a-schedule.md", "write-a-pass.md")
+PAGES = (
+    "add-an-op.md",
+    "when-the-language-cannot-say-it.md",
+    "write-a-schedule.md",
+    "write-a-pass.md",
+    "jit.md",
+)
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"
 
 

@@ -143,7 +143,7 @@ def test_recursion_runs_in_the_debug_executor_only() -> None:
             {"x": np.zeros((3, 2), np.float32)},
             r"expected Tensor\[\(2, 3\), float32\], found Tensor\[\(3, 2\)",
         ),
-        ({"x": "text"}, "variable 'x' must be an array or a constant, found str"),
+        ({"x": "text"}, "variable 'x' must be an array or a number, found str"),
         ({"x": np.zeros((2, 3), complex)}, "dtype complex128 is no element type"),
         ({"x": True}, "the bool True does not suit dtype float32"),
         ({"x": DATA, "z": DATA}, "variable 'z' is not a free variable of the program; these are: x"),

@@ -276,6 +276,8 @@ def build(choose: Choose, seed: int, length: int) -> tuple[list[Any], list[Step]
                 result = step.apply(*[known.value for known in operands])
         except (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, AttributeError):
             continue
+        if type(result) is bool:
+            result = np.bool_(result)  # of Python floats; the comparison of what stands for them is a tensor
         array = np.asarray(result)
         if array.dtype.name not in DTYPES or isinstance(result, list | tuple) or array.size > 4000:
             continue

@@ -93,7 +93,31 @@ def tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Tracer:
 def einsum(subscripts: str, *operands: Any) -> Tracer:
     items = [tensor(each) for each in operands]
     dtype = common_dtype(items)
-    return ops.einsum([to(x, dtype) for x in items], equation=subscripts.replace(" ", ""))  # type: ignore[return-value]  # traced
+    equation, items = _stretched(subscripts.replace(" ", ""), [to(x, dtype) for x in items])
+    return ops.einsum(items, equation=equation)  # type: ignore[return-value]  # traced
+
+
+def _stretched(equation: str, items: list[Tracer]) -> tuple[str, list[Tracer]]:
+    """Without the axes of extent 1 that numpy stretches to the extent of their letter elsewhere."""
+    given, arrow, result = equation.partition("->")
+    terms = given.split(",")
+    if "." in equation or [len(term) for term in terms] != [x.ndim for x in items]:
+        return equation, items  # what is wrong is the op's to say
+    longer = {
+        letter
+        for term, x in zip(terms, items, strict=True)
+        for letter, n in zip(term, x.shape, strict=True)
+        if n != 1
+    }
+    if not arrow:
+        result = "".join(sorted([letter for letter in set(given) - {","} if given.count(letter) == 1]))
+    kept = [
+        [k for k, (letter, n) in enumerate(zip(term, x.shape, strict=True)) if n != 1 or letter not in longer]
+        for term, x in zip(terms, items, strict=True)
+    ]
+    shorter = [reshape(x, [x.shape[k] for k in axes]) for x, axes in zip(items, kept, strict=True)]
+    named = ["".join([term[k] for k in axes]) for term, axes in zip(terms, kept, strict=True)]
+    return f"{','.join(named)}->{result}", shorter
 
 
 @maps("trace")
