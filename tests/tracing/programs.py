@@ -149,7 +149,7 @@ def make_step(choose: Choose, values: Sequence[Known]) -> tuple[Step, bool] | No
         name = choose(_SMOOTH_BINARY + _JUMPING_BINARY)
         return Step(f"np.{name}", lambda v, w: getattr(np, name)(v, w), (at, other)), name in _SMOOTH_BINARY
     if kind == "literal":
-        return _literal_step(choose, at)
+        return _literal_step(choose, at, x.dtype.kind)
     if kind == "operator":
         symbol = choose(list(_OPERATORS))
         return Step(symbol, _OPERATORS[symbol][0], (at, other)), _OPERATORS[symbol][1]
@@ -180,8 +180,10 @@ def make_step(choose: Choose, values: Sequence[Known]) -> tuple[Step, bool] | No
     return _shape_step(choose, kind, at, other, x)
 
 
-def _literal_step(choose: Choose, at: int) -> tuple[Step, bool]:
+def _literal_step(choose: Choose, at: int, kind: str) -> tuple[Step, bool] | None:
     symbol, literal = choose([*_OPERATORS, "**", "<<", ">>"]), choose(LITERALS)
+    if symbol == "**" and kind == "b":
+        return None  # numpy takes the square of bools to be int8, other powers int64
     if symbol in ("**", "<<", ">>"):
         number = choose([0, 1, 2, 3])
         functions = {"**": lambda v: v**number, "<<": lambda v: v << number, ">>": lambda v: v >> number}

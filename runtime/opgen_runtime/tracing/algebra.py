@@ -93,8 +93,9 @@ def tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Tracer:
 def einsum(subscripts: str, *operands: Any) -> Tracer:
     items = [tensor(each) for each in operands]
     dtype = common_dtype(items)
-    equation, items = _stretched(subscripts.replace(" ", ""), [to(x, dtype) for x in items])
-    return ops.einsum(items, equation=equation)  # type: ignore[return-value]  # traced
+    computed = np.dtype(np.int64) if element(dtype).is_bool else dtype
+    equation, items = _stretched(subscripts.replace(" ", ""), [to(x, computed) for x in items])
+    return to(ops.einsum(items, equation=equation), dtype)  # type: ignore[arg-type]  # traced
 
 
 def _stretched(equation: str, items: list[Tracer]) -> tuple[str, list[Tracer]]:
