@@ -3,6 +3,7 @@
 kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
+rows.py      how a scan is computed: what follows it row by row, and how many rows are kept
 inline.py    folds inlined stages into the bodies that read them
 contract.py  what a schedule must be before it is lowered
 text.py      a schedule as text: stages, tables of loops, what is computed inside them
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from .contract import schedule_by, verify_schedule
 from .kind import ForKind
+from .rows import Line, Rows
 from .schedule import Group, Schedule, create_schedule, reads_of
 from .stage import Attach, Fuse, Split, Stage
 
@@ -20,6 +22,8 @@ __all__ = [
     "ForKind",
     "Fuse",
     "Group",
+    "Line",
+    "Rows",
     "Schedule",
     "Split",
     "Stage",

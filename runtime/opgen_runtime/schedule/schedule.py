@@ -9,6 +9,7 @@ from ..errors import ScheduleError
 from ..te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from ..vocabulary import INDEX
 from .inline import Folder
+from .rows import Roller
 from .stage import Split, Stage
 from .text import to_text
 
@@ -117,6 +118,37 @@ class Schedule:
         if stage.relations or stage.kinds:
             raise ScheduleError(f"{use} on stage {stage.name}: its loops are scheduled already; do it first")
         return stage
+
+    # ------------------------------------------------------------------ scans
+
+    def roll(self, tensor: Tensor) -> None:
+        """h: every row, then out[t] = f(h[t])  -->  for each step: h: the rows still needed; out[t] = f(h[t])
+
+        `tensor` is a state of a scan.  The stages that read one row of the scan for each of their own run in its
+        steps, those that read the last rows after them; tensors all of whose readers do so keep so few rows.  The
+        stages that the scan needs, and those that do not depend on it, come before it.  Do this before placing stages
+        and before scheduling loops; stages that are scheduled already count as readers of every row.  Refuses
+        tensors that are no states.
+        """
+        self.normalize()
+        scan = self[tensor]
+        rows = scan.rows
+        if rows is None:
+            raise ScheduleError(f"roll of {tensor.name}: it is no state of a scan")
+        if not isinstance(rows.extent, int):
+            return
+        dependants = {scan}
+        roller = Roller(rows, rows.extent)
+        position = self.stages.index(scan)
+        for stage in [s for s in self.stages[position + 1 :] if not s.inlined]:
+            reads = reads_of(stage)
+            of_scan = {t for t in reads if self[t] in dependants}
+            if of_scan:
+                dependants.add(stage)
+                roller.add(stage, reads, of_scan <= roller.lines.keys())
+        roller.apply(set(self.outputs))
+        free = [s for s in self.stages[position:] if s not in dependants]
+        self.stages[position:] = [*free, *(s for s in self.stages[position:] if s in dependants)]
 
     # ------------------------------------------------------------------ rfactor
 

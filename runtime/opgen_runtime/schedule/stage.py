@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from ..arith import Const, Expr, Var, floordiv, post_order
 from ..errors import ScheduleError
-from ..te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Tensor, tensors_read
+from ..te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor, tensors_read
 from ..vocabulary import INDEX
 from .kind import ForKind
+from .rows import Line, Rows, others, rows_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,7 +48,8 @@ class Stage:
     `axes` are the data axes of the result, `reduce_axes` those of a body whose root is a `Reduce` with extents
     that do not depend on elements or other axes.  `leaves` are the loops, outermost first.  The stage's `body`
     is the schedule's own copy: cache_write and rfactor rewrite it, the tensor stays.  `origin` tells which primitive
-    made the stage; it is empty for those of the program.
+    made the stage; it is empty for those of the program.  The stage of a scan has `rows`, with a stage for each state;
+    a stage that runs in the steps of a scan, or right after the last one, `follows` those rows.
     """
 
     def __init__(self, tensors: tuple[Tensor, ...], op: Operation, origin: str = "") -> None:
@@ -66,8 +68,12 @@ class Stage:
         self.scope: str | None = None
         self.prefetches: list[tuple[Tensor, IterVar, int]] = []
         self.alignment: dict[int, tuple[int, int]] = {}
+        self.follows: Rows | None = None
+        self.rows: Rows | None = None
         if isinstance(op, Compute):
             self.set_compute(op.axes, op.body)
+        elif isinstance(op, Scan):
+            self.rows = _rows(op)
 
     def __repr__(self) -> str:
         return f"Stage({self.name})"
@@ -79,6 +85,21 @@ class Stage:
     @property
     def name(self) -> str:
         return self.tensor.name
+
+    @property
+    def line(self) -> Line | None:
+        """When the rows of the stage are computed, where a scan drives one of its axes."""
+        return None if self.follows is None else self.follows.lines.get(self.tensor)
+
+    @property
+    def loop_axes(self) -> tuple[IterVar, ...]:
+        """The data axes whose loops are the stage's own: all but one that a scan drives."""
+        return self.axes if self.follows is None else tuple(others(self, self.follows.lines))
+
+    def member_of(self, state: Tensor) -> Stage:
+        """The stage of a state of this scan."""
+        assert self.rows is not None
+        return next(member for member in self.rows.members if member.tensor is state)
 
     @property
     def is_placeholder(self) -> bool:
@@ -358,6 +379,18 @@ class Stage:
                 f"found offset {offset}, factor {factor}"
             )
         self.alignment[position] = (factor, offset)
+
+
+def _rows(scan: Scan) -> Rows:
+    members = []
+    for state in scan.states:
+        assert state.tensor is not None
+        assert state.body is not None
+        members.append(Stage((state.tensor,), Compute(state.axes, state.body), "state"))
+    rows = rows_of(scan, members)
+    for member in members:
+        member.follows = rows
+    return rows
 
 
 def is_schedulable(reduce: Reduce) -> bool:

@@ -95,6 +95,12 @@ def _facts(stage: Stage) -> Iterator[str]:
         yield f"update of {op.base.name}"
     elif isinstance(op, Extern):
         yield "extern"
+    if stage.rows is not None:
+        for tensor, window in stage.rows.windows.items():
+            yield f"{window} {'row' if window == 1 else 'rows'} of {tensor.name} kept"
+    if stage.follows is not None:
+        leader = stage.follows.members[0].name
+        yield f"after the steps of {leader}" if stage.line is None else f"in the steps of {leader}"
     if stage.origin:
         yield stage.origin
     yield from _place(stage)

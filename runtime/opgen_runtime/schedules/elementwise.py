@@ -11,6 +11,9 @@ from .access import Accesses, analyse, contiguous_groups, leading_axis, total_ex
 
 _CHUNKS_PER_THREAD: Final = 8
 _TILE_ROWS: Final = 64
+_LEAST_GATHERED: Final = (
+    32  # bits: machines gather no narrower elements, and one by one is faster without vectors
+)
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
@@ -20,10 +23,10 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     An attached stage is not shared among threads: its surroundings are.
     """
     assert stage.body is not None
-    if not stage.axes or total_extent(stage.axes) in (0, 1):
+    if not stage.loop_axes or total_extent(stage.loop_axes) in (0, 1):
         return
     accesses = analyse(stage.body, stage.tensor.dtype)
-    groups = contiguous_groups(stage.axes, accesses)
+    groups = contiguous_groups(stage.loop_axes, accesses)
     leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]
     inner = loops[-1]
@@ -84,7 +87,8 @@ def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[in
     lanes = target.lanes(accesses.widest)
     if isinstance(inner.extent, int):
         lanes = min(lanes, 1 << max(0, inner.extent.bit_length() - 1))
-    if lanes < 2 or (any(inner.var in read.entangled for read in accesses.reads) and lanes < 4):
+    gathered = [read.tensor.dtype for read in accesses.reads if inner.var in read.entangled]
+    if lanes < 2 or (gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < _LEAST_GATHERED)):
         return 1, 1
     vectors = next((n for cost, n in _UNROLLED if accesses.cost <= cost), 1)
     if isinstance(inner.extent, int):

@@ -91,6 +91,7 @@ def place(schedule: Schedule, leader: Stage) -> Placement | None:
             stage.inlined
             or stage.body is None
             or stage.is_output
+            or stage.follows is not None
             or stage is leader
             or not readers.get(stage)
         ):

@@ -12,6 +12,7 @@ from .access import analyse, contiguous_groups, total_extent
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
 from .plan import Placement, inline_cheap, place
 from .reductions import WIDE_TILE, reduce_shape, schedule_reduction, split_among_threads, work_of
+from .scans import schedule_scans
 
 _COLUMN_VECTORS: Final = 4
 
@@ -33,8 +34,8 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops."""
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
-    placed: set[Stage] = set()
-    for stage in [s for s in schedule.stages if s.is_output and s.body is not None]:
+    placed = schedule_scans(schedule, target)
+    for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
         placement = place(schedule, stage)
         if placement is not None:
             placed.update((stage, *placement.stages))

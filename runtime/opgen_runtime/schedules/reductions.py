@@ -38,7 +38,7 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     body = stage.body
     assert isinstance(body, Reduce)
     accesses = analyse(body, body.value.dtype)
-    last_data = stage.axes[-1] if stage.axes else None
+    last_data = stage.loop_axes[-1] if stage.loop_axes else None
     last_reduce = stage.reduce_axes[-1]
     steps = [read.strides for read in accesses.reads]
     lanes = target.lanes(accesses.widest)
@@ -52,7 +52,7 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
     reuse = tuple(
         axis
-        for axis in stage.axes
+        for axis in stage.loop_axes
         if axis.extent != 1
         and any(
             not s.get(axis.var) and axis.var not in r.entangled
@@ -65,7 +65,7 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
 
 def work_of(stage: Stage, cost: int) -> int | None:
     """Element operations of a stage; None where an extent is symbolic."""
-    total = total_extent((*stage.axes, *stage.reduce_axes))
+    total = total_extent((*stage.loop_axes, *stage.reduce_axes))
     return None if total is None else total * cost
 
 
@@ -75,10 +75,10 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     assert isinstance(body, Reduce)
     shape = reduce_shape(stage, target)
     work = work_of(stage, shape.accesses.cost)
-    elements = total_extent(stage.axes)
+    elements = total_extent(stage.loop_axes)
     if target.num_threads < 2 or work is None or elements is None or work <= 2 * target.parallel_threshold:
         return None
-    columns = stage.axes[-1].extent if shape.across else 1
+    columns = stage.loop_axes[-1].extent if shape.across else 1
     assert isinstance(columns, int)
     shares = elements // columns * max(1, columns // WIDE_TILE)
     if shares >= target.num_threads or is_positional(body.combiner):
@@ -101,7 +101,7 @@ def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> 
     elif shape.along:
         outer = _along(stage, shape)
     else:
-        outer = list(stage.axes)
+        outer = list(stage.loop_axes)
     if shared and outer:
         stage.parallel(stage.fuse(*outer))
 
@@ -112,7 +112,7 @@ def _fused_reduction(stage: Stage, accesses: Accesses) -> list[IterVar]:
 
 def _along(stage: Stage, shape: ReduceShape) -> list[IterVar]:
     """for i: for k  -->  for i: for k_o: unrolled for k_u: vectorized for k_l; returns the loops that may be shared."""
-    data = list(stage.axes)
+    data = list(stage.loop_axes)
     reduce_loops = _fused_reduction(stage, shape.accesses)
     inner = reduce_loops[-1]
     lanes = _fitting(shape.lanes, inner)
@@ -165,7 +165,7 @@ def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
 
 def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
     """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized."""
-    data = list(stage.axes)
+    data = list(stage.loop_axes)
     column = data[-1]
     lanes = _fitting(shape.lanes, column)
     reuse = sorted(

@@ -9,7 +9,8 @@ nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
 reduction.py     reduction stages: accumulators, tiles of them, vectors of them
 combine.py       what a reduction is: identity, joining, positions
-sequential.py    scans and updates
+scan.py          scans: rows one after the other, and what follows them
+update.py        updates
 vector.py        expressions of vectors
 phases/          one file each: from lowered loop IR to what code generation takes
 printer.py       loop IR as text

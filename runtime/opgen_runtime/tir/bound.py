@@ -46,6 +46,9 @@ def infer_bound(schedule: Schedule) -> dict[Stage, Domain]:
     for stage in reversed(schedule.stages):
         if stage.inlined or stage.is_placeholder:
             continue
+        for state in stage.tensors if stage.rows is not None else ():
+            member = stage.member_of(state)
+            domains[member] = _domain(member, [], domains, paths, trips)
         if stage.body is not None:
             paths[stage] = _path(stage, paths, domains)
             domain = _domain(stage, readers.get(stage.tensor, []), domains, paths, trips)
@@ -108,6 +111,9 @@ def _domain(
     if stage.attach is None:
         domain.minimums = [const(0, INDEX) for _ in stage.axes]
         domain.shape = [axis.extent for axis in stage.axes]
+        if stage.follows is not None and stage.line is not None:  # one row in each step of a scan
+            domain.minimums[stage.line.dim] = stage.line.index(stage.follows.step)
+            domain.shape[stage.line.dim] = 1
     else:
         _region(stage, domain, readers, domains, paths, trips)
     for axis, extent in zip(stage.axes, domain.shape, strict=True):

@@ -13,8 +13,9 @@ from ..vocabulary import INDEX
 from .bound import Domain, infer_bound, read_region
 from .nest import ZERO, as_index, guarded, loop
 from .reduction import ReductionStage
-from .sequential import lower_scan, lower_update
+from .scan import lower_scan, window_place
 from .stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, Store
+from .update import lower_update
 from .values import ValueLowering
 from .visit import block
 
@@ -53,12 +54,18 @@ class _Lowering:
 
     def run(self, name: str) -> PrimFunc:
         roots = [s for s in self.schedule.stages if not s.inlined and s.attach is None]
+        led = {
+            follower
+            for stage in roots
+            if stage.rows
+            for follower in (*stage.rows.members, *stage.rows.closing)
+        }
         for stage in roots:
             if isinstance(stage.op, Placeholder) and stage.tensor not in self.buffers:
                 raise LoweringError(f"{name}: placeholder {stage.name} is read but is not among the inputs")
         made: list[tuple[list[Buffer], Stmt]] = []
         for stage in roots:
-            if not stage.is_placeholder:
+            if not stage.is_placeholder and stage not in led:
                 own = self._buffers_of(stage)
                 made.append((own, self._stage(stage)))
         body = block(*(_copy(self.buffers[tensor], buffer) for tensor, buffer in self.copies))
@@ -74,6 +81,11 @@ class _Lowering:
         The base of an update that nothing else reads is computed right in the update's buffer.
         """
         made: list[Buffer] = []
+        if stage.rows is not None:
+            for member in (*stage.rows.members, *stage.rows.closing):
+                if member.tensor not in self.buffers and member.tensor not in stage.rows.local:
+                    made.append(self._allocate(member, member.tensor))
+            return made
         for tensor in stage.tensors:
             if tensor in self.buffers:
                 continue
@@ -100,6 +112,10 @@ class _Lowering:
             domain = self.domains[stage]
             shape = tuple(domain.shape)
             self.origins[tensor] = tuple(domain.minimums)
+        if stage.follows is not None and tensor in stage.follows.windows:
+            dim = stage.follows.lines[tensor].dim
+            shape = (*shape[:dim], stage.follows.windows[tensor], *shape[dim + 1 :])
+            self.values.places[tensor] = window_place(stage, tensor)
         scope = stage.scope or ("global" if stage.attach is None else "local")
         buffer = Buffer(tensor.name, _aligned(shape, stage), tensor.dtype, scope)
         self.buffers[tensor] = buffer
@@ -113,7 +129,7 @@ class _Lowering:
                 return ReductionStage(stage, domain, self.values, around).lower()
             return self._data(stage, domain)
         if isinstance(stage.op, Scan):
-            return lower_scan(stage.op, self.values)
+            return lower_scan(stage, self.values, self._stage)
         if isinstance(stage.op, Update):
             return lower_update(stage.tensor, stage.op, self.values)
         assert isinstance(stage.op, Extern)

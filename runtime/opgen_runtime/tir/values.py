@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..arith import Expr, Select, Var, cast, const, logical_not, lt, select
 from ..errors import LoweringError
@@ -15,6 +15,7 @@ from .stmt import Allocate, Buffer, For, If, LetStmt, Load, Stmt, Store
 from .visit import block
 
 Env = Mapping[Var, Expr]
+Place = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 _ZERO = const(0, INDEX)
 
 
@@ -38,12 +39,14 @@ class Prelude:
 class ValueLowering:
     """Lowers scalar expressions over tensors to expressions over buffers.
 
-    `origins` gives the index of the first element that the buffer of an attached stage holds.
+    `origins` gives the index of the first element that the buffer of an attached stage holds; `places` tells where
+    the buffer of a tensor of which a few rows are kept holds an element.
     """
 
     def __init__(self, buffers: dict[Tensor, Buffer], origins: dict[Tensor, tuple[Expr, ...]]) -> None:
         self.buffers = buffers
         self.origins = origins
+        self.places: dict[Tensor, Place] = {}
         self._count = 0
 
     def lower(self, e: Expr, env: Env) -> tuple[Prelude, Expr]:
@@ -79,7 +82,8 @@ class ValueLowering:
         origin = self.origins.get(tensor)
         if origin is not None:
             whole = [index - first for index, first in zip(whole, origin, strict=True)]
-        return tuple(whole)
+        place = self.places.get(tensor)
+        return tuple(whole) if place is None else place(tuple(whole))
 
     def load(self, tensor: Tensor, indices: list[Expr]) -> Expr:
         buffer = self.buffers.get(tensor)
