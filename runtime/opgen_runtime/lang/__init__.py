@@ -10,6 +10,7 @@ docs/language.md.
     element.py     arithmetic, bit operators, intrinsics, conversions
     conditions.py  comparisons, lazy conditions
     ranges.py      range, ndindex, what unrolls
+    choices.py     choices between ranges of a number, as a search by halves
     reduce.py      comprehensions and reductions
     tensors.py     inputs, outputs and intermediates
     updates.py     `for` updates (scatter)

@@ -15,6 +15,7 @@ from ..arith.expr import Expr
 from ..errors import LanguageError
 from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
+from .choices import search
 from .conditions import both, either, join, less, select
 from .element import checked_add, checked_mul, intrinsic
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of, no_sequence
@@ -168,6 +169,8 @@ def _conjunction(a: Expr, b: Expr) -> Expr:
 def fold(combiner: str, term: Value) -> Value:
     """The value of a commutative reduction (sum prod min max any all) over a term."""
     if isinstance(term, Unrolled):
+        if combiner == "sum" and term.parts and all(type(part) is int for part in term.parts):
+            return checked_add(sum(term.parts), 0)
         parts = [fold(combiner, part) for part in term.parts if not isinstance(part, Skipped)]
         if not parts:
             return _of_nothing(combiner)
@@ -316,6 +319,10 @@ def _first(term: Value, default: Callable[[], Value]) -> Value:
         return default()
     if isinstance(term, Unrolled):
         parts = tuple(part for part in term.parts if not isinstance(part, Skipped) and part != Unrolled(()))
+        if all(isinstance(part, Conditional) and not isinstance(part.body, Term) for part in parts):
+            found = search([(part.condition, part.body) for part in parts], default)
+            if found is not None:
+                return found
         return _first(parts[0], lambda: _first(Unrolled(parts[1:]), default)) if parts else default()
     if isinstance(term, Looped | Conditional):
         return _first_of_loop(term, default)

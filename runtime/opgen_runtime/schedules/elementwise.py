@@ -14,6 +14,7 @@ _TILE_ROWS: Final = 64
 _LEAST_GATHERED: Final = (
     32  # bits: machines gather no narrower elements, and one by one is faster without vectors
 )
+_MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
@@ -26,6 +27,8 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     if not stage.loop_axes or total_extent(stage.loop_axes) in (0, 1):
         return
     accesses = analyse(stage.body, stage.tensor.dtype)
+    if len(accesses.reads) > _MOST_READS:
+        return  # lowering makes a loop for each of the alternatives
     groups = contiguous_groups(stage.loop_axes, accesses)
     leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ def inline_cheap(schedule: Schedule) -> None:
 
     Reductions, outputs, and costly stages of which elements are read again are stored.
     """
-    readers = _readers(schedule)
+    readers = readers_of(schedule)
     sinks: dict[Stage, dict[Stage, None]] = {}
     for stage in reversed(schedule.stages):
         found: dict[Stage, None] = {}
@@ -35,7 +36,8 @@ def inline_cheap(schedule: Schedule) -> None:
     schedule.normalize()
 
 
-def _readers(schedule: Schedule) -> dict[Stage, list[Stage]]:
+def readers_of(schedule: Schedule) -> dict[Stage, list[Stage]]:
+    """The stages that read each stage."""
     readers: dict[Stage, list[Stage]] = {}
     for stage in schedule.stages:
         for tensor in reads_of(stage):
@@ -74,19 +76,21 @@ class Placement:
     stages: tuple[Stage, ...]
 
 
-def place(schedule: Schedule, leader: Stage) -> Placement | None:
+def place(
+    schedule: Schedule, leader: Stage, readers: Mapping[Stage, list[Stage]], position: Mapping[Stage, int]
+) -> Placement | None:
     """The stored stages that can be computed inside the loops of `leader`, without computing an element twice.
 
     Such a stage is read only by the leader and by stages placed with it, at positions that are the leader's own
-    axes; axes that are read at several positions are computed whole.
+    axes; axes that are read at several positions are computed whole.  `readers` are those of
+    `readers_of`, `position` tells where each stage stands in the schedule.
     """
     if leader.body is None or leader.reduce_axes:
         return None
-    readers = _readers(schedule)
     aligned: dict[Stage, dict[Var, Var | None]] = {leader: {axis.var: axis.var for axis in leader.axes}}
     chosen: list[Stage] = []
     wanted: tuple[Var, ...] | None = None
-    for stage in reversed(schedule.stages):
+    for stage in _needed(schedule, leader, position):
         if (
             stage.inlined
             or stage.body is None
@@ -108,6 +112,17 @@ def place(schedule: Schedule, leader: Stage) -> Placement | None:
     if wanted is None:
         return None
     return Placement(leader, tuple(a for a in leader.axes if a.var in wanted), tuple(reversed(chosen)))
+
+
+def _needed(schedule: Schedule, leader: Stage, position: Mapping[Stage, int]) -> list[Stage]:
+    """The stages that a leader needs, readers before those that they read."""
+    found = {leader}
+    stack = [leader]
+    while stack:
+        sources = {schedule[tensor] for tensor in reads_of(stack.pop())} - found
+        found |= sources
+        stack.extend(sources)
+    return sorted(found, key=lambda stage: position[stage], reverse=True)
 
 
 def _alignment(

@@ -10,7 +10,7 @@ from ..target import Target
 from ..te.tensor import IterVar, Tensor
 from .access import analyse, contiguous_groups, total_extent
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
-from .plan import Placement, inline_cheap, place
+from .plan import Placement, inline_cheap, place, readers_of
 from .reductions import WIDE_TILE, reduce_shape, schedule_reduction, split_among_threads, work_of
 from .scans import schedule_scans
 
@@ -35,8 +35,9 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
     placed = schedule_scans(schedule, target)
+    readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
-        placement = place(schedule, stage)
+        placement = place(schedule, stage, readers, position)
         if placement is not None:
             placed.update((stage, *placement.stages))
             _schedule_placement(placement, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -34,8 +35,7 @@ class _Lowering:
     def __init__(self, schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         schedule.normalize()
         self.schedule = schedule
-        self.inputs = [Buffer(_unique(t, k, inputs), t.shape, t.dtype) for k, t in enumerate(inputs)]
-        self.outputs = [Buffer(_unique(t, k, outputs), t.shape, t.dtype) for k, t in enumerate(outputs)]
+        self.inputs, self.outputs = _parameters(inputs), _parameters(outputs)
         self.buffers: dict[Tensor, Buffer] = dict(zip(inputs, self.inputs, strict=True))
         self.copies: list[tuple[Tensor, Buffer]] = []
         for tensor, buffer in zip(outputs, self.outputs, strict=True):
@@ -46,6 +46,10 @@ class _Lowering:
         self.origins: dict[Tensor, tuple[Expr, ...]] = {}
         self.values = ValueLowering(self.buffers, self.origins)
         self.domains = infer_bound(schedule)
+        self.readers: dict[Tensor, list[Stage]] = {}
+        for stage in [s for s in schedule.stages if not s.inlined]:
+            for tensor in reads_of(stage):
+                self.readers.setdefault(tensor, []).append(stage)
         self.attached: dict[IterVar, list[Stage]] = {}
         for stage in schedule.stages:
             if stage.attach is not None and not stage.inlined:
@@ -99,7 +103,7 @@ class _Lowering:
         return made
 
     def _only_update_of(self, stage: Stage) -> Stage | None:
-        readers = [s for s in self.schedule.stages if not s.inlined and stage.tensor in reads_of(s)]
+        readers = self.readers.get(stage.tensor, ())
         if stage.body is None or len(readers) != 1 or not isinstance(readers[0].op, Update):
             return None
         op = readers[0].op
@@ -174,10 +178,13 @@ class _Lowering:
         ]
 
 
-def _unique(tensor: Tensor, position: int, tensors: Sequence[Tensor]) -> str:
-    """The tensor's name, numbered where another parameter of its kind has it too."""
-    same = sum(other.name == tensor.name for other in tensors)
-    return tensor.name if same == 1 else f"{tensor.name}_{position}"
+def _parameters(tensors: Sequence[Tensor]) -> list[Buffer]:
+    """Buffers by the tensors' names, numbered where another parameter of their kind has the name too."""
+    count = Counter(tensor.name for tensor in tensors)
+    return [
+        Buffer(t.name if count[t.name] == 1 else f"{t.name}_{position}", t.shape, t.dtype)
+        for position, t in enumerate(tensors)
+    ]
 
 
 def _aligned(shape: tuple[int | Expr, ...], stage: Stage) -> tuple[int | Expr, ...]:

@@ -13,6 +13,7 @@ from ..stmt import PrimFunc
 from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
 from .inject_virtual_thread import inject_virtual_thread
+from .loop_fission import loop_fission
 from .loop_partition import loop_partition
 from .remove_no_op import remove_no_op
 from .rewrite_unsafe_select import rewrite_unsafe_select
@@ -25,6 +26,7 @@ from .vectorize_loop import vectorize_loop
 Phase = Callable[[PrimFunc], PrimFunc]
 
 PHASES: Final[tuple[tuple[str, Phase], ...]] = (
+    ("loop_fission", loop_fission),
     ("inject_prefetch", inject_prefetch),
     ("storage_flatten", storage_flatten),
     ("canonical_simplify", canonical_simplify),
