@@ -140,12 +140,13 @@ class Schedule:
         dependants = {scan}
         roller = Roller(rows, rows.extent)
         position = self.stages.index(scan)
-        for stage in [s for s in self.stages[position + 1 :] if not s.inlined]:
+        for stage in self.stages[position + 1 :]:
             reads = reads_of(stage)
             of_scan = {t for t in reads if self[t] in dependants}
             if of_scan:
                 dependants.add(stage)
-                roller.add(stage, reads, of_scan <= roller.lines.keys())
+                if not stage.inlined:  # it was folded into its readers
+                    roller.add(stage, reads, of_scan <= roller.lines.keys())
         roller.apply(set(self.outputs))
         free = [s for s in self.stages[position:] if s not in dependants]
         self.stages[position:] = [*free, *(s for s in self.stages[position:] if s in dependants)]
