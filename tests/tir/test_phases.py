@@ -298,6 +298,7 @@ def test_hooks_run_after_the_phase_of_their_name() -> None:
     tir.run_phases(func, hooks={"storage_flatten": hook})
     assert len(seen) == 1
     assert [name for name, _ in tir.PHASES] == [
+        "loop_fission",
         "inject_prefetch",
         "storage_flatten",
         "canonical_simplify",
