@@ -12,21 +12,19 @@ import random
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from opgen.analyse import Source, SourceSet, check_project, read_sources
+from opgen.analyse import Source, check_project
 from opgen.diagnostics import CODES, to_json, to_text
 from opgen.render import Renderer
 from opgen.views import index_view, op_view, suite_view
+from tests.library import PACKAGES, Declared, declarations
 
 COUNT: Final = 20_000
 SECONDS: Final = 120.0  # of the wall clock, for a case on a busy machine
 _LIMIT: Final = 30.0  # seconds of the process's own time
-_ROOT: Final = Path(__file__).resolve().parents[2]
-_PACKAGES: Final = {"opgen_runtime": _ROOT / "runtime" / "opgen_runtime"}
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
 _TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\*\*|//|[<>=!+*|&^-]=|<<|>>|\s+|.", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
@@ -73,40 +71,18 @@ _AROUND: Final = (
 
 
 @functools.cache
-def _library() -> SourceSet:
-    return read_sources(_ROOT / "opdefs", _ROOT)
-
-
-@functools.cache
-def _texts() -> tuple[tuple[str, str], ...]:
-    """Every declaration as text, beside the path of its file."""
-    found = []
-    for source in _library().sources:
-        for node in yaml.compose_all(source.text, yaml.CBaseLoader):
-            text = "" if node is None else source.text[node.start_mark.index : node.end_mark.index]
-            if text and "abstract: true" not in text:  # nothing is made of one that others extend
-                found.append((source.path, text))
-    return tuple(found)
-
-
-@functools.cache
-def _parents(path: str) -> SourceSet:
-    """The file itself, of which declarations may extend others."""
-    return SourceSet(tuple(source for source in _library().sources if source.path == path))
-
-
-@functools.cache
 def _renderer() -> Renderer:
     return Renderer()
 
 
-def mutant(seed: int) -> tuple[str, str]:
-    """A declaration with a few mistakes, and the path of the file that it is from."""
+def mutant(seed: int) -> tuple[Declared, str]:
+    """A declaration, and its text with a few mistakes."""
     chooser = random.Random(seed)
-    path, text = chooser.choice(_texts())
+    declared = chooser.choice(declarations())
+    text = declared.text
     for _ in range(chooser.choice((1, 1, 1, 2, 3))):
         text = _mutated(chooser, text)
-    return path, text
+    return declared, text
 
 
 def _mutated(chooser: random.Random, text: str) -> str:
@@ -122,9 +98,9 @@ def _mutated(chooser: random.Random, text: str) -> str:
 
 def case(seed: int) -> None:
     """Raises AssertionError where a mutant gives neither findings nor ops, or takes too long."""
-    path, text = mutant(seed)
+    declared, text = mutant(seed)
     start = time.process_time()
-    ops, found = check_project([Source("opdefs/mutant.yaml", text)], _PACKAGES, library=_parents(path))
+    ops, found = check_project([Source("opdefs/mutant.yaml", text)], PACKAGES, library=declared.parents)
     shown = to_text(found) + to_json(found)
     for op in ops:
         shown += _renderer().python("op.py.j2", {"op": op_view(op, "")}, op.name)
@@ -263,7 +239,7 @@ def _change_tree(chooser: random.Random, tree: Any) -> None:
         case 5 if isinstance(container, dict):
             container[chooser.choice(("doc", "type", "shape", "dtype", "bounds", "x"))] = container.pop(key)
         case _:
-            foreign = yaml.load(chooser.choice(_texts())[1], yaml.CBaseLoader)
+            foreign = yaml.load(chooser.choice(declarations()).text, yaml.CBaseLoader)
             container[key] = foreign.get(key, chooser.choice(list(foreign.values())))
 
 
