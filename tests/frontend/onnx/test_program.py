@@ -207,3 +207,22 @@ def test_weights_that_are_sparse() -> None:
     )
     made.graph.sparse_initializer.append(sparse)
     np.testing.assert_array_equal(run(made, [np.zeros((2, 3), np.float32)])[0], [[0, 1.5, 0], [0, 0, 2.5]])
+
+
+def test_values_that_mutants_of_models_found() -> None:
+    """NaN is neither above nor below in Shrink; an empty list of axes is all of them; a bool is 0 or 1."""
+    head = '<ir_version: 8, opset_import: ["" : 17]>'
+    x = np.array([-2.0, 0.25, np.nan, 3.0], np.float32)
+    shrink = parser.parse_model(
+        f"{head} g (float[4] x) => (float[4] y) {{ y = Shrink <lambd = 1.0, bias = 0.5> (x) }}"
+    )
+    np.testing.assert_array_equal(run(shrink, [x])[0], np.array([-1.5, 0.0, 0.0, 2.5], np.float32))
+    reduce = parser.parse_model(
+        f"{head} g (float[2, 3] x) => (y) {{ y = ReduceMax <axes : ints = [], keepdims = 0> (x) }}"
+    )
+    np.testing.assert_array_equal(
+        run(reduce, [np.arange(6, dtype=np.float32).reshape(2, 3)])[0], np.float32(5)
+    )
+    truth = parser.parse_model(f"{head} g () => (y) {{ y = Identity (b) }}")
+    truth.graph.initializer.add(name="b", data_type=TensorProto.BOOL, dims=[3], raw_data=b"\x00\x02\xff")
+    np.testing.assert_array_equal(run(truth, [])[0], np.array([False, True, True]))

@@ -32,7 +32,7 @@ class Limits:
 
     memory: int = 1 << 33
     nodes: int = 100_000
-    calls: int = 200_000
+    calls: int = 100_000
     steps: int = 4096
     depth: int = 64
 
