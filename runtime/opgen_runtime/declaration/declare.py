@@ -76,7 +76,8 @@ def _make(op: Op, declaration: OpDeclaration, args: tuple[object, ...], attrs: d
 
 def _caller() -> Span | None:
     """The frame that called the wrapper, the runtime's own left out."""
-    frame: FrameType | None = sys._getframe(3)
+    wrapper = sys._getframe(2)
+    frame: FrameType | None = wrapper.f_back or wrapper  # `call` itself may stand at the top of a module
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _RUNTIME:
         frame = frame.f_back
     return None if frame is None else Span(frame.f_code.co_filename, frame.f_lineno)

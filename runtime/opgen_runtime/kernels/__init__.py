@@ -1,7 +1,7 @@
 """One segment of a program to one kernel.
 
 segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
-key.py        the front key of the caches
+key.py        the front key of the caches; provenance.py: digests of functions that users write
 build.py      compile_segment: caches, schedule, lowering, code generation
 kept.py       a bounded memory
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays

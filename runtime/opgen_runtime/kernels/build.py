@@ -9,6 +9,7 @@ from typing import Final
 from .. import codegen, ir, schedules, te, tir
 from ..codegen import jit
 from ..codegen.cache import default_cache
+from ..contract import verifying
 from ..errors import CodegenError
 from ..schedule import Schedule, schedule_by
 from ..target import Target
@@ -158,9 +159,15 @@ def lower_segment(
     """Schedule a segment and lower it through all phases; `trace` sees the loop IR after each."""
     outputs = te.normalize(segment.outputs)
     func = tir.lower(schedule_of(segment, outputs, target), segment.inputs, outputs, segment.name)
+    by_users = verifying() or not all(call.is_own for call in segment.calls)
+    if by_users:
+        tir.verify_lowered(func, "lower")
     if trace is not None:
         trace("lower", func)
-    return tir.run_phases(func, trace)
+    func = tir.run_phases(func, trace)
+    if by_users:
+        tir.verify_final(func, "all phases")
+    return func
 
 
 def schedule_of(segment: Segment, outputs: Sequence[Tensor], target: Target) -> Schedule:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from types import FunctionType
+from typing import Final, TypeGuard
 
 from .. import ir
 from ..codegen.compile import LLVM_VERSION, LLVMLITE_VERSION
+from ..contract import is_own
 from ..declaration import OpDeclaration
 from ..registry import Op
 from ..strategy import schedule_named
 from ..target import Target
+from .provenance import digest_of, stamp
 
 # The packages whose sources decide what code a segment becomes.
 _PACKAGES: Final = (
@@ -49,7 +52,10 @@ def _environment() -> str:
 
 
 def _op_digest(op: Op) -> str | None:
-    """The declaration, its generated module and its schedules; None where what is registered cannot be digested."""
+    """The declaration, its generated module and its schedules, with all that they import.
+
+    None where what is registered cannot be digested.
+    """
     declaration: OpDeclaration | None = op.get_attr("declaration", None)
     if declaration is None or op.get_attr("strategy") is not declaration.strategy:
         return None
@@ -66,27 +72,21 @@ _COMPUTE_MODULE: Final = f"{OpDeclaration.__module__.rpartition('.')[0]}.compute
 def _declaration_digest(declaration: OpDeclaration) -> str | None:
     """`OpDeclaration` compares by identity: a declaration that is registered again is digested again."""
     parts = [declaration.digest]
-    functions = [] if declaration.compute is None else [declaration.compute]
-    functions.extend(
-        schedule_named(entry.schedule) for entry in declaration.strategy if ":" in entry.schedule
-    )
+    functions: list[Callable[..., object]] = [] if declaration.compute is None else [declaration.compute]
+    for entry in declaration.strategy:
+        functions.extend([] if entry.when is None else [entry.when])
+        functions.extend([schedule_named(entry.schedule)] if ":" in entry.schedule else [])
     for function in functions:
-        code = getattr(function, "__code__", None)
-        if code is None:
+        # of generated functions of built-in ops the file says it all
+        found = stamp(function.__code__.co_filename) if _is_plain_own(function) else digest_of(function)
+        if found is None:
             return None
-        stamp = _stamp(code.co_filename)
-        if stamp is None:
-            return None
-        parts.append(f"{function.__qualname__} {stamp}")
+        parts.append(found)
     return " ".join(parts)
 
 
-def _stamp(path: str) -> str | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return f"{found.st_size} {found.st_mtime_ns}"
+def _is_plain_own(function: Callable[..., object]) -> TypeGuard[FunctionType]:
+    return is_own(function) and isinstance(function, FunctionType)
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import ir, te
 from ..arith import const
+from ..contract import is_own
 from ..declaration import OpDeclaration, compute_call
 from ..errors import CodegenError
 from ..registry import Op
@@ -39,6 +40,12 @@ class ChosenCall:
     op: Op
     pattern: OpPattern
     selection: Selection
+
+    @property
+    def is_own(self) -> bool:
+        """Whether compute and schedule are the runtime's or generated of it, so that they were checked with it."""
+        chosen = self.selection.implementation
+        return is_own(chosen.compute or self.op.get_attr("compute")) and is_own(chosen.schedule)
 
 
 @dataclass(frozen=True, slots=True)

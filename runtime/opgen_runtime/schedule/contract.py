@@ -10,7 +10,7 @@ from ..arith import Expr, Var, post_order, structural_equal
 from ..contract import Rule, handed_in, is_own, verify, verifying
 from ..errors import ScheduleError
 from ..target import Target
-from ..te.tensor import Reduce, Tensor
+from ..te.tensor import IterVar, Reduce, Tensor
 from .kind import ForKind
 from .schedule import Schedule, reads_of
 from .stage import Fuse, Split, Stage, ceil_div, product
@@ -65,6 +65,10 @@ def _why_not_stages(made: Made) -> str | None:
             return f"{stage!r:.80} is among its stages"
         if any(schedule._of.get(tensor) is not stage for tensor in stage.tensors):
             return f"stage {stage.name} is not of this schedule"
+        for name in ("axes", "reduce_axes", "leaves"):
+            axes = getattr(stage, name)
+            if not isinstance(axes, tuple | list) or not all(isinstance(axis, IterVar) for axis in axes):
+                return f"stage {stage.name} has the {name} {axes!r:.80}, expected axes"
         known.update(stage.tensors)
         for tensor in reads_of(stage):
             if tensor not in known:

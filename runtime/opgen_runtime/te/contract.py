@@ -10,7 +10,7 @@ from ..arith import Expr, Table, Var, post_order, structural_equal
 from ..arith.expr import Dim
 from ..contract import Rule, verify
 from ..errors import AccessError, DTypeError, LanguageError, ShapeError
-from ..vocabulary import INDEX, INT64, DType
+from ..vocabulary import INDEX, INT64, REDUCTIONS, DType
 from .access import why_not_inside
 from .normalize import guards_of, outermost_reduces
 from .tensor import (
@@ -94,6 +94,20 @@ def _why_not_made(tensor: Tensor) -> str | None:
     return None
 
 
+def _why_not_reduced(tensor: Tensor) -> str | None:
+    for place in _places(tensor):
+        for node in post_order(place.expr):
+            if not isinstance(node, Reduce):
+                continue
+            if node.combiner not in REDUCTIONS:
+                return f"tensor {tensor.name} reduces by {node.combiner!r:.80}, which is no combiner"
+            if node.combiner == "first" and node.default is None:
+                return f"tensor {tensor.name} takes the first of what may be nothing: there is no default"
+            if len({axis.var for axis in node.axes}) != len(node.axes):
+                return f"tensor {tensor.name} reduces over an axis twice"
+    return None
+
+
 def _why_not_bound(tensor: Tensor) -> str | None:
     for place in _places(tensor):
         order = post_order(place.expr)
@@ -166,7 +180,11 @@ def _rules(checks: _Checks) -> tuple[Rule[Tensor], ...]:
 
 
 _MADE: Final = _rules(
-    [("made of operations and expressions", _why_not_made), ("no free variable", _why_not_bound)]
+    [
+        ("made of operations and expressions", _why_not_made),
+        ("reductions are known ones", _why_not_reduced),
+        ("no free variable", _why_not_bound),
+    ]
 )
 _SHAPED: Final = _rules(
     [

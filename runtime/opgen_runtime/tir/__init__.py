@@ -13,6 +13,7 @@ scan.py          scans: rows one after the other, and what follows them
 update.py        updates
 vector.py        expressions of vectors
 phases/          one file each: from lowered loop IR to what code generation takes
+contract.py      what loop IR must be as it is lowered, and as code generation takes it
 printer.py       loop IR as text
 interpret.py     the oracle of tests
 """
@@ -20,6 +21,7 @@ interpret.py     the oracle of tests
 from __future__ import annotations
 
 from .bound import Domain, infer_bound
+from .contract import verify_final, verify_lowered
 from .interpret import interpret
 from .lower import lower
 from .phases import PHASES, run_phases
@@ -66,4 +68,6 @@ __all__ = [
     "run_phases",
     "stmt_text",
     "to_text",
+    "verify_final",
+    "verify_lowered",
 ]

@@ -54,8 +54,12 @@ def _why_not_nodes(step: Step) -> str | None:
             seen.add(id(node))
             if not isinstance(node, _NODES):
                 return f"@{var.name}: {place} is {node!r:.80}, expected a node of the IR"
+            if not isinstance(node.checked_type, Type):
+                return f"@{var.name}: {_text(node)} has the type {node.checked_type!r:.80}, which is none"
             if isinstance(node, Call) and not isinstance(node.op, Op | Expr):
                 return f"@{var.name}: a call of {node.op!r:.80}, expected an op or a function"
+            if isinstance(node, Call) and not isinstance(node.args, tuple):
+                return f"@{var.name}: {_text(node)} has the operands {node.args!r:.80}, expected a tuple"
             stack.extend((child, f"an operand of {_text(node)}") for child in node.children())
     return None
 

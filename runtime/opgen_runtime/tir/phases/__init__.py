@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ...contract import handed_in, verifying
+from ...errors import LoweringError
+from ..contract import verify_lowered
 from ..stmt import PrimFunc
 from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
@@ -49,12 +52,29 @@ def run_phases(
 ) -> PrimFunc:
     """The function after every phase.
 
-    `trace(name, func)` is called after each; a hook runs after the phase of its name.
+    `trace(name, func)` is called after each; a hook runs after the phase of its name.  Raises LoweringError for what a
+    hook raises or gives that is no loop IR; under `OPGEN_VERIFY=1` what each phase gives is held to the contract, too.
     """
     for name, phase in PHASES:
         func = phase(func)
+        if verifying():
+            verify_lowered(func, name)
         if hooks and name in hooks:
-            func = hooks[name](func)
+            func = _hooked(name, hooks[name], func)
         if trace is not None:
             trace(name, func)
     return func
+
+
+def _hooked(name: str, hook: Phase, func: PrimFunc) -> PrimFunc:
+    what = f"the hook after {name}"
+    with handed_in(what, LoweringError):
+        found = hook(func)
+    if not isinstance(found, PrimFunc):
+        raise LoweringError(f"{what} gave {found!r:.80}, expected a PrimFunc")
+    same = zip((*func.inputs, *func.outputs), (*found.inputs, *found.outputs), strict=False)
+    counts = (len(func.inputs), len(func.outputs)) == (len(found.inputs), len(found.outputs))
+    if not counts or any(a is not b for a, b in same):
+        raise LoweringError(f"{what} gave other parameters than those of {func.name}")
+    verify_lowered(found, what)
+    return found
