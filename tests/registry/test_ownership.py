@@ -118,3 +118,17 @@ print(refused(lambda: register_class(Mine, final=True)))
     assert out.startswith(
         "RegistryError: type key 'ir.Call' belongs to opgen_runtime.ir.expr.Call; __main__.Mine"
     )
+
+
+def test_the_built_in_names_and_operators_are_taken_before_they_are_loaded() -> None:
+    out = in_new_process("""
+from opgen_runtime.declaration.index import lazy_index
+print(refused(lambda: lazy_index("mine", {"tanh": "_tanh"})))
+print(refused(lambda: lazy_index("mine", {"plus": "_plus"}, {"+": "plus"}, namespace="mine")))
+from opgen_runtime import eager, ir, TensorType
+x = ir.var("x", TensorType((2,), "float32"))
+print((x + x).op, eager.tanh(np.zeros(1, "float32")))
+""").splitlines()
+    assert "op 'tanh' of package 'mine' is already announced by package 'opgen_runtime.ops'" in out[0]
+    assert "op 'mine.plus' declares operator '+', which is bound to op 'add' already" in out[1]
+    assert out[2] == "Op(add) [0.]"

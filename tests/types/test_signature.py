@@ -575,6 +575,16 @@ def test_a_relation_by_hand() -> None:
     assert failing(DTypeError, signature, None, t(2, 3, dtype="int8")).startswith(
         "op: argument 'x' (%0) has dtype int8"
     )
+    for error in (RuntimeError("what"), AssertionError("what"), StopIteration("what"), LookupError("what")):
+
+        def raising(*_: object, error: Exception = error) -> bool:
+            raise error
+
+        wrong = Signature(inputs=(Input("x"),), outputs=(Output("out"),), seam=raising)
+        with pytest.raises(
+            TypeInferenceError, match=f"op: its type relation fails .*: what .{type(error).__name__}"
+        ):
+            wrong.bind("op", None, [t(2, 3)])
     by_name = Signature(inputs=(Input("x"),), outputs=(Output("out"),), seam="nowhere:relation")
     with pytest.raises(TypeInferenceError, match="type relation 'nowhere:relation' cannot be loaded"):
         by_name.bind("op", None, [t(2, 3)])

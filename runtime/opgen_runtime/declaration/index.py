@@ -71,6 +71,8 @@ def lazy_index(
     Raises RegistryError when another package has announced an op or an operator of the same name.
     """
     prefix = f"{namespace}." if namespace else ""
+    if package != BUILT_IN and (operators or not namespace):
+        _discover_built_in()  # its names and operators are its own, whichever package is imported first
     for name in [name for name, entry in _entries.items() if entry.package == package]:
         del _entries[name]  # the index is executed again: a reload
     for name, module in ops.items():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import TypeInferenceError, UndecidedError, call_site
+from ..errors import OpgenError, TypeInferenceError, UndecidedError, call_site
 from ..forks import import_module
 from .frame import EVALUATION_ERRORS, Frame
 from .solver import TypeSolver
@@ -35,8 +35,9 @@ def run_seam(
         return relation((*inputs, result), len(inputs), attrs, reporter)
     except UndecidedError:
         return False
-    except EVALUATION_ERRORS as error:
-        if isinstance(error, TypeInferenceError):
+    except Exception as error:  # anyone's code may raise anything
+        ours = isinstance(error, OpgenError) and not isinstance(error, EVALUATION_ERRORS)
+        if ours or isinstance(error, TypeInferenceError | MemoryError):
             raise
         shown = ", ".join(map(repr, inputs))
         raise TypeInferenceError(
