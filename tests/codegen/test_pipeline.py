@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from opgen_runtime import schedules, te, tir
 from opgen_runtime.arith import const, select
 from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, optimise_and_compile
+from opgen_runtime.errors import CodegenError
+from opgen_runtime.schedule import create_schedule
 from opgen_runtime.target import Target
 
 TARGET = Target.host()
@@ -38,3 +42,15 @@ def test_a_stream_with_branches_has_the_passes_for_loops(build):
     assert choose_pipeline(func) is Pipeline.DIRECT
     guarded = replace(func.body, body=tir.If(func.body.var < 4, func.body.body))
     assert choose_pipeline(replace(func, body=guarded)) is Pipeline.LOOPS
+
+
+def test_absurd_vectors_never_reach_llvm(build):
+    x = te.placeholder("x", (1 << 20,), "float32")
+    out = te.compute("out", x.shape, "float32", lambda i: te.read(x, i) * 2.0)
+    schedule = create_schedule((out,))
+    schedule[out].vectorize(schedule[out].axes[0])
+    func = tir.run_phases(tir.lower(schedule, (x,), (out,), "wide"))
+    assert choose_pipeline(func) is Pipeline.AUTOMATIC  # the loop stays scalar
+    by_hand = build.element_kernel(lambda v: v + v, ["float32"], 1 << 20, 1 << 16)
+    with pytest.raises(CodegenError, match="a vector of 65536 lanes; expected at least 1 and at most 1024"):
+        emit(by_hand, TARGET)

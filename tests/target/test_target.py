@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from opgen_runtime.errors import StrategyError
+from opgen_runtime.codegen import optimise_and_compile
+from opgen_runtime.errors import CodegenError, StrategyError
 from opgen_runtime.target import Target
 from opgen_runtime.vocabulary import DType
 
@@ -49,9 +52,32 @@ def test_a_level_of_x86_implies_its_features():
         ("", "target '': unknown kind ''; expected one of llvm"),
         ("llvm -mcpuu=x", "unknown option '-mcpuu=x'; expected one of -mcpu=, -mattr="),
         ("llvm -num-threads=0", "-num-threads=0: expected a whole number of at least 1"),
+        ("llvm -num-threads=1025", "expected a whole number of at least 1 and at most 1024"),
+        ("llvm -mcpu='x", "No closing quotation"),
+        ("llvm -mcpu=foo", "-mcpu=foo: LLVM has no such CPU"),
+        ("llvm -mcpu=help", "-mcpu=help: LLVM has no such CPU"),
+        ("llvm -mcpu=x86-64-v33", "LLVM has no such CPU; did you mean x86-64-v3"),
+        ("llvm -mattr=avx2", "-mattr=avx2: expected features such as +avx2,-avx512f, each with its sign"),
+        ("llvm -mattr=+avx2,+avxx", "-mattr=+avxx: LLVM has no such feature; did you mean"),
+        ("llvm -mcpu=x86-64 -mattr=-sse2", "LLVM cannot compile for -mcpu=x86-64 -mattr=-sse2: error"),
+        ("llvm -mattr=-64bit", "LLVM cannot compile for -mcpu=generic -mattr=-64bit"),
     ],
 )
 def test_what_is_wrong_is_named(text, message):
     with pytest.raises(StrategyError) as caught:
         Target.parse(text)
     assert message in str(caught.value)
+
+
+def test_a_target_that_was_not_parsed_is_refused_before_llvm_sees_it():
+    made = replace(Target.host(), cpu="no-such-cpu", features="")
+    with pytest.raises(CodegenError) as caught:
+        optimise_and_compile("define void @f() {\n  ret void\n}\n", made)
+    assert "-mcpu=no-such-cpu: LLVM has no such CPU" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "triple", ["x86_64-unknown-linux-gnux32", "x86_64-pc-windows-msvc", "i386-linux", "wasm32"]
+)
+def test_code_of_another_kind_does_not_run_here(triple):
+    assert not Target.parse(f"llvm -mtriple={triple}").is_host

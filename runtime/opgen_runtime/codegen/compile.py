@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 from .. import forks
 from ..errors import CodegenError
 from ..lazy import lazy
-from ..target import Target
+from ..target import Target, ask
 from .pipeline import Pipeline, run
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
@@ -83,6 +83,9 @@ def _machine(target: Target) -> Any:
 
 @lru_cache(maxsize=8)
 def _machine_of(triple: str, cpu: str, features: str) -> Any:
+    problem = ask(triple, cpu, features).problem
+    if problem is not None:
+        raise CodegenError(f"target {triple}: {problem}")
     try:
         found = llvm.Target.from_triple(triple)
     except RuntimeError as error:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from ..arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from ..errors import CodegenError
 from ..tir.stmt import Buffer, HorizontalReduce, Load, Ramp, Splat, Store
+from ..tir.vector import MOST_LANES
 from ..vocabulary import INDEX, UINT64
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
@@ -125,6 +126,7 @@ class ExpressionEmitter:
         return memory.load(self.f, buffer, self._value(flat_index(node.buffer, node.indices)), mask)
 
     def _ramp(self, node: Ramp) -> Value:
+        _check_lanes(node.lanes)
         base, stride = self._value(node.base), self._value(node.stride)
         if isinstance(stride.literal, int):
             if node.dtype == "index":
@@ -135,10 +137,16 @@ class ExpressionEmitter:
         return arithmetic.binary(self.f, "add", splat(base, node.lanes), scaled)
 
     def _splat(self, node: Splat) -> Value:
+        _check_lanes(node.lanes)
         return splat(self._value(node.value), node.lanes)
 
     def _horizontal(self, node: HorizontalReduce) -> Value:
         return arithmetic.horizontal(self.f, node.combiner, self._value(node.value))
+
+
+def _check_lanes(lanes: int) -> None:
+    if not 1 <= lanes <= MOST_LANES:
+        raise CodegenError(f"a vector of {lanes} lanes; expected at least 1 and at most {MOST_LANES}")
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:

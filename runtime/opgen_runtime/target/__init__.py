@@ -1,5 +1,6 @@
 """Compilation targets."""
 
+from .answer import ask
 from .target import Target
 
-__all__ = ["Target"]
+__all__ = ["Target", "ask"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ..forks import importing
 
@@ -16,6 +16,14 @@ class Host:
     triple: str
     cpu: str
     features: str
+
+    @cached_property
+    def data_layout(self) -> str:
+        """LLVM's data layout: the format of objects, the width of pointers, alignments."""
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        return str(llvm.Target.from_triple(self.triple).create_target_machine().target_data)
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ from typing import Final
 from ..errors import StrategyError
 from ..lazy import lazy
 from ..vocabulary import DType
+from .answer import ask
 from .host import available_cpus, host
 
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
@@ -19,6 +20,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys wh
 _VECTOR_BITS: Final[tuple[tuple[str, int], ...]] = (("avx512f", 512), ("avx", 256))
 _DEFAULT_VECTOR_BITS: Final = 128  # SSE2, NEON, simd128, Altivec
 
+_MOST_THREADS: Final = 1024
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
 
 
@@ -46,7 +48,7 @@ class Target:
         """Read `KIND [-mcpu=NAME] [-mattr=+f,-g] [-mtriple=T] [-keys=a,b] [-num-threads=N]`.
 
         `-mcpu=native` (or no -mcpu, -mattr and -mtriple at all) is this machine.  The kind's own keys follow
-        those given.  Raises StrategyError for an unknown kind or option.
+        those given.  Raises StrategyError for an unknown kind or option, and for what LLVM does not know or cannot do.
         """
         return text if isinstance(text, Target) else _parse(text)
 
@@ -83,7 +85,12 @@ class Target:
     def is_host(self) -> bool:
         """Whether code for this target runs on this machine."""
         here = host()
-        return self.triple.split("-")[0] == here.triple.split("-")[0] and self.enabled_features <= frozenset(
+        if (
+            self.triple != here.triple
+            and ask(self.triple, self.cpu, self.features).data_layout != here.data_layout
+        ):
+            return False  # another architecture, width of pointers or format of objects
+        return self.enabled_features <= frozenset(
             f[1:] for f in here.features.split(",") if f.startswith("+")
         )
 
@@ -104,7 +111,10 @@ _OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads")
 
 @lru_cache(maxsize=64)
 def _parse(text: str) -> Target:
-    words = shlex.split(text)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise StrategyError(f"target {text!r}: {error}") from None
     kind = words[0] if words else ""
     if kind not in KINDS:
         raise StrategyError(f"target {text!r}: unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
@@ -112,8 +122,12 @@ def _parse(text: str) -> Target:
     base = _base(text, options)
     given_keys = tuple(k for k in options.get("keys", "").split(",") if k)
     threads = options.get("num-threads", str(_default_threads()))
-    if not threads.isdigit() or int(threads) < 1:
-        raise StrategyError(f"target {text!r}: -num-threads={threads}: expected a whole number of at least 1")
+    if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= _MOST_THREADS):
+        expected = f"expected a whole number of at least 1 and at most {_MOST_THREADS}"
+        raise StrategyError(f"target {text!r}: -num-threads={threads}: {expected}")
+    problem = ask(base.triple, base.cpu, base.features).problem
+    if problem is not None:
+        raise StrategyError(f"target {text!r}: {problem}")
     keys = tuple(dict.fromkeys((*given_keys, *KINDS[kind])))
     return Target(kind, base.triple, base.cpu, base.features, keys, int(threads))
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from ..arith import Binary, Compare, Const, Expr, Var, add, const, lt, post_order, sub
 from ..vocabulary import INDEX
 from .folding import rebuild_folding
 from .stmt import HorizontalReduce, Load, Ramp, Splat
+
+MOST_LANES: Final = (
+    1024  # of one vector; LLVM ends the process for some 10,000, and takes seconds long before
+)
 
 
 class NotVectorizable(Exception):

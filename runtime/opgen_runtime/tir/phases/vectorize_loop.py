@@ -3,7 +3,7 @@
 for i in vectorized(8): x[o*8 + i] = y[o*8 + i] + 1  -->  x[ramp(o*8, 1, 8)] = y[ramp(o*8, 1, 8)] + splat(1, 8)
 
 A guard that differs between lanes becomes a mask.  A loop that cannot be vectorized (its inner loops' trips differ
-between lanes, lanes write one element, ...) becomes a serial loop.
+between lanes, lanes write one element, too many lanes, ...) becomes a serial loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..stmt import (
     Stmt,
     Store,
 )
-from ..vector import NotVectorizable, lanes_of, splat, vectorize_expr
+from ..vector import MOST_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
 from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
 
 
@@ -54,7 +54,7 @@ class _Vectorize(StmtMutator):
         serial = For(s.var, s.minimum, s.extent, ForKind.SERIAL, body)
         if not isinstance(s.extent, Const) or not (isinstance(s.minimum, Const) and s.minimum.value == 0):
             return serial
-        if int(s.extent.value) <= 1 or _has_vectors(body):
+        if not 1 < int(s.extent.value) <= MOST_LANES or _has_vectors(body):
             return serial
         try:
             return _Lanes(s.var, int(s.extent.value), self.trips).stmt(body, None)

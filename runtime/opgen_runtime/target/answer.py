@@ -1,0 +1,93 @@
+"""What LLVM says of a target.
+
+LLVM ends the process for a CPU, a feature or a combination that it does not know or cannot do, so another process asks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from .host import host
+
+_SCRIPT: Final = Path(__file__).with_name("ask_llvm.py")
+_SECONDS: Final = 120.0
+_FEATURES: Final = re.compile(r"[+-][\w.-]+(,[+-][\w.-]+)*")
+_ENTRY: Final = re.compile(r"^  (\S+) +- ")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`problem` says why LLVM cannot compile for a target, None if it can; then it has a data layout.
+
+    A triple of another architecture than this LLVM was built for has neither: code generation refuses it.
+    """
+
+    problem: str | None
+    data_layout: str | None
+
+
+@lru_cache(maxsize=64)
+def ask(triple: str, cpu: str, features: str) -> Answer:
+    """LLVM's answer about a target (about 0.2 s, once a process; this machine is not asked about)."""
+    here = host()
+    if (triple, cpu, features) == (here.triple, here.cpu, here.features):
+        return Answer(None, None)
+    for what, text in (("-mtriple", triple), ("-mcpu", cpu), ("-mattr", features)):
+        if not text.isprintable() or text.startswith("-m"):
+            return Answer(f"{what}={text!r} is no name that LLVM could know", None)
+    if features and not _FEATURES.fullmatch(features):
+        return Answer(
+            f"-mattr={features}: expected features such as +avx2,-avx512f, each with its sign", None
+        )
+    try:
+        child = subprocess.run(
+            [sys.executable, "-P", str(_SCRIPT), triple, cpu, features],
+            capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Answer(f"LLVM could not be asked whether it compiles for it: {error}", None)
+    return _read(child.returncode, child.stdout, child.stderr, cpu, features)
+
+
+def _read(status: int, output: str, errors: str, cpu: str, features: str) -> Answer:
+    if output.startswith("unknown triple"):
+        return Answer(None, None)
+    cpus, known = _names(errors)
+    if cpus and cpu not in cpus:
+        return Answer(f"-mcpu={cpu}: LLVM has no such CPU{_closest(cpu, cpus)}", None)
+    for feature in features.split(",") if features else ():
+        if known and feature[1:] not in known:
+            return Answer(f"-mattr={feature}: LLVM has no such feature{_closest(feature[1:], known)}", None)
+    if status != 0 or not output.startswith("ok "):
+        lines = [
+            line.strip() for line in errors.splitlines() if "error" in line.lower() or "Assertion" in line
+        ]
+        said = lines[-1] if lines else f"it ended with status {status}"
+        return Answer(f"LLVM cannot compile for -mcpu={cpu} -mattr={features}: {said}", None)
+    return Answer(None, output.removeprefix("ok ").strip())
+
+
+def _names(help_text: str) -> tuple[Mapping[str, None], Mapping[str, None]]:
+    """The CPUs and the features in LLVM's own help."""
+    cpus: dict[str, None] = {}
+    features: dict[str, None] = {}
+    found = cpus
+    for line in help_text.splitlines():
+        if line.startswith("Available features"):
+            found = features
+        elif entry := _ENTRY.match(line):
+            found[entry.group(1)] = None
+    return cpus, features
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, 3)
+    return f"; did you mean {', '.join(close)}?" if close else ""

@@ -1,0 +1,144 @@
+"""Choices that share values, nested ever deeper: lowering and compiling stay linear (`python -m tests.fuzz selects`).
+
+A case repeats a random step `v = f(v, v)` 8, 16 and 32 times, in a compute or a scan, and counts the Python calls that
+every part of the compiler makes: twice the depth may take about twice as many.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+import numpy as np
+
+from opgen_runtime import schedules, te, tir
+from opgen_runtime.arith import Expr, bit_and, bit_xor, cast, const, logical_and, maximum, minimum, ne, select
+from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
+from opgen_runtime.target import Target
+from opgen_runtime.te.tensor import Scan, State, Tensor
+from opgen_runtime.vocabulary import INDEX, DType
+from tests.codegen.conftest import run
+
+COUNT: Final = 300
+_DEPTHS: Final = (8, 16, 32)
+_GROWTH: Final = 4.5  # of the calls when the depth doubles: linear is 2, quadratic 4
+_SIZE: Final = 24
+Step = Callable[[Expr, Expr], Expr]  # of the value and the position
+
+
+def case(seed: int) -> None:
+    """One step at every depth: calls counted, the result of the deepest compared."""
+    calls = [counted(_program(random.Random(seed), depth)) for depth in _DEPTHS]
+    for shallow, deep in itertools.pairwise(calls):
+        for part, count in deep.items():
+            assert count < 2000 + _GROWTH * shallow[part], f"{part}: {calls}"
+
+
+def _program(chance: random.Random, depth: int) -> tuple[list[Tensor], Tensor]:
+    x = te.placeholder("x", (_SIZE,), "int32")
+    y = te.placeholder("y", (_SIZE,), "int32")
+    steps = [_step(chance, (x, y)) for _ in range(chance.randint(1, 2))]
+
+    def repeated(value: Expr, at: Expr) -> Expr:
+        for number in range(depth):
+            value = steps[number % len(steps)](value, at)
+        return value
+
+    if chance.random() < 0.5:
+        return [x, y], te.compute("out", (_SIZE,), "int32", lambda i: repeated(te.read(x, i), i))
+    axes = te.data_axes((_SIZE,))
+    state = State(axes, 0)
+    tensor = Tensor("out", (_SIZE,), DType("int32"), Scan((state,), _SIZE, 1))
+    state.tensor = tensor
+    at = axes[0].var
+    start = select(at > 0, te.read(tensor, at - 1), const(0, "int32"))
+    state.body = repeated(bit_xor(start, te.read(x, at)), at)
+    return [x, y], tensor
+
+
+def _step(chance: random.Random, tensors: tuple[Tensor, Tensor]) -> Step:
+    """One nested choice, each part of which may use the value again."""
+    shape = chance.getrandbits(32)
+
+    def made(value: Expr, at: Expr) -> Expr:
+        same = random.Random(shape)
+        return select(
+            _condition(same, tensors, value, at), *(_use(same, tensors, value, at, 2) for _ in "ab")
+        )
+
+    return made
+
+
+def _condition(chance: random.Random, tensors: tuple[Tensor, Tensor], value: Expr, at: Expr) -> Expr:
+    kind = chance.randrange(5)
+    if kind == 0:
+        return ne(bit_and(value, 128), 0)
+    if kind == 1:
+        return value > chance.randint(-2, 9)
+    if kind == 2:
+        return at >= chance.randint(0, _SIZE)
+    if kind == 3:
+        return logical_and(at > 0, te.read(chance.choice(tensors), maximum(at - 1, 0)) > value)
+    return (
+        select(value > 3, at > 2, value < at) if value.dtype is INDEX else select(value > 3, at > 2, at > 5)
+    )
+
+
+def _use(chance: random.Random, tensors: tuple[Tensor, Tensor], value: Expr, at: Expr, depth: int) -> Expr:
+    kind = chance.randrange(7)
+    tensor = chance.choice(tensors)
+    if kind == 0 or depth == 0:
+        return value + chance.randint(-3, 3)
+    if kind == 1:
+        return bit_xor(value + value, 7)
+    if kind == 2:
+        index = cast(value, INDEX)
+        return select(logical_and(index >= 0, index < _SIZE), te.read(tensor, index), value)
+    if kind == 3:
+        step = chance.randint(1, 3)
+        return select(at >= step, te.read(tensor, at - step) + value, value)
+    if kind == 4:
+        return te.read(tensor, minimum(maximum(cast(value, INDEX), 0), _SIZE - 1))
+    first, second = (_use(chance, tensors, value, at, depth - 1) for _ in "ab")
+    return select(_condition(chance, tensors, value, at), first, second)
+
+
+def counted(program: tuple[list[Tensor], Tensor]) -> dict[str, int]:
+    """The calls of Python functions in each part of the compiler; the kernel's result is compared, too."""
+    inputs, tensor = program
+    target = Target.host()
+    counts: dict[str, int] = {}
+
+    def count(part: str, work: Callable[[], object]) -> object:
+        calls = 0
+
+        def seen(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(seen)
+        try:
+            return work()
+        finally:
+            sys.setprofile(None)
+            counts[part] = calls
+
+    (output,) = outputs = count("normalize", lambda: te.normalize((tensor,)))  # type: ignore[misc]
+    pattern, _ = count("pattern", lambda: te.derive_pattern(outputs, inputs))  # type: ignore[misc]
+    count("text", lambda: te.to_text(outputs))
+    schedule = count("schedule", lambda: schedules.for_pattern(pattern)(outputs, target))
+    func = count("lower", lambda: tir.lower(schedule, inputs, outputs, "kernel"))
+    for name, phase in tir.PHASES:
+        func = count(name, lambda phase=phase, func=func: phase(func))
+    count("printing", lambda: tir.to_text(func))
+    text = count("emit", lambda: emit(func, target))
+    count("pipeline", lambda: optimise_and_compile(text, target, choose_pipeline(func)))
+    generator = np.random.default_rng(0)
+    arrays = [generator.integers(-9, 200, _SIZE, dtype=np.int32) for _ in inputs]
+    expected = te.evaluate([output], dict(zip(inputs, arrays, strict=True)))
+    np.testing.assert_array_equal(run(func, arrays)[0], expected[0])
+    return counts
