@@ -23,7 +23,8 @@ from opgen_runtime.te.tensor import Scan, State, Tensor
 from opgen_runtime.vocabulary import INDEX, DType
 from tests.codegen.conftest import run
 
-COUNT: Final = 300
+COUNT: Final = 60
+SECONDS: Final = 300.0
 _DEPTHS: Final = (8, 16, 32)
 _GROWTH: Final = 4.5  # of the calls when the depth doubles: linear is 2, quadratic 4
 _SIZE: Final = 24

@@ -53,7 +53,7 @@ def to_text(e: Expr) -> str:
     order = post_order(e)
     uses: Counter[int] = Counter()
     for node in order:
-        uses.update({id(child) for child in node.children()})
+        uses.update(id(child) for child in node.children())
     texts: dict[int, Text] = {}
     if not any(count > 1 for count in uses.values()) or _length(order) <= _LONG:
         for node in order:
