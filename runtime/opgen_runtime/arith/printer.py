@@ -32,7 +32,7 @@ _FUNCTION: Final = {"min": "min", "max": "max", "truncdiv": "trunc_div", "truncm
 _COMPARISON: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 _LONG: Final = 4000  # characters of a text that is written in full
-_SHORT: Final = 8  # characters of a value that is written again
+_SHORT: Final = 6  # characters of a value that is written again
 
 Text = tuple[str, int]
 ChildText = Callable[[Expr], str]
