@@ -46,8 +46,15 @@ class Conditions(Converter):
 
     def _learn(self, e: Expr, truth: bool) -> None:
         with self.nested():
-            if self.spend():
-                self._learn_parts(e, truth)
+            open_: list[tuple[Expr, bool]] = []
+            for part, holds in _conjuncts(e, truth):
+                if isinstance(part, Compare | Const):  # choices last, since they take work
+                    self._learn_parts(part, holds)
+                else:
+                    open_.append((part, holds))
+            for part, holds in open_:
+                if self.spend():
+                    self._learn_parts(part, holds)
 
     def _learn_parts(self, e: Expr, truth: bool) -> None:
         e, truth = _strip(e, truth)
@@ -55,11 +62,7 @@ class Conditions(Converter):
             if bool(e.value) != truth:
                 self.context.impossible = True
         elif isinstance(e, Binary) and e.op in ("and", "or"):
-            if (e.op == "and") == truth:
-                self._learn(e.a, truth)
-                self._learn(e.b, truth)
-            else:
-                self._either(e.a if truth else logical_not(e.a), e.b if truth else logical_not(e.b))
+            self._either(e.a if truth else logical_not(e.a), e.b if truth else logical_not(e.b))
         elif isinstance(e, Select):
             self._learn_select(e, truth)
         elif isinstance(e, Compare) and e.a.dtype.is_int:
@@ -295,3 +298,27 @@ def _strip(e: Expr, truth: bool) -> tuple[Expr, bool]:
     while isinstance(e, Not) and e.dtype is BOOL:
         e, truth = e.a, not truth
     return e, truth
+
+
+def _conjuncts(e: Expr, truth: bool) -> list[tuple[Expr, bool]]:
+    """What all holds if `e` is `truth`, the outermost first."""
+    found: list[tuple[Expr, bool]] = []
+    seen: set[tuple[int, bool]] = set()
+    parts = [_strip(e, truth)]
+    for part, holds in parts:  # grows on the way
+        if (id(part), holds) in seen:
+            continue
+        seen.add((id(part), holds))
+        if isinstance(part, Binary) and (part.op, holds) in (("and", True), ("or", False)):
+            parts += [_strip(part.b, holds), _strip(part.a, holds)]
+        elif isinstance(part, Select) and holds and _is_const(part.otherwise, False):
+            parts += [_strip(part.then, True), _strip(part.condition, True)]
+        elif isinstance(part, Select) and not holds and _is_const(part.then, True):
+            parts += [_strip(part.otherwise, False), _strip(part.condition, False)]
+        else:
+            found.append((part, holds))
+    return found
+
+
+def _is_const(e: Expr, value: bool) -> bool:
+    return isinstance(e, Const) and bool(e.value) is value
