@@ -51,8 +51,12 @@ class Converter(Divider):
         cached = self.context.polys.get(id(e))
         if cached is not None:
             return cached[1]
-        if self._nest >= _NEST or not self.spend():
+        if self._nest >= _NEST:
             return self._named(e, ("deep", id(e)))
+        if not self.spend():  # remembered, so that what is asked of it later is asked of the same value
+            found = self._named(e, ("deep", id(e)))
+            self.context.polys[id(e)] = (e, found)
+            return found
         self._nest += 1
         try:
             found = self._poly(e)
