@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from ..forks import importing
+from ..lazy import lazy
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,11 @@ class Host:
     cpu: str
     features: str
 
-    @cached_property
+    @lazy
     def data_layout(self) -> str:
         """LLVM's data layout: the format of objects, the width of pointers, alignments."""
-        import llvmlite.binding as llvm
+        with importing:
+            import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
         return str(llvm.Target.from_triple(self.triple).create_target_machine().target_data)
