@@ -32,6 +32,8 @@ def _case(
                 inputs[name] = _operand(operands[name], texts)
             elif name in attrs:
                 values[name] = parse_value(attrs[name].kind, texts, attrs[name].optional)
+            elif name in op.lost:
+                good = False  # of a part that could not be read, which is reported
             else:
                 known = [*operands, *attrs]
                 text = f"`{name[:60]}` is neither an input nor an attr; possible names: {', '.join(known)}"
@@ -69,6 +71,7 @@ def _is_complete(
 ) -> bool:
     missing = [operand.name for operand in op.inputs if not operand.optional and operand.name not in inputs]
     missing += [name for name, attr in attrs.items() if attr.required and name not in values]
+    missing = [name for name in missing if name not in op.lost]
     if missing:
         listed = ", ".join(f"`{name}`" for name in missing)
         diagnostics.error("test", f"the test does not give {listed}", place)

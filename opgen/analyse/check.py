@@ -9,6 +9,7 @@ from opgen_runtime.vocabulary import OpPattern
 
 from ..diagnostics import Diagnostics
 from ..expression import syntax as s
+from ..expression.allowed import BUILTINS
 from ..expression.reference import check_reference
 from ..expression.scope import Kind, Namespace
 from ..expression.translate import Translator, make_lambda
@@ -56,7 +57,10 @@ def check_op(
     reference = None
     if op.reference is not None:
         outputs = [output.name for output in op.outputs]
-        reference = check_reference(op.reference, arguments, outputs, op.reference.place, diagnostics)
+        lost = sorted(op.lost - BUILTINS) if op.partial else []
+        reference = check_reference(
+            op.reference, [*arguments, *lost], outputs, op.reference.place, diagnostics
+        )
     gradients = check_gradients(op, namespace, known_ops, diagnostics)
     cases = check_cases(op, attrs, diagnostics)
     if diagnostics.count > before or op.partial:

@@ -9,7 +9,7 @@ from typing import Final
 from opgen_runtime.ir.operators import OPERATORS
 
 from ..diagnostics import Diagnostics, Place, did_you_mean
-from ..document import Declaration, ListNode, Node, TextNode
+from ..document import Declaration, DeclarationPart, ListNode, Node, TextNode
 from ..document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
 from ..expression import syntax as s
 from ..expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
@@ -49,7 +49,7 @@ class _Definer:
         self.lost = {
             name
             for path, node in declaration.dropped_nodes()
-            if path and path[0] in _BINDING
+            if path and (path[0] in _BINDING or path[0] not in DeclarationPart.model_fields)
             for name in (*map(str, path[1:]), *_names(node))
         }
         self.key = ""  # the key being read

@@ -161,6 +161,7 @@ class NameChecker:
             )
         else:
             self.error("unknown-name", f"nothing binds the name `{name[:60]}`", node.place, hint)
+        self.namespace.lost |= {name}  # told once
 
     def _attribute(self, node: s.Attribute, section: Section, local: Local) -> None:
         value = node.value
@@ -230,6 +231,7 @@ class NameChecker:
         elif name not in self.namespace.lost:
             hint = self.namespace.hint(name)
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
+            self.namespace.lost |= {name}  # told once
         for argument in node.arguments:
             if isinstance(argument, s.Name) and name in LIBRARY and symbol is None:
                 self._argument(argument, name, section, local)

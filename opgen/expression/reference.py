@@ -176,6 +176,7 @@ class _Reference:
         if node.id in ("float", "int", "bool") and node.id not in self.declared:
             return ast.Name(node.id, ast.Load())
         hint = did_you_mean(node.id, [*self.bound, *BUILTINS])
+        self.bound.add(node.id)  # told once
         raise self.reject(node, f"nothing assigns the name `{node.id[:60]}`", hint)
 
     def _dotted(self, node: ast.expr) -> str | None:
