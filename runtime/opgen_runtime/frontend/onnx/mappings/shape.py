@@ -143,7 +143,9 @@ def split_18(
 ) -> tuple[Expr, ...]:
     """Parts of the given sizes, or equal parts, of which the last may be smaller."""
     at = axis_of(axis, len(at_least(x, 1)))
-    count = node.num_outputs if num_outputs is None else num_outputs
+    count = node.num_outputs
+    if num_outputs not in (None, count):
+        raise ModelError(f"num_outputs is {num_outputs}, the node has {count} outputs")
     if sizes is None:
         each = -(-shape(x)[at] // count)
         sizes = [max(min(each, shape(x)[at] - k * each), 0) for k in range(count)]
