@@ -16,7 +16,7 @@ from ..diagnostics import Diagnostic, did_you_mean
 from ..model import CheckedOp
 from ..project import Project, ProjectError, find_project, resources
 from .failure import Failure
-from .workspace import checked_workspace, report
+from .workspace import checked_workspace, report, require_declarations
 
 _OP_KEY: Final = re.compile(r"^op:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 
@@ -43,6 +43,7 @@ def find_op(name: str) -> Found:
         project, outside = library, f"; {error}"
     else:
         outside = ""
+    require_declarations(project)
     builtin = read_sources(library.opdefs, library.root).sources
     own = builtin if project.opdefs == library.opdefs else read_sources(project.opdefs, project.root).sources
     bare = name.removeprefix(f"{project.namespace}.") if project.namespace else name

@@ -48,8 +48,7 @@ class Workspace:
 
 def checked_workspace(project: Project, form: str = "text") -> Workspace:
     """Read and check every declaration.  Raises Failure when any has an error; all findings are printed."""
-    if not project.opdefs.is_dir():
-        raise Failure(f"there is no folder {project.opdefs}; [tool.opgen] opdefs names it")
+    require_declarations(project)
     packages = {name: project.import_root / name for name in project.packages}
     with working(f"checking {project.relative(project.opdefs)}"):
         library = resources("opdefs")
@@ -63,6 +62,12 @@ def checked_workspace(project: Project, form: str = "text") -> Workspace:
     if errors:
         raise Findings(f"{errors} error{'s' if errors > 1 else ''} in declarations; nothing was written")
     return Workspace(project, tuple(sorted(ops, key=lambda op: op.name)))
+
+
+def require_declarations(project: Project) -> None:
+    """Raises Failure where the folder of declarations is none."""
+    if not project.opdefs.is_dir():
+        raise Failure(f"there is no folder {project.opdefs}; [tool.opgen] opdefs names it")
 
 
 def report(found: Sequence[Diagnostic], form: str) -> None:
