@@ -22,6 +22,7 @@ from opgen_runtime.arith import (
     Var,
     bit_and,
     bit_xor,
+    cast,
     const,
     evaluate_scalar,
     logical_and,
@@ -151,6 +152,22 @@ def test_the_analyzer_is_bounded() -> None:
     for at in (0, 5, 63):
         assert evaluate_scalar(value, {i: at}) == evaluate_scalar(v, {i: at})
         assert evaluate_scalar(condition, {i: at}) == evaluate_scalar(c, {i: at})
+
+
+def test_each_bound_of_an_index_is_proved_by_itself() -> None:
+    """What it takes to look into a deep value for one bound leaves as much for the other."""
+    i = Var(INDEX, "i")
+    v = te.read(X, minimum(maximum(i, 0), 63))
+    for k in range(DEPTH):
+        v = select(v > k, te.read(X, minimum(maximum(cast(v, INDEX), 0), 63)) + v, select(i > k, v + v, v))
+    index = cast(v, INDEX)
+    clipped = minimum(maximum(index, 0), 63)
+    inside = logical_and(index >= 0, index < 64)
+    analyzer = Analyzer()
+    analyzer.bind(i, 0, 64)
+    assert bounded(lambda: analyzer.prove(logical_and(clipped >= 0, clipped < 64)))
+    with analyzer.assume(inside):
+        assert bounded(lambda: analyzer.prove(logical_and(index >= 0, index < 64)))
 
 
 def test_equality_and_numbers_are_linear() -> None:

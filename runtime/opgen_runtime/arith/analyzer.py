@@ -8,7 +8,7 @@ from typing import Final
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from . import build
 from . import polynomial as poly
-from .conditions import Conditions
+from .conditions import Conditions, conjuncts
 from .convert import VectorError
 from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from .intervals import Interval
@@ -114,11 +114,15 @@ class Analyzer(Conditions):
 
     def prove(self, condition: Expr) -> bool:
         """True only if `condition`, a bool expression, certainly holds; False where no proof is found."""
+        return all(self._prove(part, holds) for part, holds in conjuncts(condition, True))
+
+    def _prove(self, part: Expr, truth: bool) -> bool:
+        """A part by itself: the work that another takes leaves none for it otherwise."""
         with self.fuel(FUEL):
             self._credit = CREDIT
             self._fresh = False
-            return self.decide(condition, True) or (
-                bool(self.context.either) and self.by_alternatives(condition, True)
+            return self.decide(part, truth) or (
+                bool(self.context.either) and self.by_alternatives(part, truth)
             )
 
     def interval(self, e: Expr) -> Interval:

@@ -47,7 +47,7 @@ class Conditions(Converter):
     def _learn(self, e: Expr, truth: bool) -> None:
         with self.nested():
             open_: list[tuple[Expr, bool]] = []
-            for part, holds in _conjuncts(e, truth):
+            for part, holds in conjuncts(e, truth):
                 if isinstance(part, Compare | Const):  # choices last, since they take work
                     self._learn_parts(part, holds)
                 else:
@@ -300,7 +300,7 @@ def _strip(e: Expr, truth: bool) -> tuple[Expr, bool]:
     return e, truth
 
 
-def _conjuncts(e: Expr, truth: bool) -> list[tuple[Expr, bool]]:
+def conjuncts(e: Expr, truth: bool) -> list[tuple[Expr, bool]]:
     """What all holds if `e` is `truth`, the outermost first."""
     found: list[tuple[Expr, bool]] = []
     seen: set[tuple[int, bool]] = set()

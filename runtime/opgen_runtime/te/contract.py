@@ -12,7 +12,7 @@ from ..contract import Rule, verify
 from ..errors import AccessError, DTypeError, LanguageError, ShapeError
 from ..vocabulary import INDEX, INT64, REDUCTIONS, DType
 from .access import why_not_inside
-from .normalize import guards_of, outermost_reduces
+from .guards import Guards
 from .tensor import (
     Compute,
     Extern,
@@ -222,14 +222,13 @@ def _why_not_inside(tensor: Tensor) -> str | None:
 def _why_not_safe(place: Place, what: str) -> str | None:
     """The first access of an expression that may leave its tensor; one inside a reduction knows its axes."""
     order = post_order(place.expr)
-    reduces = outermost_reduces(order, place.expr)
-    guards = guards_of(order, place.expr, reduces)
+    guards = Guards(order)
     extents = place.extents
     for node in order:
-        if id(node) not in guards:
+        if not guards.has(node):
             continue  # inside a reduction
-        guard = guards[id(node)]
-        facts = place.facts if guard is None else (*place.facts, guard)
+        guard = guards.of(node)
+        facts = place.facts if guard is None else (*place.facts, guard.holds)
         reason = _why_not_access(node, extents, facts)
         if reason is not None:
             return f"{what} reads {node}: {reason}"

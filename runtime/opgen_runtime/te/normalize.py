@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from ..arith import (
     Const,
     Expr,
-    Select,
     cast,
     const,
-    logical_not,
     post_order,
     select,
     structural_equal,
@@ -26,6 +24,7 @@ from ..arith import (
 from ..arith.expr import Var
 from ..vocabulary import INDEX, INT64
 from .graph import replace_inputs, replace_scan, tensor_order
+from .guards import Guards, implies
 from .tensor import Compute, IterVar, Read, Reduce, Scan, Tensor, tensors_read
 
 
@@ -90,14 +89,14 @@ class _Hoister:
         found = outermost_reduces(order, body)
         if not found:
             return body
-        guards = guards_of(order, body, found)
+        guards = Guards(order)
         done: dict[int, Expr] = {}
         for node in found:  # inner ones first: those in indices and conditions of others
-            # Inside another reduction, a guarded one would be read where its guard does not hold: it stays there.
-            always = {i: e for i, e in done.items() if guards[i] is None}
-            guard = guards[id(node)]
+            # Inside another reduction, one would be read where its guard may not hold: then it stays there.
+            guard = guards.of(node)
+            known = {id(n): done[id(n)] for n in found if id(n) in done and implies(guard, guards.of(n))}
             done[id(node)] = self._hoisted(
-                _swap(node, always), None if guard is None else _swap(guard, done, whole=True)
+                _swap(node, known), None if guard is None else _swap(guard.holds, done, whole=True)
             )
         return _swap(body, done, whole=True)
 
@@ -142,36 +141,6 @@ def outermost_reduces(order: list[Expr], body: Expr) -> list[Reduce]:
         if not isinstance(node, Reduce):
             stack.extend(node.children())
     return [n for n in order if isinstance(n, Reduce) and id(n) in outside]
-
-
-def guards_of(order: list[Expr], body: Expr, found: list[Reduce]) -> dict[int, Expr | None]:
-    """For each node, under which condition it is evaluated: None is always."""
-    inside = {id(n) for n in found}
-    guards: dict[int, Expr | None] = {id(body): None}
-    for node in reversed(order):
-        if id(node) not in guards or id(node) in inside:
-            continue
-        guard = guards[id(node)]
-        if isinstance(node, Select):
-            _join(guards, node.condition, guard)
-            _join(guards, node.then, _both(guard, node.condition))
-            _join(guards, node.otherwise, _both(guard, logical_not(node.condition)))
-        else:
-            for child in node.children():
-                _join(guards, child, guard)
-    return guards
-
-
-def _join(guards: dict[int, Expr | None], node: Expr, guard: Expr | None) -> None:
-    """A node that is used in several places is evaluated if any of them is."""
-    if id(node) not in guards:
-        guards[id(node)] = guard
-        return
-    before = guards[id(node)]
-    if before is None or guard is None:
-        guards[id(node)] = None
-    elif before is not guard:
-        guards[id(node)] = select(before, True, guard)
 
 
 def _both(a: Expr | None, b: Expr) -> Expr:
