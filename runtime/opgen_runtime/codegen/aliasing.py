@@ -2,50 +2,44 @@
 
 The kernel's operands never overlap (the runtime copies where they would) and temporaries are fresh, so that
 every buffer is a scope of its own.  Inputs are never written, so that loads from them may move freely.
+Where there are many buffers those of one sort share a scope: lists of all others would grow with their square.
 """
 
 from __future__ import annotations
 
-from ..tir.stmt import Allocate, Block, Buffer, For, If, LetStmt, PrimFunc, Stmt
+from typing import Final
+
+from ..tir.stmt import Allocate, Buffer, PrimFunc
+from ..tir.visit import statements
+from .repetition import FEWEST
 from .text import ModuleText
+
+_MOST_TEMPORARIES: Final = 64
 
 
 class Aliasing:
     """Metadata suffixes of loads and stores for each buffer of a kernel."""
 
     def __init__(self, module: ModuleText, func: PrimFunc) -> None:
-        buffers = (*func.inputs, *func.outputs, *_allocated(func.body))
+        self._inputs = frozenset(func.inputs)
+        operands = (*func.inputs, *func.outputs)
+        temporaries = tuple(s.buffer for s in statements(func.body) if isinstance(s, Allocate))
+        groups: list[tuple[Buffer, ...]] = []
+        # A statement that stands for many accesses other operands of the same sort.
+        is_shared = len(operands) >= FEWEST
+        groups += (func.inputs, func.outputs) if is_shared else [(buffer,) for buffer in operands]
+        groups += (
+            [temporaries] if len(temporaries) > _MOST_TEMPORARIES else [(buffer,) for buffer in temporaries]
+        )
         domain = module.metadata("distinct !{{self}}")
-        scopes = {buffer: module.metadata(f"distinct !{{{{self}}, {domain}}}") for buffer in buffers}
-        self._own = {buffer: module.metadata(f"!{{{scope}}}") for buffer, scope in scopes.items()}
-        self._others = {
-            buffer: module.metadata(
-                f"!{{{', '.join(scope for b, scope in scopes.items() if b is not buffer)}}}"
-            )
-            for buffer in buffers
-        }
+        scopes = [module.metadata(f"distinct !{{{{self}}, {domain}}}") for _ in groups]
+        self._scopes: dict[Buffer, str] = {}
+        for k, (group, scope) in enumerate(zip(groups, scopes, strict=True)):
+            own = module.metadata(f"!{{{scope}}}")
+            others = module.metadata(f"!{{{', '.join((*scopes[:k], *scopes[k + 1 :]))}}}")
+            self._scopes.update(dict.fromkeys(group, f", !alias.scope {own}, !noalias {others}"))
 
-    def metadata(self, buffer: Buffer, is_input: bool) -> tuple[str, str]:
+    def metadata(self, buffer: Buffer) -> tuple[str, str]:
         """(suffix of loads, suffix of stores)."""
-        scope = f", !alias.scope {self._own[buffer]}, !noalias {self._others[buffer]}"
-        return f"{', !invariant.load !{}' if is_input else ''}{scope}", scope
-
-
-def _allocated(stmt: Stmt) -> list[Buffer]:
-    found: list[Buffer] = []
-    stack = [stmt]
-    while stack:
-        node = stack.pop()
-        match node:
-            case Block(body):
-                stack.extend(reversed(body))
-            case Allocate():
-                found.append(node.buffer)
-                stack.append(node.body)
-            case For() | LetStmt():
-                stack.append(node.body)
-            case If():
-                stack.append(node.then)
-                if node.otherwise is not None:
-                    stack.append(node.otherwise)
-    return found
+        scope = self._scopes[buffer]
+        return f"{', !invariant.load !{}' if buffer in self._inputs else ''}{scope}", scope

@@ -30,13 +30,12 @@ def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) 
     """
     module = ModuleText(target)
     aliasing = Aliasing(module, func)
-    emitter = StatementEmitter(module, func.name, aliasing, None)
+    operands = {
+        buffer: (position, _extent_metadata(module, buffer))
+        for position, buffer in enumerate((*func.inputs, *func.outputs))
+    }
+    emitter = StatementEmitter(module, func.name, aliasing, operands)
     f = emitter.f
-    for position, buffer in enumerate((*func.inputs, *func.outputs)):
-        slot = f.emit_entry(f"getelementptr i8, ptr %data, i64 {8 * position}")
-        facts = _extent_metadata(module, buffer)
-        pointer = f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}{facts}")
-        emitter.define_buffer(buffer, pointer, is_input=position < len(func.inputs), facts=facts)
     for var, position in (dims if dims is not None else _positions(func)).items():
         slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
         size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,13 +21,14 @@ from ..tir.stmt import (
     Store,
 )
 from ..vocabulary import INDEX
-from . import arithmetic, memory
+from . import arithmetic, memory, outline
 from .aliasing import Aliasing
 from .conversion import cast
-from .cost import has_vectors, iteration_cost
+from .cost import has_vectors
 from .expression import ExpressionEmitter, flat_index
 from .llvm_types import memory_type, register_type
 from .memory import Memory
+from .repetition import Repetition, repetitions
 from .text import FunctionText, ModuleText, constant
 from .values import Value, register
 
@@ -45,47 +47,63 @@ class Closure:
 
 
 class StatementEmitter:
-    """Writes the body of one function: the kernel, or the body of a parallel loop."""
+    """Writes the body of one function: the kernel, or one that `outline.py` takes out of it.
+
+    `operands`: of each parameter of the kernel its position in `data`, and metadata of loads of its address.
+    `is_alone`: one thread at a time runs the function for a call of the kernel.
+    """
 
     def __init__(
-        self, module: ModuleText, name: str, aliasing: Aliasing, closure: tuple[StatementEmitter, str] | None
+        self,
+        module: ModuleText,
+        name: str,
+        aliasing: Aliasing,
+        operands: Mapping[Buffer, tuple[int, str]],
+        closure: tuple[StatementEmitter, str] | None = None,
+        is_alone: bool = True,
     ) -> None:
         self.module = module
         self.name = name
+        self.is_alone = is_alone
         self.f = FunctionText(module)
         self._aliasing = aliasing
+        self._operands = operands
         self._variables: dict[Var, Value] = {}
         self._buffers: dict[Buffer, Memory] = {}
         self._expressions = ExpressionEmitter(self.f, self)
-        self._closure = None if closure is None else Closure(closure[0], closure[1], [])
+        self.closure = None if closure is None else Closure(closure[0], closure[1], [])
+        self._data: str | None = "%data" if closure is None else None
         self._status: str | None = None if closure is None else closure[1]
-        self._outlined = 0
+        self._inner = 0
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
         self._hoisted: list[tuple[str, int]] = []  # (pointer, bytes) of large temporaries of known size
-        self._can_fail = False
+        self.can_fail = False
 
     # names
 
     def define_variable(self, var: Var, value: Value) -> None:
         self._variables[var] = value
 
-    def define_buffer(self, buffer: Buffer, pointer: str, *, is_input: bool = False, facts: str = "") -> None:
-        load, store = self._aliasing.metadata(buffer, is_input)
+    def define_buffer(
+        self, buffer: Buffer, pointer: str, facts: str = "", like: Buffer | None = None
+    ) -> None:
+        """`like`: a buffer of the kernel that is accessed in the same way, where `buffer` is not of the kernel."""
+        load, store = self._aliasing.metadata(buffer if like is None else like)
         self._buffers[buffer] = Memory(buffer.name, pointer, buffer.dtype, load, store, facts)
 
     def variable(self, var: Var) -> Value:
         """The value of a variable, captured from the function around if it is not of this one."""
         value = self._variables.get(var)
         if value is None:
-            if self._closure is None:
+            if self.closure is None:
                 raise CodegenError(f"variable {var.name} is used outside the statement that defines it")
-            outer = self._closure.outer.variable(var)
+            outer = self.closure.outer.variable(var)
             if outer.literal is not None:
                 value = outer
             elif outer.lanes > 1:
                 raise CodegenError(f"the vector {var.name} is used across the border of a parallel loop")
             else:
-                text = self._capture(register_type(outer.dtype), self._closure.outer.f.vector(outer, 1))
+                text = self.capture(register_type(outer.dtype), self.closure.outer.f.vector(outer, 1))
                 value = register(outer.dtype, 1, text, clean=outer.clean, nonnegative=outer.nonnegative)
             self._variables[var] = value
         return value
@@ -94,20 +112,44 @@ class StatementEmitter:
         """The memory of a buffer, captured likewise."""
         found = self._buffers.get(buffer)
         if found is None:
-            if self._closure is None:
-                raise CodegenError(f"buffer {buffer.name} is used but never allocated")
-            outer = self._closure.outer.buffer(buffer)
-            pointer = self._capture("ptr", outer.pointer, outer.facts)
+            if self.closure is None:
+                return self._operand(buffer)
+            outer = self.closure.outer.buffer(buffer)
+            pointer = self.capture("ptr", outer.pointer, outer.facts)
             found = replace(outer, pointer=pointer)
             self._buffers[buffer] = found
         return found
 
-    def _capture(self, kind: str, operand: str, facts: str = "") -> str:
-        assert self._closure is not None
-        self._closure.values.append((kind, operand))
-        slot = len(self._closure.values)
-        address = self.f.emit_entry(f"getelementptr i8, ptr {self._closure.pointer}, i64 {8 * slot}")
+    def _operand(self, buffer: Buffer) -> Memory:
+        if buffer not in self._operands:
+            raise CodegenError(f"buffer {buffer.name} is used but never allocated")
+        position, facts = self._operands[buffer]
+        slot = self.f.emit_entry(f"getelementptr i8, ptr %data, i64 {8 * position}")
+        pointer = self.f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}{facts}")
+        self.define_buffer(buffer, pointer, facts)
+        return self._buffers[buffer]
+
+    def capture(self, kind: str, operand: str, facts: str = "") -> str:
+        """The operand of the function around, in this one."""
+        assert self.closure is not None
+        self.closure.values.append((kind, operand))
+        slot = len(self.closure.values)
+        address = self.f.emit_entry(f"getelementptr i8, ptr {self.closure.pointer}, i64 {8 * slot}")
         return self.f.emit_entry(f"load {kind}, ptr {address}, align 8, !invariant.load !{{}}{facts}")
+
+    def data(self) -> str:
+        """The addresses of the kernel's operands, one after the other."""
+        if self._data is None:
+            assert self.closure is not None
+            self._data = self.capture("ptr", self.closure.outer.data())
+        return self._data
+
+    def inner(self, role: str, is_alone: bool) -> StatementEmitter:
+        """The writer of a function that is called by this one with a closure as its first argument."""
+        name = f"{self.name}.{role}{self._inner}"
+        self._inner += 1
+        closure = (self, "%closure")
+        return StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
 
     # statements
 
@@ -115,8 +157,11 @@ class StatementEmitter:
         """Emit one statement at the end of the function."""
         match stmt:
             case Block(body):
-                for part in body:
-                    self.emit(part)
+                for part in repetitions(body, self._operands):
+                    if isinstance(part, Repetition):
+                        outline.repetition(self, part)
+                    else:
+                        self.emit(part)
             case Store():
                 self._store(stmt)
             case For():
@@ -183,13 +228,13 @@ class StatementEmitter:
                 self.emit(stmt.body)
             return
         is_shared = stmt.kind is ForKind.PARALLEL and self.module.target.num_threads > 1
-        if is_shared and self._closure is None:
-            self._parallel(stmt, minimum, extent)
+        if is_shared and self.is_alone:
+            outline.parallel(self, stmt, minimum, extent)
         else:
             end = arithmetic.binary(self.f, "add", minimum, extent)
-            self._loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
+            self.loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
 
-    def _loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
+    def loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
         """A loop with its test at the bottom, entered through a test if it may be empty."""
         f = self.f
         lower, upper = f.vector(minimum, 1), f.vector(end, 1)
@@ -212,40 +257,6 @@ class StatementEmitter:
         again = f.emit(f"icmp slt i64 {following}, {upper}")
         f.branch_if(again, head, exit_label, _loop_metadata(self.module, stmt.body))
         f.start(exit_label)
-
-    # parallel loops
-
-    def _parallel(self, stmt: For, minimum: Value, extent: Value) -> None:
-        """Outline the body as a function of a range of iterations and hand it to the pool."""
-        f = self.f
-        name = f"{self.name}.parallel{self._outlined}"
-        self._outlined += 1
-        body = StatementEmitter(self.module, name, self._aliasing, (self, "%closure"))
-        begin = register(INDEX, 1, "%begin", clean=True, nonnegative=True)
-        end = register(INDEX, 1, "%end", clean=True, nonnegative=True)
-        if minimum.literal != 0:
-            offset = minimum
-            if minimum.literal is None:
-                text = body._capture("i64", f.vector(minimum, 1))
-                offset = register(INDEX, 1, text, clean=minimum.clean, nonnegative=minimum.nonnegative)
-            begin = arithmetic.binary(body.f, "add", begin, offset)
-            end = arithmetic.binary(body.f, "add", end, offset)
-        body._loop(stmt, begin, end, guarded=True)
-        body.finish("void", "ptr %closure, i64 %begin, i64 %end", is_kernel=False)
-        assert body._closure is not None
-        captured = body._closure.values
-        closure = f.emit_entry(f"alloca [{1 + len(captured)} x i64], align 8")
-        f.do(f"store i64 0, ptr {closure}, align 8")
-        for slot, (kind, operand) in enumerate(captured, 1):
-            address = f.emit(f"getelementptr i8, ptr {closure}, i64 {8 * slot}")
-            f.do(f"store {kind} {operand}, ptr {address}, align 8")
-        cost = max(1, iteration_cost(stmt.body))
-        grain = -(-self.module.target.parallel_threshold // cost)
-        self.module.declare("opgen_parallel_for", "void", "ptr, ptr, i64, i64")
-        count = f.vector(extent, 1)
-        f.do(f"call void @opgen_parallel_for(ptr @{name}, ptr {closure}, i64 {count}, i64 {grain})")
-        status = f.emit(f"load i64, ptr {closure}, align 8")
-        self._fail_if(f.emit(f"icmp ne i64 {status}, 0"))
 
     # storage
 
@@ -276,7 +287,7 @@ class StatementEmitter:
         padded = arithmetic.binary(self.f, "add", total, constant(INDEX, 2 * _ALIGNMENT - 1))
         rounded = self.f.emit(f"and i64 {self.f.vector(padded, 1)}, {-_ALIGNMENT}")
         pointer = self.f.emit(self._allocation(rounded))
-        self._fail_if(self.f.emit(f"icmp eq ptr {pointer}, null"))
+        self.fail_if(self.f.emit(f"icmp eq ptr {pointer}, null"))
         self.define_buffer(buffer, pointer)
         self._heap.append(pointer)
         self.emit(stmt.body)
@@ -290,7 +301,7 @@ class StatementEmitter:
     def _free(self, pointer: str) -> None:
         self.f.call("free", "void", (("ptr", pointer),))
 
-    def _fail_if(self, condition: str) -> None:
+    def fail_if(self, condition: str) -> None:
         """Leave the function with a non-zero status, giving back what it holds."""
         f = self.f
         leave, fine = f.label("leave"), f.label("fine")
@@ -299,7 +310,7 @@ class StatementEmitter:
         for pointer in reversed(self._heap):
             self._free(pointer)
         f.branch("failed")
-        self._can_fail = True
+        self.can_fail = True
         f.start(fine)
 
     def finish(self, result: str, parameters: str, *, is_kernel: bool) -> None:
@@ -311,7 +322,7 @@ class StatementEmitter:
         self._free_hoisted()
         f.do(success)
         prologue = self._prologue()
-        if self._can_fail:
+        if self.can_fail:
             f.start("failed")
             self._free_hoisted()
             if self._status is not None:
@@ -330,7 +341,7 @@ class StatementEmitter:
         """Allocate what the function needs for its whole run; all at once, so that one test is enough."""
         if not self._hoisted:
             return ["  br label %start"]
-        self._can_fail = True
+        self.can_fail = True
         lines: list[str] = []
         failed = "false"
         for k, (pointer, size) in enumerate(self._hoisted):
