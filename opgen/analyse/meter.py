@@ -26,7 +26,21 @@ FREE_SIGNATURES: Final = 1_000  # of one op; all steps of further ones count
 MAX_SIZE: Final = 50_000  # entries of a tuple, with those of the tuples inside
 _LOOPS: Final = (lang.over, lang.sum, lang.prod, lang.min, lang.max, lang.any, lang.all)
 _SIZED: Final = frozenset(
-    {"each", "over", "tuple", "sorted", "sum", "prod", "min", "max", "any", "all", "zip", "checked_add"}
+    {
+        "each",
+        "over",
+        "tuple",
+        "sorted",
+        "sum",
+        "prod",
+        "min",
+        "max",
+        "any",
+        "all",
+        "zip",
+        "prefix_sums",
+        "checked_add",
+    }
 )
 
 

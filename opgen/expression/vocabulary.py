@@ -21,6 +21,7 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     "enumerate": (1, 1),
     "tuple": (0, 1),
     "sorted": (1, 1),
+    "prefix_sums": (1, 1),
     "int": (1, 1),
     "float": (1, 1),
     "sum": (1, 1),

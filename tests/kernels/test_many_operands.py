@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from opgen_runtime import eager, schedules, te, tir
+from opgen_runtime import codegen, eager, ir, schedules, te, tir
 from opgen_runtime.arith import Expr, lt, select
+from opgen_runtime.kernels.build import lower_segment
+from opgen_runtime.kernels.segment import segment_of
+from opgen_runtime.ops import concatenate, split, stack
 from opgen_runtime.target import Target
 from opgen_runtime.tir.visit import statements
+from opgen_runtime.types import TensorType
 
 
 @pytest.mark.parametrize("sizes", [range(1, 9), [1] * 60, [0, 3] * 30, [2, 0, 1, 5] * 5])
@@ -17,6 +25,31 @@ def test_concatenate(sizes: list[int]) -> None:
     np.testing.assert_array_equal(eager.concatenate(arrays, axis=1), np.concatenate(arrays, axis=1))
     turned = [np.ascontiguousarray(a.T) for a in arrays]
     np.testing.assert_array_equal(eager.concatenate(turned), np.concatenate(turned))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float64"])
+def test_every_axis(axis: int, dtype: str) -> None:
+    shapes = [[2, 3, 5] for _ in range(70)]
+    for k, shape in enumerate(shapes):
+        shape[axis] = [1, 4, 0, 7, 33][k % 5]
+    arrays = [np.arange(np.prod(shape)).reshape(shape).astype(dtype) for shape in shapes]
+    whole = np.concatenate(arrays, axis)
+    np.testing.assert_array_equal(eager.concatenate(arrays, axis=axis), whole)
+    cuts = np.cumsum([a.shape[axis] for a in arrays])[:-1].tolist()
+    got = eager.split(whole, indices_or_sections=cuts, axis=axis)
+    for a, b in zip(got, arrays, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_operands_given_twice() -> None:
+    a, b = np.arange(3.0), np.arange(4.0)
+    np.testing.assert_array_equal(eager.concatenate([a, b] * 40), np.concatenate([a, b] * 40))
+
+
+def test_large_operands_run_in_parallel() -> None:
+    arrays = [np.full((1 << 15) + k % 2, k, np.int32) for k in range(50)]
+    np.testing.assert_array_equal(eager.concatenate(arrays), np.concatenate(arrays))
 
 
 def test_stack_and_split() -> None:
@@ -49,3 +82,46 @@ def test_a_loop_for_each() -> None:
     arrays = [np.full(3, k, np.float32) for k in range(40)]
     (got,) = tir.interpret(func, arrays)
     np.testing.assert_array_equal(got, np.concatenate(arrays))
+
+
+def joined(count: int) -> ir.Function:
+    sizes = [1 + k % 5 for k in range(count)]
+    params = tuple(ir.var(f"x{k}", TensorType((2, size), "float32")) for k, size in enumerate(sizes))
+    return ir.Function(params, concatenate(params, axis=1))
+
+
+def stacked(count: int) -> ir.Function:
+    params = tuple(ir.var(f"x{k}", TensorType((3,), "float32")) for k in range(count))
+    return ir.Function(params, stack(params))
+
+
+def cut(count: int) -> ir.Function:
+    whole = ir.var("x", TensorType((2 * count,), "float32"))
+    return ir.Function((whole,), split(whole, indices_or_sections=[count]))
+
+
+@pytest.mark.parametrize("program", [joined, stacked, cut])
+def test_work_is_linear(program: Callable[[int], ir.Function]) -> None:
+    """The calls of functions, from type inference to the text for LLVM, tell the work."""
+    target = Target.host()
+
+    def work(count: int) -> int:
+        profile = cProfile.Profile()
+        profile.enable()
+        codegen.emit(lower_segment(segment_of(program(count), target), target), target)
+        profile.disable()
+        return int(pstats.Stats(profile).total_calls)
+
+    work(20)
+    few, more, most = work(150), work(300), work(600)
+    assert most - more < 2.1 * (more - few)
+
+
+@pytest.mark.parametrize("program", [joined, stacked, cut])
+def test_code_does_not_grow(program: Callable[[int], ir.Function]) -> None:
+    target = Target.host()
+
+    def lines(count: int) -> int:
+        return codegen.emit(lower_segment(segment_of(program(count), target), target), target).count("\n")
+
+    assert lines(400) == lines(200)

@@ -26,6 +26,7 @@ GROW = (
     "tuple(k for k in ndindex((9, 9, 9, 9)))", "broadcast({a}, {a})", "tuple(zip({a}, {a}))", "max({a}, {a})",
     "tuple(enumerate({a}))", "tuple(reversed({a}))", "{a}[0:9]", "{a} and {a}", "{a} == {a}", "sum(j for j in {a})",
     "unravel({a}, (9, 9))", "einsum_plan('ij,jk->ik', ({a}, {a}))", "norm_axes({a}, 3)", "ceil_div({a}, 2)",
+    "prefix_sums({a})",
     "slice_indices({a}, 1, 2, 3)", "window_out({a}, 2, 1)", "same_pads({a}, 2)", "promote({a}, {a})", "ravel({a}, {a})",
     "next((j for j in range({a}) if j < 0), 0)", "any(j > 5 for j in range({a}))", "1 in {a}", "{a}.index({a})",
     "bits({a})", "min({a}, 3)", "clip({a}, 0, 9)", "reflect({a}, 4)", "bcast({a}, {a})", "floor({a} * 0.5)",

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..tir.stmt import Allocate, Buffer, PrimFunc
 from ..tir.visit import statements
-from .repetition import FEWEST
+from .repetition import MANY
 from .text import ModuleText
 
 _MOST_TEMPORARIES: Final = 64
@@ -26,7 +26,7 @@ class Aliasing:
         temporaries = tuple(s.buffer for s in statements(func.body) if isinstance(s, Allocate))
         groups: list[tuple[Buffer, ...]] = []
         # A statement that stands for many accesses other operands of the same sort.
-        is_shared = len(operands) >= FEWEST
+        is_shared = len(operands) >= MANY
         groups += (func.inputs, func.outputs) if is_shared else [(buffer,) for buffer in operands]
         groups += (
             [temporaries] if len(temporaries) > _MOST_TEMPORARIES else [(buffer,) for buffer in temporaries]

@@ -17,10 +17,12 @@ from typing import Final
 from ..arith.expr import Const, Expr, Var
 from ..arith.structural import label
 from ..tir.stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, Prefetch, Ramp, Stmt, Store
-from ..tir.visit import StmtMutator
+from ..tir.visit import StmtMutator, statements
 from ..vocabulary import INDEX
 
-FEWEST: Final = 16  # fewer statements, or statements of fewer operands, are written one by one
+MANY: Final = 16  # in a kernel of fewer operands, and of fewer statements in a row, each is written
+_FEWEST: Final = 4  # loops, of as many operands, that become one; their own work is more than reading a row
+_FEWEST_BARE: Final = 128  # likewise of statements without loops, which may be inside of one
 
 _Leaf = Const | Buffer
 
@@ -64,7 +66,7 @@ def repetitions(
 
     `operands`: of each operand of the kernel its position, and anything else.
     """
-    if min(len(body), len(operands)) < FEWEST:
+    if min(len(body), len(operands)) < MANY:
         yield from body
         return
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -76,14 +78,18 @@ def repetitions(
         leaves.append(tuple(walk.leaves))
     found: dict[int, tuple[Kind, tuple[int, ...]]] = {}  # by number of the statement
     for members in groups.values():
-        if len(members) >= FEWEST:
+        if len(members) >= _fewest(body[members[0]]):
             found.update(_grouped(body, leaves, members, operands))
     for repeats, run in groupby(range(len(body)), lambda k: k in found):
         numbers = list(run)
-        if repeats and len(numbers) >= FEWEST:
+        if repeats and len(numbers) >= _FEWEST:
             yield _repetition([found[k] for k in numbers])
         else:
             yield from (body[k] for k in numbers)
+
+
+def _fewest(stmt: Stmt) -> int:
+    return _FEWEST if any(isinstance(s, For) for s in statements(stmt)) else _FEWEST_BARE
 
 
 def _repetition(parts: list[tuple[Kind, tuple[int, ...]]]) -> Repetition:
@@ -119,7 +125,7 @@ def _grouped(
             if not isinstance(found, Number):
                 found = columns[key] = Number(Var(INDEX, f"number{len(columns)}"), min(values) >= 0)
             others.append(found.var)
-    if most < FEWEST:
+    if most < _fewest(body[members[0]]):
         return
     statement = _Walk(operands, iter(others)).stmt(body[members[0]])
     kind = Kind(statement, tuple(columns.values()))

@@ -11,7 +11,7 @@ from ..arith.expr import Dim, Expr, Shape
 from ..errors import LanguageError, shown
 from ..types.shapes import broadcast as broadcast_shapes
 from ..vocabulary import BFLOAT16, DTYPE_CLASSES, DType
-from .element import floordiv
+from .element import checked_add, floordiv
 from .ranges import MAX_UNROLLED, Range
 from .reduce import max_
 from .weak import Value, Weak, describe, is_static, is_text
@@ -62,6 +62,15 @@ def zip_(*sequences: Value) -> tuple[tuple[Value, ...], ...]:
 def enumerate_(values: Value) -> tuple[tuple[int, Value], ...]:
     """Entries with their position."""
     return tuple(enumerate(tuple_(values)))
+
+
+def prefix_sums(values: Value) -> tuple[Value, ...]:
+    """(0, values[0], values[0] + values[1], ...): where parts of these sizes begin, and where the last ends."""
+    sums: list[Value] = [0]
+    for value in tuple_(values):
+        _static_number("prefix_sums", value)
+        sums.append(checked_add(sums[-1], value))
+    return tuple(sums)
 
 
 # ------------------------------------------------------------------ dtypes
