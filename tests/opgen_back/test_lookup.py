@@ -149,15 +149,23 @@ for module, name in (lab_of_lookup.eager, "own_ab"), (lab_of_lookup.eager, "tanh
 
 def test_watching_ends_without_a_word_of_abortion(project: Path) -> None:
     watching = subprocess.Popen(
-        [sys.executable, "-m", "opgen", "generate", "--watch"], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "opgen", "generate", "--watch"],
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests may run where the signal is ignored (in the background of a script), which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    assert watching.stderr is not None
-    lines = [watching.stderr.readline() for _ in range(2)]
-    assert "Ctrl-C ends" in lines[0]
-    time.sleep(0.5)
-    os.kill(watching.pid, signal.SIGINT)
-    assert watching.communicate(timeout=30)[1] == "no longer watching\n"
-    assert watching.returncode == 0
+    try:
+        assert watching.stderr is not None
+        lines = [watching.stderr.readline() for _ in range(2)]
+        assert "Ctrl-C ends" in lines[0]
+        time.sleep(0.5)
+        os.kill(watching.pid, signal.SIGINT)
+        assert watching.communicate(timeout=30)[1] == "no longer watching\n"
+        assert watching.returncode == 0
+    finally:
+        watching.kill()
+        watching.communicate()
 
 
 def test_no_colour_is_of_one_background_only(monkeypatch: pytest.MonkeyPatch) -> None:

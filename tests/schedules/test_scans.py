@@ -18,6 +18,7 @@ from opgen_runtime.te import Tensor
 from opgen_runtime.te.tensor import Scan, State
 from opgen_runtime.tir.visit import statements
 from opgen_runtime.vocabulary import INDEX, INT32
+from tests.safety.harness import FULL
 from tests.schedules.test_library_preserves_results import WIDTHS, eager, target
 from tests.tir.programs import Program, check_lowered
 
@@ -166,14 +167,14 @@ def programs(draw: st.DrawFn) -> Drawn:
     return Drawn(Program((r.x,), tuple(outputs)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=300 if FULL else 15, deadline=None)
 @given(programs(), st.sampled_from(WIDTHS), st.booleans())
 def test_any_reader(drawn: Drawn, cpu: str, shared: bool) -> None:
     chosen = eager(cpu) if shared else target(cpu)
     check_lowered(drawn.program, schedules.generic(drawn.program.outputs, chosen))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=150 if FULL else 8, deadline=None)
 @given(programs())
 def test_every_row_kept(drawn: Drawn) -> None:
     check_lowered(drawn.program, create_schedule(drawn.program.outputs))
