@@ -7,6 +7,7 @@ term.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +17,7 @@ from ..errors import LanguageError
 from ..te.tensor import IterVar, Reduce
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from .choices import search
-from .conditions import both, either, join, less, select
+from .conditions import both, either, join, less
 from .element import checked_add, checked_mul, intrinsic
 from .ranges import MAX_UNROLLED, NdIndex, Range, names_of, no_sequence
 from .scope import among_elements, bound, guarded
@@ -315,29 +316,54 @@ def next_(values: Value, default: Callable[[], Value]) -> Value:
 
 
 def _first(term: Value, default: Callable[[], Value]) -> Value:
-    if isinstance(term, Skipped):
-        return default()
-    if isinstance(term, Unrolled):
-        parts = tuple(part for part in term.parts if not isinstance(part, Skipped) and part != Unrolled(()))
-        if all(isinstance(part, Conditional) and not isinstance(part.body, Term) for part in parts):
-            found = search([(part.condition, part.body) for part in parts], default)
-            if found is not None:
-                return found
-        return _first(parts[0], lambda: _first(Unrolled(parts[1:]), default)) if parts else default()
-    if isinstance(term, Looped | Conditional):
-        return _first_of_loop(term, default)
-    return term
+    """The first value of a term; its alternatives may be many, so that they are joined from the last to the first."""
+    parts = _alternatives(term)
+    if parts and not isinstance(parts[-1], Term):
+        last = parts.pop()
+        default = partial(_known, last)
+    if all(isinstance(part, Conditional) and not isinstance(part.body, Term) for part in parts):
+        found = search([(part.condition, part.body) for part in parts], default)
+        if found is not None:
+            return found
+    with ExitStack() as guards:
+        for part in parts:
+            if isinstance(part, Conditional) and not isinstance(part.body, Term):
+                guards.enter_context(guarded(arith.logical_not(part.condition)))
+        value = default()
+    for part in reversed(parts):
+        value = _or_else(part, value)
+    return value
 
 
-def _first_of_loop(term: Looped | Conditional, default: Callable[[], Value]) -> Value:
+def _known(value: Value) -> Value:
+    return value
+
+
+def _alternatives(term: Value) -> list[Value]:
+    """What is unrolled, one after the other, up to the first that is a value under no condition."""
+    found: list[Value] = []
+    stack = [term]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Unrolled):
+            stack.extend(reversed(part.parts))
+        elif not isinstance(part, Skipped):
+            found.append(part)
+            if not isinstance(part, Term):
+                break
+    return found
+
+
+def _or_else(term: Looped | Conditional, otherwise: Value) -> Value:
+    """The first value of a term, else `otherwise`."""
     axes, condition, inner = _flatten(term)
     if not axes:
         assert condition is not None
-        return select(condition, lambda: _first(inner, default), default)
-    otherwise = default()
+        with guarded(condition):
+            return join(condition, _first(inner, partial(_known, otherwise)), otherwise)
     if isinstance(inner, Term):  # the first of the first round that has one
         found = fold("any", _found(inner))
-        inner = _first(inner, lambda: otherwise)
+        inner = _first(inner, partial(_known, otherwise))
         if found is False:
             return otherwise
         if isinstance(found, Expr):
