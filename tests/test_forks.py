@@ -11,7 +11,7 @@ import time
 import llvmlite.binding as llvm
 import pytest
 
-from opgen_runtime import forks
+from opgen_runtime.base import forks
 from tests.stress.fork import driven
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
@@ -29,7 +29,7 @@ def test_no_lock_of_the_runtime_is_unknown_to_forks() -> None:
     """Every lock that any module of the runtime keeps for itself is one of `forks`."""
     program = """
 import importlib, pkgutil, threading, _thread, opgen_runtime
-from opgen_runtime import forks
+from opgen_runtime.base import forks
 skipped = ("opgen_runtime.ops.", "opgen_runtime.testing", "opgen_runtime.frontend")
 for info in pkgutil.walk_packages(opgen_runtime.__path__, "opgen_runtime."):
     if not info.name.startswith(skipped):
@@ -37,7 +37,7 @@ for info in pkgutil.walk_packages(opgen_runtime.__path__, "opgen_runtime."):
 import sys
 kinds = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
 for name, module in list(sys.modules.items()):
-    if name.startswith("opgen_runtime") and name != "opgen_runtime.forks":
+    if name.startswith("opgen_runtime") and name != "opgen_runtime.base.forks":
         for key, value in vars(module).items():
             held = [] if value is forks.importing else [value, *getattr(value, "__dict__", {}).values()]
             unknown = [h for h in held if isinstance(h, kinds) and h not in forks._locks]
@@ -60,9 +60,9 @@ def _forked(child: str, seconds: float = 30) -> int:
 @pytest.mark.parametrize(
     "held",
     [
-        "from opgen_runtime.forks import lock; held = lock()",
+        "from opgen_runtime.base.forks import lock; held = lock()",
         "from opgen_runtime import codegen; from llvmlite.binding import ffi; held = ffi.lib._lock",
-        "from opgen_runtime.forks import importing as held",
+        "from opgen_runtime.base.forks import importing as held",
     ],
 )
 def test_what_another_thread_holds_is_free_in_the_child(held: str) -> None:
@@ -79,7 +79,7 @@ inside.wait()
 child = os.fork()
 if child == 0:
     signal.alarm(10)
-    from opgen_runtime.forks import _before
+    from opgen_runtime.base.forks import _before
     with held:
         _before()
         os._exit(0)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
-from opgen_runtime import types
-from opgen_runtime.attrs import Attrs, attr
+from opgen_runtime.operator import types
+from opgen_runtime.operator.attrs import Attrs, attr
 
 from ..expression.translate import at, place_of
 from ..model import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern
 
 from ..diagnostics import Diagnostics
 from ..expression import syntax as s

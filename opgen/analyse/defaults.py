@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from opgen_runtime.attrs import value_text
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.operator.attrs import value_text
 
 from ..diagnostics import Diagnostics, Place
 from ..model import AttrValue, CheckedAttr

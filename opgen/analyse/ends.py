@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from opgen_runtime import lang
-from opgen_runtime.errors import AccessError
+from opgen_runtime.base.errors import AccessError
+from opgen_runtime.compute import lang
 
 from ..model import BoundProbe, CheckedAttr
 from .probes import REACH, with_attr

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opgen_runtime.errors import OpgenError
-from opgen_runtime.types import TupleType, Type, infer_unknown
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.operator.types import TupleType, Type, infer_unknown
 
 from ..model import CheckedCase, Inference
 from .located import PYTHON_ERRORS

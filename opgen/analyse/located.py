@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import Final
 
-from opgen_runtime.errors import (
+from opgen_runtime.base.errors import (
     AccessError,
     AttrError,
     DTypeError,

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final
 
-from opgen_runtime import lang
-from opgen_runtime.errors import LanguageError
-from opgen_runtime.lang.scope import among_elements
+from opgen_runtime.base.errors import LanguageError
+from opgen_runtime.compute import lang
+from opgen_runtime.compute.lang.scope import among_elements
 
 MAX_STEPS: Final = 100_000  # for one signature
 MAX_TOTAL: Final = (
@@ -110,7 +110,7 @@ class Meter:
 
 
 class MeteredLibrary:
-    """`opgen_runtime.lang` as declarations see it during analysis: every call is counted."""
+    """`opgen_runtime.compute.lang` as declarations see it during analysis: every call is counted."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from opgen_runtime.errors import AttrError, OpgenError
-from opgen_runtime.vocabulary import DTYPES
+from opgen_runtime.base.errors import AttrError, OpgenError
+from opgen_runtime.base.vocabulary import DTYPES
 
 from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
 from .located import PYTHON_ERRORS

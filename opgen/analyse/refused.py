@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from opgen_runtime.errors import DTypeError, ShapeError
+from opgen_runtime.base.errors import DTypeError, ShapeError
 
 from ..model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
 from .run import Runner

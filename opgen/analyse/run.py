@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opgen_runtime import lang, te
-from opgen_runtime.errors import AttrError, OpgenError
-from opgen_runtime.te.pattern import derive_pattern
-from opgen_runtime.types import Binding, TensorType
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.base.errors import AttrError, OpgenError
+from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.compute import lang, te
+from opgen_runtime.compute.te.pattern import derive_pattern
+from opgen_runtime.operator.types import Binding, TensorType
 
 from ..diagnostics import Diagnostics, Place
 from ..expression import syntax as s

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
-from opgen_runtime.vocabulary import DTYPE_CLASSES
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 
 from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
 from .run import Runner

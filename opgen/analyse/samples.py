@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from opgen_runtime import arith, types
-from opgen_runtime.errors import OpgenError
-from opgen_runtime.types import TensorType
-from opgen_runtime.vocabulary import DTYPE_CLASSES, DTYPES
+from opgen_runtime.base import arith
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
+from opgen_runtime.operator import types
+from opgen_runtime.operator.types import TensorType
 
 from ..diagnostics import Place
 from ..model import AttrValue, CheckedAttr, CheckedCase, CheckedSignature

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from opgen_runtime.vocabulary import DTYPE_CLASSES, DTYPES
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 
 from ..diagnostics import Diagnostics, did_you_mean
 from ..document import TextNode

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from opgen_runtime.vocabulary import DTYPES
+from opgen_runtime.base.vocabulary import DTYPES
 
 from ..document import TextNode
 from ..model import AttrValue

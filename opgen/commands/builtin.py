@@ -6,7 +6,7 @@ from importlib import import_module
 
 from opgen_runtime import ops as runtime_ops
 from opgen_runtime.declaration import OpDeclaration
-from opgen_runtime.registry import Op
+from opgen_runtime.operator.registry import Op
 
 
 def builtin_declarations() -> list[OpDeclaration]:

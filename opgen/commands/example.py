@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 from opgen_runtime.ir import Function, Var, make_call, var
-from opgen_runtime.registry import Op
-from opgen_runtime.types import TensorType
-from opgen_runtime.vocabulary import DTYPE_CLASSES, DTYPES
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.operator.types import TensorType
 
 from ..model import CheckedCase, CheckedOp
 from ..project import Project

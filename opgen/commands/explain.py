@@ -9,11 +9,11 @@ from typing import Final
 
 import click
 
-from opgen_runtime import kernels
-from opgen_runtime.codegen import assembly
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.codegen.objects import assembly
 from opgen_runtime.ir import Function
-from opgen_runtime.target import Target
+from opgen_runtime.run import compile as kernels
 
 from ..model import CheckedOp
 from ..project import Project

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
 
 from .console import err, out, table
 from .failure import Findings

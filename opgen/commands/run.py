@@ -11,11 +11,11 @@ import click
 import numpy as np
 
 from opgen_runtime import create_executor
-from opgen_runtime.errors import OpgenError
-from opgen_runtime.executor import array_type
+from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.ir import Var
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run.executor import array_type
 from opgen_runtime.testing import Spec, ordinary
-from opgen_runtime.types import TensorType
 
 from .console import note, out, table
 from .example import example_function

@@ -1,4 +1,4 @@
-"""Expressions of the language to Python's syntax trees that call `opgen_runtime.lang` (as `_l`).
+"""Expressions of the language to Python's syntax trees that call `opgen_runtime.compute.lang` (as `_l`).
 
 Every node keeps the line and column of the YAML source, so that a traceback through the compiled tree names the
 place in the declaration.  The emitter prints the very same tree.

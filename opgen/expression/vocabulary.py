@@ -5,8 +5,8 @@ from __future__ import annotations
 import keyword
 from typing import Final
 
-from opgen_runtime.attrs import Attrs
-from opgen_runtime.vocabulary import DTYPES, FLOAT_INTRINSICS, NUMBER_INTRINSICS
+from opgen_runtime.base.vocabulary import DTYPES, FLOAT_INTRINSICS, NUMBER_INTRINSICS
+from opgen_runtime.operator.attrs import Attrs
 
 # Reductions take a comprehension, or (but argmax and argmin) a static tuple.
 REDUCTIONS: Final = frozenset({"sum", "prod", "min", "max", "any", "all", "argmax", "argmin"})

@@ -1,7 +1,7 @@
 """What analysis has proved about one declaration: everything that views, templates and commands print.
 
 A `CheckedOp` holds no YAML and no syntax tree of the language any more.  Code is carried as Python `ast` trees
-that are already translated (calls of `_l.<name>` are functions of `opgen_runtime.lang`, `_b` is `builtins`,
+that are already translated (calls of `_l.<name>` are functions of `opgen_runtime.compute.lang`, `_b` is `builtins`,
 `_t` is `typing`, `_np` is numpy and `_math` is math), with the line and column of the YAML source on every node:
 
     ast.Lambda        one expression; its parameter NAMES say which bound names it needs
@@ -16,7 +16,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern
 
 from ..diagnostics import Place
 
@@ -170,7 +170,7 @@ class CheckedStrategy:
 
     name: str
     target: str
-    schedule: str  # a function of `opgen_runtime.schedules`, or `package.module:function`
+    schedule: str  # a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`
     when: ast.Lambda | None
     when_text: str | None
     plevel: int

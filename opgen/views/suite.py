@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opgen_runtime.attrs import value_text
+from opgen_runtime.operator.attrs import value_text
 
 from ..model import CheckedAttr, CheckedCase, CheckedOp, Inference
 from .index import module_name

@@ -1,7 +1,8 @@
 """The runtime of declared operators: expressions, passes, executors, compilation through LLVM.
 
     import opgen_runtime as rt
-    from opgen_runtime import eager, ops
+    from opgen_runtime import ops
+    from opgen_runtime.run import eager
 
     x = rt.var("x", rt.TensorType((3, 3, 3), "int32"))
     y = ops.axis_abs(x, axis=1, indice=1)
@@ -16,22 +17,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .forks import import_module
+from .base.forks import import_module
+from .public import MODULES as _MODULES
+from .public import install as _install
+from .public import public_module as _public_module
 
 if TYPE_CHECKING:
-    from . import eager as eager
     from . import ir as ir
     from . import ops as ops
     from . import testing as testing
     from . import transform as transform
-    from .arith import Any as Any
-    from .arith import dim as dim
-    from .errors import OpgenError as OpgenError
-    from .executor import Executable as Executable
-    from .executor import Value as Value
-    from .executor import asarray as asarray
-    from .executor import build as build
-    from .executor import create_executor as create_executor
+    from .base import arith as arith
+    from .base import errors as errors
+    from .base import target as target
+    from .base.arith import Any as Any
+    from .base.arith import dim as dim
+    from .base.errors import OpgenError as OpgenError
+    from .base.target import Target as Target
+    from .compute import lang as lang
+    from .compute import te as te
     from .ir import Call as Call
     from .ir import Constant as Constant
     from .ir import Expr as Expr
@@ -47,35 +51,44 @@ if TYPE_CHECKING:
     from .ir import structural_hash as structural_hash
     from .ir import to_text as to_text
     from .ir import var as var
-    from .registry import Op as Op
-    from .registry import _init_api as _init_api
-    from .registry import get_global_func as get_global_func
-    from .registry import list_ops as list_ops
-    from .registry import register_func as register_func
-    from .registry import register_op_attr as register_op_attr
-    from .target import Target as Target
-    from .tracing import jit as jit
+    from .lower import schedule as schedule
+    from .lower import tir as tir
+    from .operator import registry as registry
+    from .operator import types as types
+    from .operator.registry import Op as Op
+    from .operator.registry import _init_api as _init_api
+    from .operator.registry import get_global_func as get_global_func
+    from .operator.registry import list_ops as list_ops
+    from .operator.registry import register_func as register_func
+    from .operator.registry import register_op_attr as register_op_attr
+    from .operator.types import FuncType as FuncType
+    from .operator.types import IncompleteType as IncompleteType
+    from .operator.types import TensorType as TensorType
+    from .operator.types import TupleType as TupleType
+    from .run import eager as eager
+    from .run import executor as executor
+    from .run.executor import Executable as Executable
+    from .run.executor import Value as Value
+    from .run.executor import asarray as asarray
+    from .run.executor import build as build
+    from .run.executor import create_executor as create_executor
+    from .run.tracing import jit as jit
     from .transform import PassContext as PassContext
     from .transform import Sequential as Sequential
-    from .types import FuncType as FuncType
-    from .types import IncompleteType as IncompleteType
-    from .types import TensorType as TensorType
-    from .types import TupleType as TupleType
 
-_MODULES = ("eager", "ir", "ops", "testing", "transform")
 _NAMES = {
-    "arith": ("Any", "dim"),
-    "errors": ("OpgenError",),
-    "executor": ("Executable", "Value", "asarray", "build", "create_executor"),
+    "base.arith": ("Any", "dim"),
+    "base.errors": ("OpgenError",),
+    "run.executor": ("Executable", "Value", "asarray", "build", "create_executor"),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "Tuple", "Var", "const", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
-    "tracing": ("jit",),
-    "registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
-    "target": ("Target",),
+    "run.tracing": ("jit",),
+    "operator.registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
+    "base.target": ("Target",),
     "transform": ("PassContext", "Sequential"),
-    "types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
+    "operator.types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted([*_MODULES, *_HOME])
@@ -83,14 +96,19 @@ __all__ = sorted([*_MODULES, *_HOME])
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        value: object = _public_module(name)
+        globals()[name] = value
+        return value
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
-    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+_install()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from opgen_runtime.arith import (
+from opgen_runtime.base.arith import (
     Analyzer,
     Expr,
     Table,
@@ -28,8 +28,8 @@ from opgen_runtime.arith import (
     select,
     to_text,
 )
-from opgen_runtime.te import placeholder, read
-from opgen_runtime.vocabulary import INDEX
+from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.compute.te import placeholder, read
 
 N, M, A, B, C = (dim(name) for name in "nmabc")
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opgen_runtime import arith
-from opgen_runtime.arith import Const, Var, add, cast, const, evaluate_scalar, select, to_text
-from opgen_runtime.errors import CallError, DTypeError
-from opgen_runtime.vocabulary import FLOAT32, INDEX, INT8, INT32, INT64, UINT64, DType
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Const, Var, add, cast, const, evaluate_scalar, select, to_text
+from opgen_runtime.base.errors import CallError, DTypeError
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX, INT8, INT32, INT64, UINT64, DType
 
 
 def var(name: str, dtype: DType = INDEX) -> Var:

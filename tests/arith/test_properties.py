@@ -7,8 +7,8 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime import arith
-from opgen_runtime.arith import (
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import (
     Analyzer,
     Expr,
     Table,
@@ -26,7 +26,7 @@ from opgen_runtime.arith import (
     structural_hash,
     substitute,
 )
-from opgen_runtime.vocabulary import INDEX, INT8, INT64
+from opgen_runtime.base.vocabulary import INDEX, INT8, INT64
 
 N, M = arith.dim("n"), arith.dim("m")
 ROW, COL, TAP = (Var(INDEX, name) for name in "ijk")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opgen_runtime import arith
-from opgen_runtime.arith import Analyzer, Var
-from opgen_runtime.vocabulary import INDEX, INT64
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Analyzer, Var
+from opgen_runtime.base.vocabulary import INDEX, INT64
 
 
 @pytest.mark.parametrize(

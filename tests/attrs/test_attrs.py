@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opgen_runtime.arith import dim
-from opgen_runtime.attrs import Attrs, attr, attrs_from_json
-from opgen_runtime.errors import AttrError
-from opgen_runtime.vocabulary import DType
+from opgen_runtime.base.arith import dim
+from opgen_runtime.base.errors import AttrError
+from opgen_runtime.base.vocabulary import DType
+from opgen_runtime.operator.attrs import Attrs, attr, attrs_from_json
 
 
 class AxisAbsAttrs(Attrs):

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from opgen_runtime import arith
-from opgen_runtime.arith import Expr, Var
-from opgen_runtime.codegen import choose_pipeline, emit, jit, optimise_and_compile
-from opgen_runtime.target import Target
-from opgen_runtime.tir.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
-from opgen_runtime.vocabulary import INDEX, DType
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Expr, Var
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import INDEX, DType
+from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
 
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
 

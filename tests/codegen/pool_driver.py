@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from opgen_runtime.codegen import jit
-from opgen_runtime.codegen.cache import ObjectCache
-from opgen_runtime.codegen.compile import optimise_and_compile
-from opgen_runtime.codegen.support import load_module
+from opgen_runtime.base.target import Target
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen.objects.cache import ObjectCache
+from opgen_runtime.codegen.objects.compile import optimise_and_compile
+from opgen_runtime.codegen.objects.support import load_module
 from opgen_runtime.codegen.threads.pool_text import SYMBOLS, pool_text
-from opgen_runtime.target import Target
 
 # `drive(pool, counts, sizes, kinds, jobs, grain, work, active)`: job k is a parallel loop over `sizes[k % kinds]`
 # indices, whose body adds 1 to each one's count.  After each job exactly its indices must have been counted, once, and

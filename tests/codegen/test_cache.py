@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from opgen_runtime.codegen.cache import ObjectCache, default_cache, why_not_private
+from opgen_runtime.codegen.objects.cache import ObjectCache, default_cache, why_not_private
 
 KEY = "0" * 32
 

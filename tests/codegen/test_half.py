@@ -8,12 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opgen_runtime.codegen import half, jit
-from opgen_runtime.codegen.compile import optimise_and_compile
-from opgen_runtime.codegen.pipeline import Pipeline
-from opgen_runtime.errors import CodegenError
-from opgen_runtime.target import Target
-from opgen_runtime.vocabulary import FLOAT16, FLOAT32, FLOAT64, DType
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import FLOAT16, FLOAT32, FLOAT64, DType
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen.llvm import half
+from opgen_runtime.codegen.objects.compile import optimise_and_compile
+from opgen_runtime.codegen.objects.pipeline import Pipeline
 
 HOST = Target.host()
 REGISTER = {"float16": "i16", "float32": "float", "float64": "double"}

@@ -7,13 +7,14 @@ import ctypes
 import numpy as np
 import pytest
 
-from opgen_runtime.arith import Binary, Call
-from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, jit, optimise_and_compile
-from opgen_runtime.codegen.assembly import count
-from opgen_runtime.codegen.elf import undefined_symbols
-from opgen_runtime.errors import CodegenError
-from opgen_runtime.target import Target
-from opgen_runtime.vocabulary import FLOAT32
+from opgen_runtime.base.arith import Binary, Call
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import FLOAT32
+from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, optimise_and_compile
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen.objects.assembly import count
+from opgen_runtime.codegen.objects.elf import undefined_symbols
 
 TARGET = Target.host()
 CALLS_LIBM = """

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from opgen_runtime import schedules, te, tir
-from opgen_runtime.arith import const, select
+from opgen_runtime.base.arith import const, select
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.base.target import Target
 from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, optimise_and_compile
-from opgen_runtime.errors import CodegenError
-from opgen_runtime.schedule import create_schedule
-from opgen_runtime.target import Target
+from opgen_runtime.compute import te
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.library import schedules
+from opgen_runtime.lower.schedule import create_schedule
 
 TARGET = Target.host()
 

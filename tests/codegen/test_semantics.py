@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime import arith
-from opgen_runtime.arith import Binary, Bitcast, Call, Cast, Compare, Const, Not, Select, Table
-from opgen_runtime.arith.semantics import binary, compare, complement, convert
-from opgen_runtime.target import Target
-from opgen_runtime.vocabulary import BOOL, DTYPES, INDEX, DType
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Binary, Bitcast, Call, Cast, Compare, Const, Not, Select, Table
+from opgen_runtime.base.arith.semantics import binary, compare, complement, convert
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import BOOL, DTYPES, INDEX, DType
 
 INTS = [d for d in DTYPES if DType(d).is_int]
 FLOATS = ["float32", "float64"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime import arith
-from opgen_runtime.arith import Const, Select, Var, const
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Const, Select, Var, const
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import BOOL, FLOAT32, INDEX, INT32, DType
 from opgen_runtime.codegen import emit
-from opgen_runtime.errors import CodegenError
-from opgen_runtime.target import Target
-from opgen_runtime.tir.stmt import (
+from opgen_runtime.lower.tir.stmt import (
     Allocate,
     Block,
     Buffer,
@@ -26,7 +27,6 @@ from opgen_runtime.tir.stmt import (
     Splat,
     Store,
 )
-from opgen_runtime.vocabulary import BOOL, FLOAT32, INDEX, INT32, DType
 
 ZERO, ONE = const(0, INDEX), const(1, INDEX)
 

@@ -13,12 +13,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opgen_runtime.codegen import jit, threads
-from opgen_runtime.codegen.cache import ObjectCache
-from opgen_runtime.codegen.compile import optimise_and_compile
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen import threads
+from opgen_runtime.codegen.objects.cache import ObjectCache
+from opgen_runtime.codegen.objects.compile import optimise_and_compile
 from opgen_runtime.codegen.threads.pool_text import POINTS, pool_text
-from opgen_runtime.errors import CodegenError
-from opgen_runtime.target import Target
 from tests.codegen.pool_driver import Load, driven
 
 # Kernels `void (ptr counts, i64 count, i64 grain, i64 work)`; the loop adds 1 to counts[i], `work` times over.

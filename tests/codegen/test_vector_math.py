@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 import scipy.special
 
-from opgen_runtime.codegen import jit, vector_math
-from opgen_runtime.codegen.compile import optimise_and_compile
-from opgen_runtime.codegen.pipeline import Pipeline
-from opgen_runtime.errors import CodegenError
-from opgen_runtime.target import Target
-from opgen_runtime.vocabulary import FLOAT_INTRINSICS, PREDICATE_INTRINSICS, DType
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import FLOAT_INTRINSICS, PREDICATE_INTRINSICS, DType
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen import math as vector_math
+from opgen_runtime.codegen.objects.compile import optimise_and_compile
+from opgen_runtime.codegen.objects.pipeline import Pipeline
 
 HOST = Target.host()
 INF, NAN = math.inf, math.nan

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from opgen_runtime import ir
+from opgen_runtime.base.errors import CallError, RegistryError
 from opgen_runtime.declaration.index import announced_ops, lazy_index, load_op
-from opgen_runtime.errors import CallError, RegistryError
-from opgen_runtime.registry import Op, get_global_func, list_ops, remove_global_func, remove_op
-from opgen_runtime.types import TensorType
+from opgen_runtime.operator.registry import Op, get_global_func, list_ops, remove_global_func, remove_op
+from opgen_runtime.operator.types import TensorType
 
 INDEX = """
 from opgen_runtime.declaration.index import lazy_index as _lazy_index
@@ -25,12 +25,12 @@ __getattr__, __dir__ = _lazy_index(__name__, _OPS, _OPERATORS, namespace="test_p
 """
 HALF = '''
 import typing as _t
-from opgen_runtime import lang as _l
-from opgen_runtime.attrs import Attrs as _Attrs, attr as _attr
+from opgen_runtime.compute import lang as _l
+from opgen_runtime.operator.attrs import Attrs as _Attrs, attr as _attr
 from opgen_runtime.declaration import OpDeclaration as _OpDeclaration, call as _call, declare as _declare
 from opgen_runtime.ir import Call as _Call, ExprLike as _ExprLike
-from opgen_runtime.types import Input as _Input, Output as _Output, Signature as _Signature
-from opgen_runtime.vocabulary import OpPattern as _OpPattern
+from opgen_runtime.operator.types import Input as _Input, Output as _Output, Signature as _Signature
+from opgen_runtime.base.vocabulary import OpPattern as _OpPattern
 
 class HalfAttrs(_Attrs):
     type_key = "attrs.test_project.half"

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import eager, ops
-from opgen_runtime.errors import AttrError, CallError, DTypeError, ExecutorError, ShapeError
+from opgen_runtime import ops
+from opgen_runtime.base.errors import AttrError, CallError, DTypeError, ExecutorError, ShapeError
+from opgen_runtime.run import eager
 from opgen_runtime.transform import FuseOps, InferType, Sequential
 
 A = np.array([[1.0, -2.0, 3.0]], np.float32)
@@ -172,7 +173,7 @@ def test_signs_of_zero_constants_are_told_apart() -> None:
 def test_importing_is_lazy_and_needs_none_of_the_generator() -> None:
     program = (
         "import sys\nimport opgen_runtime as rt\n"
-        "assert 'opgen_runtime.executor' not in sys.modules and 'llvmlite' not in sys.modules\n"
+        "assert 'opgen_runtime.run.executor' not in sys.modules and 'llvmlite' not in sys.modules\n"
         "assert rt.Op.get('axis_abs').name == 'axis_abs'\n"
         "assert rt.get_global_func('op._make.exp').__name__ == 'exp'\n"
         "x = rt.var('x', rt.TensorType((2,), 'float32'))\n"

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from opgen_runtime import eager
-from opgen_runtime.executor import Kept
+from opgen_runtime.run import eager
+from opgen_runtime.run.executor import Kept
 
 A = np.array([[1.0, -2.0, 3.0]], np.float32)
 
@@ -84,7 +84,8 @@ def test_every_name_of_eager_can_be_used_and_then_everything_again() -> None:
 import sys, types, warnings
 import numpy as np
 import opgen_runtime as rt
-from opgen_runtime import eager, ops
+from opgen_runtime import ops
+from opgen_runtime.run import eager
 names = dir(eager)
 for name in names: getattr(eager, name)
 for name in dir(ops): getattr(ops, name)

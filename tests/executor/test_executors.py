@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
-from opgen_runtime.errors import ExecutorError
-from opgen_runtime.executor import GraphExecutor, build
-from opgen_runtime.executor.plan import make_plan
+from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.executor import GraphExecutor, build
+from opgen_runtime.run.executor.plan import make_plan
 from opgen_runtime.transform import InferType, fuse, infer_type
 
 F = rt.TensorType((2, 3), "float32")

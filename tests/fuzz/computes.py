@@ -12,19 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from opgen_runtime import ir, kernels, ops, te
-from opgen_runtime.arith import Binary, Cast, Compare, Const, Expr, Select, Table, Var, cast, const, select
-from opgen_runtime.errors import OpgenError
-from opgen_runtime.executor import create_executor
-from opgen_runtime.registry import Op, register_op_attr
-from opgen_runtime.schedule import Attach, Schedule, Split, Stage, create_schedule
-from opgen_runtime.schedule.kind import ForKind
-from opgen_runtime.schedules import generic
-from opgen_runtime.strategy import OpStrategy
-from opgen_runtime.te import Compute, IterVar, Read, Reduce, Tensor
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import (
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Select,
+    Table,
+    Var,
+    cast,
+    const,
+    select,
+)
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.vocabulary import DTYPES, INDEX, DType
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import Compute, IterVar, Read, Reduce, Tensor
+from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.library.strategy import OpStrategy
+from opgen_runtime.lower.schedule import Attach, Schedule, Split, Stage, create_schedule
+from opgen_runtime.lower.schedule.kind import ForKind
+from opgen_runtime.operator.registry import Op, register_op_attr
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run import compile as kernels
+from opgen_runtime.run.executor import create_executor
 from opgen_runtime.transform import FunctionPass, PassContext, PassInfo
-from opgen_runtime.types import TensorType
-from opgen_runtime.vocabulary import DTYPES, INDEX, DType
 
 COUNT = 1000
 OP = "sum"  # of the last axis: a read, a reduction, one output

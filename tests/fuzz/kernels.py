@@ -13,8 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from opgen_runtime import schedules, te, tir
-from opgen_runtime.arith import (
+from opgen_runtime.base.arith import (
     Expr,
     Var,
     add,
@@ -46,10 +45,13 @@ from opgen_runtime.arith import (
     truncdiv,
     truncmod,
 )
-from opgen_runtime.schedule import create_schedule
-from opgen_runtime.target import Target
-from opgen_runtime.te.tensor import IterVar, Scan, State, Tensor
-from opgen_runtime.vocabulary import BOOL, INDEX, DType
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.tensor import IterVar, Scan, State, Tensor
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.library import schedules
+from opgen_runtime.lower.schedule import create_schedule
 from tests.codegen.conftest import run
 
 COUNT: Final = 5000

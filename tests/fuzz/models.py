@@ -47,7 +47,7 @@ _TEXTS = ("", "x", "NOTSET", "SAME_UPPER", "linear", "no\nsuch\x1b[31m", "a" * 3
 
 def case(seed: int) -> None:
     """One mutant; raises AssertionError, or what came out of it."""
-    from opgen_runtime.errors import ExecutorError
+    from opgen_runtime.base.errors import ExecutorError
     from opgen_runtime.frontend import onnx as frontend
 
     _bound_memory()

@@ -15,12 +15,25 @@ from typing import Final
 
 import numpy as np
 
-from opgen_runtime import schedules, te, tir
-from opgen_runtime.arith import Expr, bit_and, bit_xor, cast, const, logical_and, maximum, minimum, ne, select
+from opgen_runtime.base.arith import (
+    Expr,
+    bit_and,
+    bit_xor,
+    cast,
+    const,
+    logical_and,
+    maximum,
+    minimum,
+    ne,
+    select,
+)
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
-from opgen_runtime.target import Target
-from opgen_runtime.te.tensor import Scan, State, Tensor
-from opgen_runtime.vocabulary import INDEX, DType
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.tensor import Scan, State, Tensor
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.library import schedules
 from tests.codegen.conftest import run
 
 COUNT: Final = 60

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from opgen_runtime.errors import OpgenError
-from opgen_runtime.executor import create_executor
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.vocabulary import DTYPES, FLOAT_FORMATS, DType, OpPattern, is_float_array
+from opgen_runtime.run.executor import create_executor
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import Spec, ordinary
 from opgen_runtime.testing.structure import structure_of
 from opgen_runtime.testing.suite import Case, case_call, declaration_of, specs_of
-from opgen_runtime.vocabulary import DTYPES, FLOAT_FORMATS, DType, OpPattern, is_float_array
 
 COUNT = 4000
 SUITES = Path(__file__).parents[1] / "generated"

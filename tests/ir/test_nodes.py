@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime import eager, ir, ops
-from opgen_runtime.arith import Any, dim
-from opgen_runtime.errors import CallError, DTypeError, RegistryError, ShapeError, TypeInferenceError
-from opgen_runtime.registry import is_instance, type_info
-from opgen_runtime.types import FuncType, IncompleteType, TensorType, TupleType
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import Any, dim
+from opgen_runtime.base.errors import CallError, DTypeError, RegistryError, ShapeError, TypeInferenceError
+from opgen_runtime.operator.registry import is_instance, type_info
+from opgen_runtime.operator.types import FuncType, IncompleteType, TensorType, TupleType
+from opgen_runtime.run import eager
 
 F = TensorType((2, 3), "float32")
 BOOL = TensorType((), "bool")

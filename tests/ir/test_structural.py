@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from opgen_runtime import ir, ops
-from opgen_runtime.arith import dim
-from opgen_runtime.types import TensorType
+from opgen_runtime.base.arith import dim
+from opgen_runtime.operator.types import TensorType
 
 F = TensorType((2, 3), "float32")
 
@@ -67,7 +67,7 @@ def test_sharing_makes_no_difference() -> None:
 
 def test_digests_are_the_same_in_every_process() -> None:
     program = (
-        "from opgen_runtime import ir, ops\nfrom opgen_runtime.types import TensorType\n"
+        "from opgen_runtime import ir, ops\nfrom opgen_runtime.operator.types import TensorType\n"
         "x = ir.var('x', TensorType((2, 3), 'float32'))\n"
         "print(ir.structural_digest(ops.sum(ops.exp(x) * 0.5, axis=1)))"
     )

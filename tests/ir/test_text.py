@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opgen_runtime import ir, ops
-from opgen_runtime.arith import Any, dim
-from opgen_runtime.errors import OpgenError, ParseError
-from opgen_runtime.types import FuncType, TensorType, TupleType, TypeVar
+from opgen_runtime.base.arith import Any, dim
+from opgen_runtime.base.errors import OpgenError, ParseError
+from opgen_runtime.operator.types import FuncType, TensorType, TupleType, TypeVar
 
 F = TensorType((2, 3), "float32")
 

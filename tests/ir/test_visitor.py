@@ -8,8 +8,8 @@ import pytest
 
 from opgen_runtime import ir, ops
 from opgen_runtime.ir import Steps
-from opgen_runtime.registry import Op
-from opgen_runtime.types import TensorType
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.operator.types import TensorType
 
 F = TensorType((2, 3), "float32")
 

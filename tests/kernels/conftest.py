@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from opgen_runtime import ir, kernels, ops
-from opgen_runtime.types import TensorType
+from opgen_runtime import ir, ops
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run import compile as kernels
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 
-from opgen_runtime.kernels.buffers import LEAST, BufferPool
+from opgen_runtime.run.compile.buffers import LEAST, BufferPool
 
 F32 = np.dtype("float32")
 SHAPE = (LEAST // 4 + 3,)

@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opgen_runtime import eager, ir, kernels, ops, te
-from opgen_runtime.arith import Cast, Var, cast, select
-from opgen_runtime.errors import LanguageError, OpgenError, ScheduleError, StrategyError
-from opgen_runtime.registry import Op, register_op_attr
-from opgen_runtime.schedule import Attach, Split, create_schedule
-from opgen_runtime.schedules import injective
-from opgen_runtime.strategy import OpStrategy
-from opgen_runtime.te import IterVar, Tensor
-from opgen_runtime.types import TensorType
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import Cast, Var, cast, select
+from opgen_runtime.base.errors import LanguageError, OpgenError, ScheduleError, StrategyError
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import IterVar, Tensor
+from opgen_runtime.lower.library.schedules import injective
+from opgen_runtime.lower.library.strategy import OpStrategy
+from opgen_runtime.lower.schedule import Attach, Split, create_schedule
+from opgen_runtime.operator.registry import Op, register_op_attr
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import eager
 
 OP = "erf"  # float to float, elementwise
 X = ir.var("x", TensorType((4, 6), "float32"))

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import eager
-from opgen_runtime.executor import Entry, build
 from opgen_runtime.ir import Constant, Function, var
-from opgen_runtime.kernels import compile_segment, forget_kernels
-from opgen_runtime.kernels import entry as entry_module
+from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import add, multiply, softmax
-from opgen_runtime.types import TensorType
+from opgen_runtime.run import eager
+from opgen_runtime.run.compile import compile_segment, forget_kernels
+from opgen_runtime.run.compile import entry as entry_module
+from opgen_runtime.run.executor import Entry, build
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = np.array([[10, 20, 30], [40, 50, 60]], np.float32)

@@ -7,12 +7,13 @@ import threading
 import numpy as np
 import pytest
 
-from opgen_runtime import ir, kernels, ops
-from opgen_runtime.arith import dim
-from opgen_runtime.errors import CodegenError, ExecutorError
-from opgen_runtime.kernels.pointers import _direct, _documented, address_of
-from opgen_runtime.target import Target
-from opgen_runtime.types import TensorType
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import dim
+from opgen_runtime.base.errors import CodegenError, ExecutorError
+from opgen_runtime.base.target import Target
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run import compile as kernels
+from opgen_runtime.run.compile.pointers import _direct, _documented, address_of
 
 
 def check(function, inputs, *expected, rtol=1e-5):

@@ -9,11 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from opgen_runtime import codegen, ir, kernels, ops
-from opgen_runtime.kernels import build
-from opgen_runtime.kernels.key import sources_digest
-from opgen_runtime.registry import Op, register_op_attr
-from opgen_runtime.target import Target
+from opgen_runtime import codegen, ir, ops
+from opgen_runtime.base.target import Target
+from opgen_runtime.operator.registry import Op, register_op_attr
+from opgen_runtime.run import compile as kernels
+from opgen_runtime.run.compile import build
+from opgen_runtime.run.compile.key import sources_digest
 
 HOST = Target.host()
 
@@ -85,10 +86,11 @@ def test_a_damaged_entry_is_compiled_again(make, cache_directory, damage):
 
 
 SCRIPT = """
-from opgen_runtime import ir, kernels, ops
-from opgen_runtime.kernels import key
-from opgen_runtime.target import Target
-from opgen_runtime.types import TensorType
+from opgen_runtime import ir, ops
+from opgen_runtime.run import compile as kernels
+from opgen_runtime.run.compile import key
+from opgen_runtime.base.target import Target
+from opgen_runtime.operator.types import TensorType
 key._environment = lambda: "sources may be edited meanwhile"
 a, b, c = (ir.var(n, TensorType((37, 5), "float32")) for n in "pqr")
 body = ops.multiply(ops.tanh(ops.add(ops.multiply(a, b), c)), ops.sigmoid(a))

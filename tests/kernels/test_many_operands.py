@@ -9,14 +9,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opgen_runtime import codegen, eager, ir, schedules, te, tir
-from opgen_runtime.arith import Expr, lt, select
-from opgen_runtime.kernels.build import lower_segment
-from opgen_runtime.kernels.segment import segment_of
+from opgen_runtime import codegen, ir
+from opgen_runtime.base.arith import Expr, lt, select
+from opgen_runtime.base.target import Target
+from opgen_runtime.compute import te
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.library import schedules
+from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import concatenate, split, stack
-from opgen_runtime.target import Target
-from opgen_runtime.tir.visit import statements
-from opgen_runtime.types import TensorType
+from opgen_runtime.run import eager
+from opgen_runtime.run.compile.build import lower_segment
+from opgen_runtime.run.compile.segment import segment_of
 
 
 @pytest.mark.parametrize("sizes", [range(1, 9), [1] * 60, [0, 3] * 30, [2, 0, 1, 5] * 5])

@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from opgen_runtime.kernels.provenance import digest_of
+from opgen_runtime.run.compile.provenance import digest_of
 
 FILES = {
     "__init__.py": "",
@@ -23,7 +23,7 @@ FILES = {
 import os
 from .steps import step, unused
 from . import places as where
-from opgen_runtime.schedule import create_schedule
+from opgen_runtime.lower.schedule import create_schedule
 
 def mine(outputs, target, width=4):
     from .late import LATE
@@ -129,11 +129,12 @@ def test_what_cannot_be_digested_has_no_key(project: Project) -> None:
 
 SCRIPT = """
 import numpy as np
-from opgen_runtime import ir, kernels
+from opgen_runtime import ir
+from opgen_runtime.run import compile as kernels
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
-from opgen_runtime.kernels import build
-from opgen_runtime.types import Input, Output, Signature, TensorType
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.run.compile import build
+from opgen_runtime.operator.types import Input, Output, Signature, TensorType
+from opgen_runtime.base.vocabulary import OpPattern
 import lab_compute
 
 compiled = []
@@ -164,7 +165,7 @@ def test_a_kernel_is_compiled_anew_where_an_imported_helper_changed(tmp_path: Pa
     )
     (package / "constants.py").write_text("FACTOR = 2.0\n")
     (package / "schedules.py").write_text(
-        "from opgen_runtime.schedule import create_schedule\n"
+        "from opgen_runtime.lower.schedule import create_schedule\n"
         "def plain(outputs, target):\n    return create_schedule(outputs)\n"
     )
     path = os.pathsep.join([str(tmp_path), *sys.path])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import ir, kernels, ops
-from opgen_runtime.target import Target
+from opgen_runtime import ir, ops
+from opgen_runtime.base.target import Target
+from opgen_runtime.run import compile as kernels
 
 
 @pytest.mark.parametrize("shape", [(1536, 128), (12, 128, 128), (2, 6, 128, 128)])

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime import ir, kernels
-from opgen_runtime import lang as _l
+from opgen_runtime import ir
+from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.compute import lang as _l
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
-from opgen_runtime.errors import ExecutorError
-from opgen_runtime.executor import create_executor
-from opgen_runtime.registry import remove_op
-from opgen_runtime.schedule import create_schedule
-from opgen_runtime.types import Input, Output, Signature, Spread
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.operator.registry import remove_op
+from opgen_runtime.operator.types import Input, Output, Signature, Spread
+from opgen_runtime.run import compile as kernels
+from opgen_runtime.run.executor import create_executor
 
 
 def sort_with_positions(data):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from opgen_runtime import lang as _l
-from opgen_runtime import te
-from opgen_runtime.attrs import Attrs, attr
-from opgen_runtime.errors import AccessError, DTypeError, LanguageError
-from opgen_runtime.types import Input, Let, Output, Signature, Spread, Static, TensorType
-from opgen_runtime.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS, DType
+from opgen_runtime.base.errors import AccessError, DTypeError, LanguageError
+from opgen_runtime.base.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS, DType
+from opgen_runtime.compute import lang as _l
+from opgen_runtime.compute import te
+from opgen_runtime.operator.attrs import Attrs, attr
+from opgen_runtime.operator.types import Input, Let, Output, Signature, Spread, Static, TensorType
 
 
 class NoAttrs(Attrs):
@@ -292,7 +292,7 @@ def test_an_index_of_uint64_is_cast() -> None:
 
 
 def test_symbolic_dims_leave_proofs_open_or_closed() -> None:
-    from opgen_runtime.arith import dim
+    from opgen_runtime.base.arith import dim
 
     for compute, left in ((guarded, 0), (beyond, 1)):
         declared = unary(compute)
@@ -305,8 +305,8 @@ def test_symbolic_dims_leave_proofs_open_or_closed() -> None:
 
 
 def test_a_symbolic_dim_is_a_float_where_a_static_one_is() -> None:
-    from opgen_runtime.arith import dim, evaluate_scalar
-    from opgen_runtime.te import Compute
+    from opgen_runtime.base.arith import dim, evaluate_scalar
+    from opgen_runtime.compute.te import Compute
 
     for scale, expected in (
         (lambda n: _l.sqrt(n), 2.0),

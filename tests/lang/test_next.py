@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from opgen_runtime import lang as _l
-from opgen_runtime import te
-from opgen_runtime.attrs import Attrs
-from opgen_runtime.lang.reduce import Unrolled
-from opgen_runtime.types import Input, Output, Signature, TensorType
+from opgen_runtime.compute import lang as _l
+from opgen_runtime.compute import te
+from opgen_runtime.compute.lang.reduce import Unrolled
+from opgen_runtime.operator.attrs import Attrs
+from opgen_runtime.operator.types import Input, Output, Signature, TensorType
 
 
 class NoAttrs(Attrs):

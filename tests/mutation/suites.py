@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-import opgen_runtime.executor
+import opgen_runtime.run.executor
 import opgen_runtime.testing  # noqa: F401  # what every suite imports, once for all of them
 
 from .subjects import Mutant

@@ -20,7 +20,7 @@ from opgen.model import (
     CheckedSignature,
 )
 from opgen.project import Project, find_project
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern
 
 PLACE = Place("opdefs/elementwise/axis_abs.yaml", 1, 1, 1, 5)
 FORMULA = "out[*i] = abs(data[*i]) if i[axis] == indice else data[*i]\n"

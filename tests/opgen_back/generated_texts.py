@@ -23,7 +23,7 @@ from opgen.emit.outputs import render_op
 from opgen.model import CheckedOp
 from opgen.project import find_project
 from opgen.render import Renderer
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
 from tests.library import PACKAGES, ROOT, declarations, library
 
 ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")

@@ -10,7 +10,7 @@ import pytest
 from opgen.analyse import check_project
 from opgen.diagnostics import to_text
 from opgen.model import BoundProbe
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern
 
 AXIS_ABS = (Path(__file__).parents[2] / "opdefs/elementwise/axis_abs.yaml").read_text(encoding="utf-8")
 

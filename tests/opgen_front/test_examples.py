@@ -6,7 +6,7 @@ from pathlib import Path
 
 from opgen.analyse import check_project
 from opgen.diagnostics import to_text
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern
 
 EXAMPLES = Path(__file__).with_name("examples.yaml")
 

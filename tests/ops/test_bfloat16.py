@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import eager, ops, te
-from opgen_runtime.arith import cast, const
-from opgen_runtime.arith.semantics import convert, reinterpret, round_float
-from opgen_runtime.errors import DTypeError, LanguageError
-from opgen_runtime.lang import static
+from opgen_runtime import ops
+from opgen_runtime.base.arith import cast, const
+from opgen_runtime.base.arith.semantics import convert, reinterpret, round_float
+from opgen_runtime.base.errors import DTypeError, LanguageError
+from opgen_runtime.base.vocabulary import BFLOAT16, DTYPE_CLASSES, INT64, UINT16, DType, OpPattern
+from opgen_runtime.compute import te
+from opgen_runtime.compute.lang import static
+from opgen_runtime.run import eager
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import Spec, ordinary, special
-from opgen_runtime.vocabulary import BFLOAT16, DTYPE_CLASSES, INT64, UINT16, DType, OpPattern
 
 BF16: Any = pytest.importorskip("ml_dtypes", reason="arrays of bfloat16 are of ml_dtypes").bfloat16
 ALL = np.arange(1 << 16, dtype=np.uint16).view(BF16)
@@ -79,7 +81,7 @@ def test_the_runtime_imports_without_ml_dtypes() -> None:
         "import sys; sys.modules['ml_dtypes'] = None\n"
         "import opgen_runtime as rt\n"
         "from opgen_runtime import ops, eager\n"
-        "from opgen_runtime.vocabulary import DType\n"
+        "from opgen_runtime.base.vocabulary import DType\n"
         "import numpy as np\n"
         "assert eager.exp(np.zeros(3, np.float32))[0] == 1\n"
         "ops.exp(rt.var('x', rt.TensorType((3,), 'bfloat16')))\n"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime.executor import create_executor
 from opgen_runtime.ops import threefry_bits
+from opgen_runtime.run.executor import create_executor
 
 ONES = 0xFFFFFFFF
 # counter, key, the two words

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from opgen_runtime.errors import RegistryError
-from opgen_runtime.registry import (
+from opgen_runtime.base.errors import RegistryError
+from opgen_runtime.operator.registry import (
     _init_api,
     get_global_func,
     has_global_func,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opgen_runtime.attrs import Attrs
-from opgen_runtime.errors import RegistryError
-from opgen_runtime.registry import (
+from opgen_runtime.base.errors import RegistryError
+from opgen_runtime.operator.attrs import Attrs
+from opgen_runtime.operator.registry import (
     class_info,
     is_instance,
     register_class,
@@ -18,7 +18,7 @@ from opgen_runtime.registry import (
     registered_types,
     type_info,
 )
-from opgen_runtime.types import TensorType, TupleType
+from opgen_runtime.operator.types import TensorType, TupleType
 
 _runs = count()
 

@@ -8,8 +8,8 @@ from itertools import permutations
 
 import pytest
 
-from opgen_runtime.errors import RegistryError
-from opgen_runtime.registry import (
+from opgen_runtime.base.errors import RegistryError
+from opgen_runtime.operator.registry import (
     Op,
     get_global_func,
     has_op,
@@ -21,8 +21,8 @@ from opgen_runtime.registry import (
     remove_op,
     set_op_loader,
 )
-from opgen_runtime.registry import op as op_module
-from opgen_runtime.types import Type, TypeReporter
+from opgen_runtime.operator.registry import op as op_module
+from opgen_runtime.operator.types import Type, TypeReporter
 
 
 def relation(types: Sequence[Type], num_inputs: int, attrs: object, reporter: TypeReporter) -> bool:

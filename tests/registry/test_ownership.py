@@ -9,8 +9,8 @@ import pytest
 
 PRELUDE = """
 import numpy as np
-from opgen_runtime.errors import OpgenError
-from opgen_runtime.registry import Op, get_global_func, register_func, register_op, remove_op
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.operator.registry import Op, get_global_func, register_func, register_op, remove_op
 
 def refused(run):
     try:
@@ -33,7 +33,7 @@ def test_an_op_that_is_not_loaded_yet_keeps_its_name() -> None:
 print(refused(lambda: register_op("tanh")))
 print(refused(lambda: register_func("op._make.cosh", print)))
 print(refused(lambda: register_func("transform.InferType", print)))
-from opgen_runtime import eager
+from opgen_runtime.run import eager
 print(eager.tanh(np.zeros(2, "float32")), eager.cosh(np.zeros(2, "float32")))
 """).splitlines()
     assert out[0].startswith("RegistryError: op 'tanh' is registered by ")
@@ -94,7 +94,7 @@ print(sorted(nothing(module).valid))
 
 def test_two_attrs_classes_of_one_type_key_are_told_apart() -> None:
     out = in_new_process("""
-from opgen_runtime.attrs import Attrs, attr, attrs_from_json
+from opgen_runtime.operator.attrs import Attrs, attr, attrs_from_json
 class Mine(Attrs):
     type_key = "attrs.softmax"
 from opgen_runtime.ops._softmax import SoftmaxAttrs
@@ -110,7 +110,7 @@ print(SoftmaxAttrs.from_json({"type_key": "attrs.softmax", "axis": 1}))
 def test_a_type_key_belongs_to_one_class() -> None:
     out = in_new_process("""
 from opgen_runtime import ir
-from opgen_runtime.registry import register_class
+from opgen_runtime.operator.registry import register_class
 class Mine(ir.Expr):
     type_key = "ir.Call"
 print(refused(lambda: register_class(Mine, final=True)))
@@ -125,7 +125,8 @@ def test_the_built_in_names_and_operators_are_taken_before_they_are_loaded() -> 
 from opgen_runtime.declaration.index import lazy_index
 print(refused(lambda: lazy_index("mine", {"tanh": "_tanh"})))
 print(refused(lambda: lazy_index("mine", {"plus": "_plus"}, {"+": "plus"}, namespace="mine")))
-from opgen_runtime import eager, ir, TensorType
+from opgen_runtime import ir, TensorType
+from opgen_runtime.run import eager
 x = ir.var("x", TensorType((2,), "float32"))
 print((x + x).op, eager.tanh(np.zeros(1, "float32")))
 """).splitlines()

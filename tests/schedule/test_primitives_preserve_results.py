@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime.schedule import create_schedule, reads_of
-from opgen_runtime.te import Reduce
+from opgen_runtime.compute.te import Reduce
+from opgen_runtime.lower.schedule import create_schedule, reads_of
 from tests.tir.programs import Program, check_lowered, programs, scramble
 
 

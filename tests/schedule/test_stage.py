@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from opgen_runtime import te
-from opgen_runtime.arith import dim
-from opgen_runtime.errors import ScheduleError
-from opgen_runtime.schedule import Schedule, Stage, create_schedule
-from opgen_runtime.te import read, reduce, reduce_axis
+from opgen_runtime.base.arith import dim
+from opgen_runtime.base.errors import ScheduleError
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import read, reduce, reduce_axis
+from opgen_runtime.lower.schedule import Schedule, Stage, create_schedule
 
 A = te.placeholder("a", (8, 10), "float32")
 P = te.compute("p", (8, 10), "float32", lambda i, j: read(A, i, j) + 1.0)

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime import te
-from opgen_runtime.arith import Var, dim, evaluate_scalar
-from opgen_runtime.schedule import Schedule, Stage, create_schedule
-from opgen_runtime.schedule.text import to_text
-from opgen_runtime.te import IterVar, Loop, Put, State, Tensor, Update, read, reduce, reduce_axis
-from opgen_runtime.tir.bound import infer_bound
-from opgen_runtime.vocabulary import FLOAT32, INDEX
+from opgen_runtime.base.arith import Var, dim, evaluate_scalar
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import IterVar, Loop, Put, State, Tensor, Update, read, reduce, reduce_axis
+from opgen_runtime.lower.schedule import Schedule, Stage, create_schedule
+from opgen_runtime.lower.schedule.text import to_text
+from opgen_runtime.lower.tir.bound import infer_bound
 from tests.tir.programs import Program, programs, scramble
 
 A = te.placeholder("a", (8, 10), "float32")

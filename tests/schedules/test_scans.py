@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime import schedules, te, tir
-from opgen_runtime.arith import Expr, cast, maximum, minimum, select
-from opgen_runtime.errors import ScheduleError
-from opgen_runtime.schedule import create_schedule
-from opgen_runtime.te import Tensor
-from opgen_runtime.te.tensor import Scan, State
-from opgen_runtime.tir.visit import statements
-from opgen_runtime.vocabulary import INDEX, INT32
+from opgen_runtime.base.arith import Expr, cast, maximum, minimum, select
+from opgen_runtime.base.errors import ScheduleError
+from opgen_runtime.base.vocabulary import INDEX, INT32
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import Tensor
+from opgen_runtime.compute.te.tensor import Scan, State
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.library import schedules
+from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.lower.tir.visit import statements
 from tests.safety.harness import FULL
 from tests.schedules.test_library_preserves_results import WIDTHS, eager, target
 from tests.tir.programs import Program, check_lowered

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from opgen_runtime.errors import StrategyError
-from opgen_runtime.strategy.generic import GenericFunction, generic_function
+from opgen_runtime.base.errors import StrategyError
+from opgen_runtime.lower.library.strategy.generic import GenericFunction, generic_function
 
 
 @dataclass

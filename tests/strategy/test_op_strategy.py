@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from opgen_runtime.arith import dim, lt
+from opgen_runtime.base.arith import dim, lt
+from opgen_runtime.base.errors import StrategyError
+from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.declaration import StrategyEntry
-from opgen_runtime.errors import StrategyError
-from opgen_runtime.registry import Op, register_op, register_op_attr, remove_op
-from opgen_runtime.strategy import GenericFunction, OpStrategy, choose, library, schedule_named
-from opgen_runtime.vocabulary import OpPattern
+from opgen_runtime.lower.library.strategy import GenericFunction, OpStrategy, choose, library, schedule_named
+from opgen_runtime.operator.registry import Op, register_op, register_op_attr, remove_op
 
 
 @dataclass

@@ -13,9 +13,9 @@ import threading
 
 import numpy as np
 
-from opgen_runtime import eager
 from opgen_runtime.codegen import threads
-from opgen_runtime.kernels.buffers import KEPT, POOL
+from opgen_runtime.run import eager
+from opgen_runtime.run.compile.buffers import KEPT, POOL
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from opgen_runtime import eager
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.run import eager
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

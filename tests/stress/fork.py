@@ -18,7 +18,7 @@ import numpy as np
 
 import opgen_runtime as rt
 from opgen_runtime.codegen import threads
-from opgen_runtime.kernels import forget_kernels
+from opgen_runtime.run.compile import forget_kernels
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from opgen_runtime.base.errors import CodegenError, StrategyError
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.codegen import optimise_and_compile
-from opgen_runtime.errors import CodegenError, StrategyError
-from opgen_runtime.target import Target
-from opgen_runtime.vocabulary import DType
 
 
 def test_host_is_what_native_means():

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime import te
-from opgen_runtime.arith import (
+from opgen_runtime.base.arith import (
     Expr,
     Var,
     add,
@@ -39,9 +38,10 @@ from opgen_runtime.arith import (
     truncdiv,
     truncmod,
 )
-from opgen_runtime.errors import AccessError, ExecutorError
-from opgen_runtime.te.evaluation import reduction, run
-from opgen_runtime.vocabulary import FLOAT32, INDEX, DType
+from opgen_runtime.base.errors import AccessError, ExecutorError
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX, DType
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.evaluation import reduction, run
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RNG = np.random.default_rng(7)

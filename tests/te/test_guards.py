@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from opgen_runtime import te
-from opgen_runtime.arith import Expr, Select, Var, evaluate_scalar, post_order, select, structural_equal
-from opgen_runtime.te.guards import Guards, implies
-from opgen_runtime.vocabulary import INDEX
+from opgen_runtime.base.arith import Expr, Select, Var, evaluate_scalar, post_order, select, structural_equal
+from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.guards import Guards, implies
 
 ROW, COLUMN = Var(INDEX, "i"), Var(INDEX, "j")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from opgen_runtime import te
-from opgen_runtime.arith import Expr, add, eq, ge, logical_and, lt, minimum, select
-from opgen_runtime.te import read, reduce
+from opgen_runtime.base.arith import Expr, add, eq, ge, logical_and, lt, minimum, select
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import read, reduce
 
 X = te.placeholder("x", (4, 3), "float32")
 K = te.reduce_axis(3, "k")

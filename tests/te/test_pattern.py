@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from opgen_runtime import te
-from opgen_runtime.arith import Expr, Var, call, cast, const, dim, eq, maximum, minimum, select
-from opgen_runtime.te import read
-from opgen_runtime.vocabulary import FLOAT32, INDEX, OpPattern
+from opgen_runtime.base.arith import Expr, Var, call, cast, const, dim, eq, maximum, minimum, select
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX, OpPattern
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import read
 
 N = dim("n")
 A = te.placeholder("a", (N, 4), "float32")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opgen_runtime import te
-from opgen_runtime.arith import Expr, Var, call, cast, const, gt, lt, maximum, select, to_text
-from opgen_runtime.vocabulary import FLOAT16, INDEX, DType
+from opgen_runtime.base.arith import Expr, Var, call, cast, const, gt, lt, maximum, select, to_text
+from opgen_runtime.base.vocabulary import FLOAT16, INDEX, DType
+from opgen_runtime.compute import te
 
 X = te.placeholder("x", (4,), "float16")
 Y = te.placeholder("y", (4,), "float32")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from opgen_runtime import ops, testing
-from opgen_runtime.registry import Op
+from opgen_runtime.operator.registry import Op
 from opgen_runtime.testing import Case
 
 OP = Op.get("abs")

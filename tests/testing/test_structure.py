@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime.registry import Op
+from opgen_runtime.operator.registry import Op
 from opgen_runtime.testing import Case, case_call, check_values
 from opgen_runtime.testing.structure import Structure, structure_of
 from opgen_runtime.testing.suite import specs_of

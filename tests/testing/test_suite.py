@@ -10,15 +10,16 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 
-from opgen_runtime import Value, ir, lang, ops, testing
-from opgen_runtime.attrs import Attrs, attr
+from opgen_runtime import Value, ir, ops, testing
+from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.compute import lang
 from opgen_runtime.declaration import OpDeclaration, declare
-from opgen_runtime.registry import Op, remove_global_func, remove_op
+from opgen_runtime.operator.attrs import Attrs, attr
+from opgen_runtime.operator.registry import Op, remove_global_func, remove_op
+from opgen_runtime.operator.types import Bound, Input, Output, Signature, TensorType
 from opgen_runtime.testing import Case, Inferred, Probe, Spec
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import ordinary, special
-from opgen_runtime.types import Bound, Input, Output, Signature, TensorType
-from opgen_runtime.vocabulary import OpPattern
 
 
 class ScaleAttrs(Attrs):

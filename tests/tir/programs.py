@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from opgen_runtime import te, tir
-from opgen_runtime.arith import Expr, call, cast, logical_or, maximum, select
-from opgen_runtime.schedule import Schedule, Stage
-from opgen_runtime.te import Tensor
+from opgen_runtime.base.arith import Expr, call, cast, logical_or, maximum, select
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import Tensor
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.schedule import Schedule, Stage
 
 
 @dataclass(frozen=True)

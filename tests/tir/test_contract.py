@@ -7,12 +7,25 @@ from dataclasses import replace
 
 import pytest
 
-from opgen_runtime import te, tir
-from opgen_runtime.arith import Binary, Const, Var, const
-from opgen_runtime.errors import LoweringError
-from opgen_runtime.schedule import create_schedule
-from opgen_runtime.tir import Allocate, Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Splat, Stmt, Store
-from opgen_runtime.vocabulary import FLOAT32, INDEX, INT32
+from opgen_runtime.base.arith import Binary, Const, Var, const
+from opgen_runtime.base.errors import LoweringError
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX, INT32
+from opgen_runtime.compute import te
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.lower.tir import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    Load,
+    PrimFunc,
+    Ramp,
+    Splat,
+    Stmt,
+    Store,
+)
 
 X = te.placeholder("x", (6,), "float32")
 Y = te.compute("y", (6,), "float32", lambda i: te.read(X, i) * 2.0)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from opgen_runtime import te, tir
-from opgen_runtime.arith import Expr, Table, Var, call, cast, const, eq, maximum, minimum, select
-from opgen_runtime.errors import LoweringError
-from opgen_runtime.schedule import create_schedule
-from opgen_runtime.te import Guard, IterVar, Loop, Put, Scan, State, Tensor, Update, read, reduce, reduce_axis
-from opgen_runtime.vocabulary import FLOAT32, INDEX
+from opgen_runtime.base.arith import Expr, Table, Var, call, cast, const, eq, maximum, minimum, select
+from opgen_runtime.base.errors import LoweringError
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import (
+    Guard,
+    IterVar,
+    Loop,
+    Put,
+    Scan,
+    State,
+    Tensor,
+    Update,
+    read,
+    reduce,
+    reduce_axis,
+)
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.schedule import create_schedule
 from tests.tir.programs import Program, centred, chain, check_lowered
 
 X = te.placeholder("x", (6, 7), "float32")

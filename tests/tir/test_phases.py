@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from opgen_runtime import te, tir
-from opgen_runtime.arith import Expr, Var, minimum, select
-from opgen_runtime.schedule import Schedule, create_schedule
-from opgen_runtime.te import Tensor, read, reduce, reduce_axis
-from opgen_runtime.vocabulary import INDEX
+from opgen_runtime.base.arith import Expr, Var, minimum, select
+from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te import Tensor, read, reduce, reduce_axis
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.schedule import Schedule, create_schedule
 
 X = te.placeholder("x", (60,), "float32")
 M = te.placeholder("m", (4, 6), "float32")

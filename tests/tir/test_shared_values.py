@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opgen_runtime import schedules, te, tir
-from opgen_runtime.arith import (
+from opgen_runtime.base.arith import (
     Analyzer,
     Expr,
     ValueNumbers,
@@ -36,10 +35,13 @@ from opgen_runtime.arith import (
     structural_hash,
     to_text,
 )
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
-from opgen_runtime.target import Target
-from opgen_runtime.te.tensor import Scan, State, Tensor
-from opgen_runtime.vocabulary import INDEX, DType
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.tensor import Scan, State, Tensor
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.library import schedules
 from tests.codegen.conftest import run
 
 DEPTH = 60

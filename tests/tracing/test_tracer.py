@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import eager, ops
-from opgen_runtime.errors import CallError, DTypeError
+from opgen_runtime import ops
+from opgen_runtime.base.errors import CallError, DTypeError
+from opgen_runtime.run import eager
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 1.0, -1.0]], np.float32)
 

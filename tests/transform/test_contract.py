@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from opgen_runtime import ops
-from opgen_runtime.errors import OpgenError, PassError, ShapeError
+from opgen_runtime.base.errors import OpgenError, PassError, ShapeError
 from opgen_runtime.ir import Call, Constant, Function, IRModule, Let, Var, const
-from opgen_runtime.registry import Op, has_global_func, remove_global_func
+from opgen_runtime.operator.registry import Op, has_global_func, remove_global_func
+from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import PassContext, function_pass, module_pass
-from opgen_runtime.types import TensorType
 
 X = Var("x", TensorType((2, 3), "float32"))
 MODULE = IRModule.from_expr(Function((X,), ops.softmax(ops.exp(X), axis=1)))

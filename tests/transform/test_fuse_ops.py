@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opgen_runtime import create_executor, ir, ops, testing
-from opgen_runtime.registry import Op
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import FuseOps, InferType, PassContext, Sequential
-from opgen_runtime.types import TensorType
 
 F = TensorType((2, 3), "float32")
 

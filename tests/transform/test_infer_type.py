@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from opgen_runtime import ir, ops, testing
-from opgen_runtime.arith import dim
-from opgen_runtime.errors import ShapeError, TypeInferenceError
+from opgen_runtime.base.arith import dim
+from opgen_runtime.base.errors import ShapeError, TypeInferenceError
+from opgen_runtime.operator.types import FuncType, TensorType, TupleType
 from opgen_runtime.transform import InferType, infer_type
-from opgen_runtime.types import FuncType, TensorType, TupleType
 
 F = TensorType((2, 3), "float32")
 

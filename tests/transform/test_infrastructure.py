@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from opgen_runtime import ir
-from opgen_runtime.errors import PassError
-from opgen_runtime.registry import get_global_func, remove_global_func
+from opgen_runtime.base.errors import PassError
+from opgen_runtime.operator.registry import get_global_func, remove_global_func
+from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import (
     FuseOps,
     InferType,
@@ -22,7 +23,6 @@ from opgen_runtime.transform import (
     module_pass,
     register_config,
 )
-from opgen_runtime.types import TensorType
 
 MODULE = ir.IRModule.from_expr(ir.var("x", TensorType((2,), "float32")))
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opgen_runtime.arith import dim
-from opgen_runtime.errors import AttrError, ShapeError
-from opgen_runtime.types import parse_layout, stored_indices, to_canonical, to_stored
+from opgen_runtime.base.arith import dim
+from opgen_runtime.base.errors import AttrError, ShapeError
+from opgen_runtime.operator.types import parse_layout, stored_indices, to_canonical, to_stored
 
 NCHW = parse_layout("NCHW")
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
-from opgen_runtime.arith import Any, dim
-from opgen_runtime.errors import DTypeError, ShapeError
-from opgen_runtime.types import (
+from opgen_runtime.base.arith import Any, dim
+from opgen_runtime.base.errors import DTypeError, ShapeError
+from opgen_runtime.operator.types import (
     FuncType,
     IncompleteType,
     TensorType,

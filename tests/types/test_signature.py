@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from opgen_runtime.arith import Any, dim
-from opgen_runtime.attrs import Attrs, attr
-from opgen_runtime.errors import (
+from opgen_runtime.base.arith import Any, dim
+from opgen_runtime.base.errors import (
     AttrError,
     CallError,
     DTypeError,
@@ -17,7 +16,8 @@ from opgen_runtime.errors import (
     TypeInferenceError,
     UndecidedError,
 )
-from opgen_runtime.types import (
+from opgen_runtime.operator.attrs import Attrs, attr
+from opgen_runtime.operator.types import (
     Binding,
     Bound,
     IncompleteType,

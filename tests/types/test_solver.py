@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from opgen_runtime.arith import Any, dim
-from opgen_runtime.attrs import Attrs, attr
-from opgen_runtime.errors import DTypeError, OpgenError, ShapeError, TypeInferenceError
-from opgen_runtime.types import (
+from opgen_runtime.base.arith import Any, dim
+from opgen_runtime.base.errors import DTypeError, OpgenError, ShapeError, TypeInferenceError
+from opgen_runtime.operator.attrs import Attrs, attr
+from opgen_runtime.operator.types import (
     FuncType,
     IncompleteType,
     Input,

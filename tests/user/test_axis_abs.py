@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import eager, ops
-from opgen_runtime.errors import AttrError, OpgenError
+from opgen_runtime import ops
+from opgen_runtime.base.errors import AttrError, OpgenError
+from opgen_runtime.run import eager
 
 
 def expected(data: np.ndarray, axis: int, indice: int) -> np.ndarray:

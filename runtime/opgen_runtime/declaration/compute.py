@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arith import AnyDim
-from ..errors import RegistryError
-from ..forks import import_module
-from ..lang import build
-from ..te.tensor import Extern, Tensor
-from ..types import Binding, TensorType
+from ..base.arith import AnyDim
+from ..base.errors import RegistryError
+from ..base.forks import import_module
+from ..compute.lang import build
+from ..compute.te.tensor import Extern, Tensor
+from ..operator.types import Binding, TensorType
 from .declaration import OpDeclaration
 
 OperandTensors: TypeAlias = "Tensor | tuple[Tensor, ...] | None"

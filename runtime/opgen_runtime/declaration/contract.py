@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..arith import structural_equal
-from ..arith.expr import Dim, Expr, Shape
-from ..contract import Rule, handed_in, is_own, verify, verifying
-from ..errors import LanguageError
-from ..te.contract import verify_tensors
-from ..te.tensor import Tensor
-from ..types import Binding
-from ..vocabulary import INT64, DType
+from ..base.arith import structural_equal
+from ..base.arith.expr import Dim, Expr, Shape
+from ..base.contract import Rule, handed_in, is_own, verify, verifying
+from ..base.errors import LanguageError
+from ..base.vocabulary import INT64, DType
+from ..compute.te.contract import verify_tensors
+from ..compute.te.tensor import Tensor
+from ..operator.types import Binding
 from .compute import Compute, OperandTensors
 
 

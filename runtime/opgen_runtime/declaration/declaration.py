@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..attrs import Attrs
-from ..types import Signature
-from ..vocabulary import OpPattern
+from ..base.vocabulary import OpPattern
+from ..operator.attrs import Attrs
+from ..operator.types import Signature
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyEntry:
     """One entry of a declaration's `strategy:`.
 
-    `schedule`: a function of `opgen_runtime.schedules`, or `package.module:function`.  `target`: target keys that
+    `schedule`: a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`.  `target`: keys
     it is for, "" for every target.  `when`: a condition whose parameter names say which names of the binding it
     needs; `when_text` is its source.  The applicable entry with the highest `plevel` is used.
     """

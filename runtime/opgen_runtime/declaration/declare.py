@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
-from ..attrs import Attrs
-from ..errors import CallError
+from ..base.errors import CallError
 from ..ir import Call, Operand, Span, make_call, refuse_traced
-from ..registry import Op, provide_func, register_op
+from ..operator.attrs import Attrs
+from ..operator.registry import Op, provide_func, register_op
 from .compute import compute_of
 from .declaration import OpDeclaration
 

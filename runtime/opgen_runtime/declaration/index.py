@@ -38,10 +38,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-from ..errors import RegistryError
-from ..forks import import_module, importing
+from ..base.errors import RegistryError
+from ..base.forks import import_module, importing
 from ..ir import OPERATORS, bind_operator, set_operator_loader
-from ..registry import set_op_loader
+from ..operator.registry import set_op_loader
 
 ENTRY_POINT_GROUP: Final = "opgen.ops"
 BUILT_IN: Final = "opgen_runtime.ops"

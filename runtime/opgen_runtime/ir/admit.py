@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import CallError
+from ..base.errors import CallError
 from .expr import Constant, Expr
 from .traced import Traced
 

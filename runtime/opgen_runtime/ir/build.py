@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from ..attrs import Attrs
-from ..registry import Op
-from ..types import Input, Signature, TensorType, Type
-from ..vocabulary import DTYPES, DType
+from ..base.vocabulary import DTYPES, DType
+from ..operator.attrs import Attrs
+from ..operator.registry import Op
+from ..operator.types import Input, Signature, TensorType, Type
 from .constant import ExprLike, as_expr, const, is_literal
 from .expr import Call, Constant, Expr, Span, Tuple, Var
 from .forward import declared

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..errors import CallError, DTypeError
-from ..types import TensorType, Type
-from ..vocabulary import BOOL, FLOAT32, INT32, DType
+from ..base.errors import CallError, DTypeError
+from ..base.vocabulary import BOOL, FLOAT32, INT32, DType
+from ..operator.types import TensorType, Type
 from .admit import admissible, admit
 from .expr import Constant, Expr
 from .traced import Traced, expr_of

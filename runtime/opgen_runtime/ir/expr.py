@@ -18,11 +18,11 @@ from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..attrs import Attrs
-from ..errors import CallError, DTypeError, TypeInferenceError
-from ..registry import Op
-from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
-from ..vocabulary import DTYPES, DType
+from ..base.errors import CallError, DTypeError, TypeInferenceError
+from ..base.vocabulary import DTYPES, DType
+from ..operator.attrs import Attrs
+from ..operator.registry import Op
+from ..operator.types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
 from .forward import call_type, function_type, join_types
 
 NO_ATTRS: Mapping[str, object] = MappingProxyType({})

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ..arith import Any
-from ..arith.expr import Dim
-from ..attrs import Attrs
-from ..errors import CallError, ShapeError, TypeInferenceError
-from ..registry import Op
-from ..types import (
+from ..base.arith import Any
+from ..base.arith.expr import Dim
+from ..base.errors import CallError, ShapeError, TypeInferenceError
+from ..operator.attrs import Attrs
+from ..operator.registry import Op
+from ..operator.types import (
     Assumption,
     FuncType,
     IncompleteType,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from ..errors import RegistryError
+from ..base.errors import RegistryError
 from .expr import Expr, Function, GlobalVar
 from .visitor import free_vars
 

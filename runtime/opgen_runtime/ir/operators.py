@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import CallError, RegistryError
-from ..registry import Op
+from ..base.errors import CallError, RegistryError
+from ..operator.registry import Op
 from .build import make_call
 from .constant import ExprLike, weak_constant
 from .expr import Call, Expr

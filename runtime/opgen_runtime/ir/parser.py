@@ -18,12 +18,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ..attrs import Attrs
-from ..errors import OpgenError, ParseError
-from ..registry import Op
-from ..types import Type
-from ..types import TypeVar as TypeParameter
-from ..vocabulary import DTYPES, DType
+from ..base.errors import OpgenError, ParseError
+from ..base.vocabulary import DTYPES, DType
+from ..operator.attrs import Attrs
+from ..operator.registry import Op
+from ..operator.types import Type
+from ..operator.types import TypeVar as TypeParameter
 from .constant import const
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
 from .forward import declared

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..attrs import value_text
-from ..registry import Op
+from ..operator.attrs import value_text
+from ..operator.registry import Op
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .module import IRModule
 from .scopes import Block, blocks_of, tails_of

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from ..arith.expr import AnyDim, Const, Dim
-from ..arith.expr import Expr as DimExpr
-from ..arith.expr import Var as DimVar
-from ..arith.structural import label
-from ..attrs import Attrs
-from ..registry import Op
-from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
+from ..base.arith.expr import AnyDim, Const, Dim
+from ..base.arith.expr import Expr as DimExpr
+from ..base.arith.expr import Var as DimVar
+from ..base.arith.structural import label
+from ..operator.attrs import Attrs
+from ..operator.registry import Op
+from ..operator.types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .module import IRModule
 from .scopes import binders_of

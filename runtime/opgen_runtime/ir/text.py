@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from ..arith.expr import AnyDim, Binary, Compare, Const, Dim, Select
-from ..arith.expr import Var as DimVar
-from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
-from ..vocabulary import DTYPES, DType, is_float_array
+from ..base.arith.expr import AnyDim, Binary, Compare, Const, Dim, Select
+from ..base.arith.expr import Var as DimVar
+from ..base.vocabulary import DTYPES, DType, is_float_array
+from ..operator.types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
 from .expr import Constant
 
 KEYWORDS: Final = frozenset(

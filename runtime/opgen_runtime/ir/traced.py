@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from ..vocabulary import FLOAT32, DType
+from ..base.vocabulary import FLOAT32, DType
 from .expr import Expr
 
 

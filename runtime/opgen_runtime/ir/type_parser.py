@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from ..arith import (
+from ..base.arith import (
     Any,
     add,
     dim,
@@ -25,10 +25,10 @@ from ..arith import (
     truncdiv,
     truncmod,
 )  # fmt: skip
-from ..arith.expr import Const, Dim
-from ..arith.expr import Expr as DimExpr
-from ..errors import OpgenError
-from ..types import FuncType, TensorType, TupleType, Type, TypeVar
+from ..base.arith.expr import Const, Dim
+from ..base.arith.expr import Expr as DimExpr
+from ..base.errors import OpgenError
+from ..operator.types import FuncType, TensorType, TupleType, Type, TypeVar
 from .tokens import Tokens
 
 _FUNCTIONS: dict[str, Callable[..., DimExpr]] = {

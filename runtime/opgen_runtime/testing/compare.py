@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..types import TensorType, TupleType, Type
-from ..vocabulary import FLOAT_FORMATS, DType, OpPattern, is_float_array
+from ..base.vocabulary import FLOAT_FORMATS, DType, OpPattern, is_float_array
+from ..operator.types import TensorType, TupleType, Type
 from .structure import Structure
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..types import TensorType
-from ..vocabulary import DTYPES, FLOAT_FORMATS, DType
+from ..base.vocabulary import DTYPES, FLOAT_FORMATS, DType
+from ..operator.types import TensorType
 
 _SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..arith import Dim, dim
-from ..arith import Var as DimVar
-from ..errors import LanguageError, TypeInferenceError, UndecidedError
-from ..executor.bindings import dim_value
+from ..base.arith import Dim, dim
+from ..base.arith import Var as DimVar
+from ..base.errors import LanguageError, TypeInferenceError, UndecidedError
 from ..ir import Call, Expr, Var, join_types, substitute
-from ..registry import Op
+from ..operator.registry import Op
+from ..operator.types import TensorType, TupleType, Type, infer_unknown, is_absent
+from ..run.executor.bindings import dim_value
 from ..transform import infer_type
-from ..types import TensorType, TupleType, Type, infer_unknown, is_absent
 from .suite import Case, Inferred, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it

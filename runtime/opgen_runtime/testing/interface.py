@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import errors
-from ..attrs import REQUIRED
-from ..registry import Op
+from ..base import errors
+from ..operator.attrs import REQUIRED
+from ..operator.registry import Op
 from .suite import Case, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..arith import Binary, Const, Expr, post_order
-from ..declaration import OpDeclaration
-from ..ir import Call
-from ..registry import Op
-from ..te import (
+from ..base.arith import Binary, Const, Expr, post_order
+from ..base.vocabulary import OpPattern
+from ..compute.te import (
     Compute,
     Guard,
     IterVar,
@@ -24,8 +22,10 @@ from ..te import (
     placeholder,
     tensor_order,
 )
-from ..types import TupleType, Type
-from ..vocabulary import OpPattern
+from ..declaration import OpDeclaration
+from ..ir import Call
+from ..operator.registry import Op
+from ..operator.types import TupleType, Type
 from .data import Spec
 
 AnySpec = Spec | tuple[Spec, ...] | None

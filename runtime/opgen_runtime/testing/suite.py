@@ -9,13 +9,13 @@ from unittest import SkipTest
 
 import numpy as np
 
-from ..attrs import Attrs, value_text
+from ..base.errors import AttrError, OpgenError
+from ..base.vocabulary import OpPattern
 from ..declaration import OpDeclaration
-from ..errors import AttrError, OpgenError
-from ..executor import create_executor
 from ..ir import Call, Operand, Var, make_call
-from ..registry import Op
-from ..vocabulary import OpPattern
+from ..operator.attrs import Attrs, value_text
+from ..operator.registry import Op
+from ..run.executor import create_executor
 from .compare import assert_close
 from .data import Spec, ordinary, scattered, special
 from .structure import structure_of

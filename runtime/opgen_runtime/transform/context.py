@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import Any, Final
 
-from ..errors import PassError
+from ..base.errors import PassError
 from ..ir import IRModule
 
 

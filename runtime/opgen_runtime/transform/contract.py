@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..contract import Rule
+from ..base.contract import Rule
+from ..base.errors import OpgenError, RegistryError
 from ..declaration import OpDeclaration
-from ..errors import OpgenError, RegistryError
 from ..ir import (
     Call,
     Constant,
@@ -25,8 +25,8 @@ from ..ir import (
     why_not_well_formed,
 )
 from ..ir.forward import call_type
-from ..registry import Op
-from ..types import Type
+from ..operator.registry import Op
+from ..operator.types import Type
 
 _NODES: Final = (Var, GlobalVar, Constant, Call, Tuple, TupleGetItem, If, Let, Function)
 

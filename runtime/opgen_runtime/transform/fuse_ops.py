@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ..base.vocabulary import OpPattern
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, Var, rebuild
-from ..types import TupleType
-from ..vocabulary import OpPattern
+from ..operator.types import TupleType
 from .context import PassContext, register_config
 from .infer_type import InferType
 from .infrastructure import function_pass

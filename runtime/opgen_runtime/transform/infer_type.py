@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..errors import TypeInferenceError
+from ..base.errors import TypeInferenceError
 from ..ir import (
     Call,
     Expr,
@@ -25,9 +25,18 @@ from ..ir import (
     Var,
     post_order,
 )
-from ..registry import Op
-from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeReporter, TypeSolver, TypeVar
-from ..types.shapes import prefer
+from ..operator.registry import Op
+from ..operator.types import (
+    FuncType,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeReporter,
+    TypeSolver,
+    TypeVar,
+)
+from ..operator.types.shapes import prefer
 from .context import PassContext
 from .infrastructure import module_pass
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
-from ..contract import handed_in, is_own, verify, verifying
-from ..errors import PassError, RegistryError
+from ..base.contract import handed_in, is_own, verify, verifying
+from ..base.errors import PassError, RegistryError
 from ..ir import Function, IRModule
-from ..registry import get_global_func, has_global_func, provide_func
+from ..operator.registry import get_global_func, has_global_func, provide_func
 from .context import PassContext, PassInfo
 from .contract import RULES, Step
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..base.vocabulary import OpPattern
 from ..ir import Call, Expr, Function, Tuple, post_order
 from ..ir.scopes import blocks_of
-from ..registry import Op
-from ..types import TensorType
-from ..vocabulary import OpPattern
+from ..operator.registry import Op
+from ..operator.types import TensorType
 
 
 @dataclass(eq=False, slots=True)

@@ -10,7 +10,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnx import defs as schemas
 from onnx.backend import base
 
-from ...errors import OpgenError
+from ...base.errors import OpgenError
 from .element_types import element_type_of
 from .errors import ModelError
 from .program import Program

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx.defs import onnx_opset_version
 
-from ...executor.bindings import array_type
+from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Tuple, TupleGetItem, Var, const
-from ...types import TensorType, TupleType
-from ...vocabulary import DType
+from ...operator.types import TensorType, TupleType
+from ...run.executor.bindings import array_type
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .evaluate import Evaluator
 from .functions import call_body, schema_body

@@ -15,7 +15,7 @@ from google.protobuf import json_format, message, text_format
 from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_tensor
 
-from ...vocabulary import DTYPES
+from ...base.vocabulary import DTYPES
 from .element_types import element_type_name
 from .errors import ModelError, NotSupported, shown
 from .limits import spending

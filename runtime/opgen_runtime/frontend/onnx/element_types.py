@@ -6,7 +6,7 @@ from typing import Final
 
 from onnx import TensorProto
 
-from ...vocabulary import DTYPES, DType
+from ...base.vocabulary import DTYPES, DType
 from .errors import ModelError, NotSupported
 
 _NAMES: Final[dict[int, str]] = {

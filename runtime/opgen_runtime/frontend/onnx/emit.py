@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...base.errors import RegistryError
 from ...declaration.index import announced_ops
-from ...errors import RegistryError
 from ...ir import Expr, Operand, make_call
-from ...registry import Op
+from ...operator.registry import Op
 from .errors import NotSupported
 from .limits import spending
 

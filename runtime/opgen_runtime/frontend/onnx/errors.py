@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ...errors import DTypeError, OpgenError
+from ...base.errors import DTypeError, OpgenError
 
 _MOST_SHOWN: Final = 80  # characters of a name in a message
 

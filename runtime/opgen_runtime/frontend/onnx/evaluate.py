@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from ...executor import build
-from ...executor.op_by_op import call_op
-from ...executor.value import Arrays
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, post_order
-from ...types import TensorType, TupleType, Type
+from ...operator.types import TensorType, TupleType, Type
+from ...run.executor import build
+from ...run.executor.op_by_op import call_op
+from ...run.executor.value import Arrays
 from .limits import Budget
 
 _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import FunctionProto, TypeProto, helper
 
-from ...types import TensorType
+from ...operator.types import TensorType
 from .element_types import element_type_of
 from .errors import errors_of
 from .graph import FunctionBody, Node

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
-from ...lazy import lazy
+from ...base.lazy import lazy
 from .decode import ModelLike, array_of, dense_of, load_model
 from .errors import NotSupported, shown
 

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ...errors import OpgenError
-from ...executor import Executable, array_type, build
+from ...base.errors import OpgenError
+from ...base.target import Target
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
-from ...target import Target
+from ...run.executor import Executable, array_type, build
 from .check import checked_model
 from .convert import Conversion, Probe, Value, fresh_key
 from .decode import ModelLike

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ...errors import RegistryError
+from ...base.errors import RegistryError
 from .emit import op
 
 F = TypeVar("F", bound=Callable[..., Any])

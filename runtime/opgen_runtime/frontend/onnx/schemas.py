@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from ...types import TensorType
+from ...operator.types import TensorType
 from .element_types import element_type_of
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import TypeProto, ValueInfoProto
 
-from ...errors import CallError
+from ...base.errors import CallError
+from ...base.vocabulary import DType
 from ...ir import admit
-from ...vocabulary import DType
 from .element_types import dtype_of
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, shown
 from .graph import Model

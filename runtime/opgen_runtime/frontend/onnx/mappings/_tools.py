@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....types import TensorType
-from ....vocabulary import DType
+from ....operator.types import TensorType
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
+from ....base.vocabulary import DType
 from ....ir import Expr
-from ....vocabulary import DType
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported

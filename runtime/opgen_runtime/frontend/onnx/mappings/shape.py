@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....vocabulary import DType
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported

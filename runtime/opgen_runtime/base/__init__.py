@@ -1,0 +1,1 @@
+"""What everything stands on: errors, dtypes, scalar expressions with proofs, targets."""

@@ -1,0 +1,43 @@
+"""Helpers for rare arguments as a module of the runtime, so that no kernel has to compile them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..base import forks
+from ..base.target import Target
+from .math.remainder import long_division
+from .math.trigonometric import huge_helper
+from .objects.cache import ObjectCache
+from .objects.support import LazySymbols, load_module
+
+NAMES: Final = tuple(
+    f"opgen_{name}_f{bits}" for name in ("sin_huge", "cos_huge", "tan_huge", "fmod_long") for bits in (32, 64)
+)
+
+_loaded: dict[str, int] = {}
+_lock = forks.lock()
+
+
+def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:
+    """Name to address of the helpers that functions for this machine import; each is compiled when asked for."""
+
+    def load(symbol: str) -> int:
+        with _lock:
+            if symbol not in _loaded:
+                _loaded.update(load_module(symbol, module_text(symbol, Target.host()), (symbol,), cache))
+            return _loaded[symbol]
+
+    return LazySymbols(NAMES, load)
+
+
+def module_text(symbol: str, target: Target) -> str:
+    """One helper of `NAMES`, exported."""
+    name, _, bits = symbol.removeprefix("opgen_").rpartition("_f")
+    element = {"32": "float", "64": "double"}[bits]
+    if name == "fmod_long":
+        entities = long_division(element, target)
+    else:
+        entities = huge_helper(name.removesuffix("_huge"), element, target)
+    return "\n".join(entities.values()).replace(f"define internal void @{symbol}", f"define void @{symbol}")

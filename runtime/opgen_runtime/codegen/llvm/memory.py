@@ -1,0 +1,231 @@
+"""Loads and stores: contiguous, reversed, gathered and scattered, each with or without a mask.
+
+Indices are 64-bit element positions of one-dimensional buffers.  Only accesses without a mask say `inbounds`:
+a masked one may compute addresses outside its buffer for lanes that it does not touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...base.errors import CodegenError
+from ...base.vocabulary import BOOL, INDEX, DType
+from .arithmetic import select
+from .conversion import cast
+from .llvm_types import memory_type, register_type, suffix
+from .text import FunctionText, constant
+from .values import Value, register, splat
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A buffer as the function sees it: its address, element type and the alias metadata of its accesses.
+
+    `facts` is metadata of loads of the address itself.
+    """
+
+    name: str
+    pointer: str
+    dtype: DType
+    load_metadata: str
+    store_metadata: str
+    facts: str = ""
+
+
+def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> Value:
+    """Elements at `index` where `mask` holds, else 0."""
+    lanes = max(index.lanes, 1 if mask is None else mask.lanes)
+    if mask is not None and mask.uniform is not None and mask.uniform.literal is True:
+        mask = None
+    uniform = index.uniform
+    if uniform is not None and (mask is None or mask.uniform is not None):
+        scalar_mask = None if mask is None else mask.uniform
+        return splat(_load_scalar(f, memory, uniform, scalar_mask), lanes)
+    if uniform is not None and mask is not None:
+        zero = splat(constant(memory.dtype, 0), lanes)
+        value = _load_scalar(f, memory, uniform, _any_lane(f, mask))
+        return select(f, mask, splat(value, lanes), zero)
+    if index.ramp is not None and index.ramp[1] in (1, -1):
+        return _load_sequence(f, memory, index, mask, lanes)
+    return _gather(f, memory, index, mask, lanes)
+
+
+def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None) -> None:
+    """Store elements at `index` where `mask` holds."""
+    lanes = max(index.lanes, value.lanes, 1 if mask is None else mask.lanes)
+    if mask is not None and mask.uniform is not None and mask.uniform.literal is True:
+        mask = None
+    if lanes == 1:
+        _store_scalar(f, memory, index, value, mask)
+    elif index.ramp is not None and index.ramp[1] == 1:
+        _store_sequence(f, memory, index, value, mask, lanes)
+    elif index.uniform is not None:
+        raise CodegenError(f"a vector of {lanes} lanes is stored to one element of {memory.name}")
+    else:
+        _scatter(f, memory, index, value, mask, lanes)
+
+
+def prefetch(f: FunctionText, memory: Memory, index: Value) -> None:
+    """Bring the cache line of an element near; the element need not exist."""
+    address = _address(f, memory, index, inbounds=False)
+    callee = f.module.declare("llvm.prefetch.p0", "void", "ptr, i32 immarg, i32 immarg, i32 immarg")
+    f.do(f"call void {callee}(ptr {address}, i32 0, i32 3, i32 1)")
+
+
+def _address(f: FunctionText, memory: Memory, index: Value, inbounds: bool) -> str:
+    kind = memory_type(memory.dtype)
+    flag = "inbounds " if inbounds else ""
+    return f.emit(f"getelementptr {flag}{kind}, ptr {memory.pointer}, i64 {_wide(f, index)}")
+
+
+def _wide(f: FunctionText, index: Value) -> str:
+    """The index in 64 bits."""
+    return f.vector(cast(f, index, INDEX), index.lanes)
+
+
+def _from_memory(f: FunctionText, dtype: DType, lanes: int, text: str) -> Value:
+    """Bytes of bools become truth values; any byte but 0 is true."""
+    if dtype.is_bool:
+        text = f.emit(f"icmp ne {memory_type(dtype, lanes)} {text}, zeroinitializer")
+    return register(dtype, lanes, text)
+
+
+def _to_memory(f: FunctionText, value: Value, lanes: int) -> str:
+    text = f.vector(value, lanes)
+    if value.dtype.is_bool:
+        return f.emit(f"zext {register_type(BOOL, lanes)} {text} to {memory_type(BOOL, lanes)}")
+    return text
+
+
+def _load_scalar(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> Value:
+    kind = memory_type(memory.dtype)
+    address = _address(f, memory, index, mask is None)
+    instruction = f"load {kind}, ptr {address}, align {memory.dtype.itemsize}{memory.load_metadata}"
+    if mask is None:
+        return _from_memory(f, memory.dtype, 1, f.emit(instruction))
+    before, read, done = f.block, f.label("read"), f.label("done")
+    f.branch_if(f.vector(mask, 1), read, done)
+    f.start(read)
+    loaded = f.emit(instruction)
+    f.branch(done)
+    f.start(done)
+    merged = f.emit(f"phi {kind} [ {loaded}, %{read} ], [ zeroinitializer, %{before} ]")
+    return _from_memory(f, memory.dtype, 1, merged)
+
+
+def _store_scalar(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None) -> None:
+    kind = memory_type(memory.dtype)
+    operand = _to_memory(f, value, 1)
+    address = _address(f, memory, index, mask is None)
+    instruction = (
+        f"store {kind} {operand}, ptr {address}, align {memory.dtype.itemsize}{memory.store_metadata}"
+    )
+    if mask is None:
+        f.do(instruction)
+        return
+    write, done = f.label("write"), f.label("done")
+    f.branch_if(f.vector(mask, 1), write, done)
+    f.start(write)
+    f.do(instruction)
+    f.branch(done)
+    f.start(done)
+
+
+def _any_lane(f: FunctionText, mask: Value) -> Value:
+    kind = register_type(BOOL, mask.lanes)
+    text = f.call(f"llvm.vector.reduce.or.{suffix(kind)}", "i1", ((kind, f.vector(mask, mask.lanes)),))
+    return register(BOOL, 1, text)
+
+
+def _sequence_address(f: FunctionText, memory: Memory, index: Value, inbounds: bool) -> str:
+    assert index.ramp is not None
+    return _address(f, memory, index.ramp[0], inbounds)
+
+
+def _load_sequence(f: FunctionText, memory: Memory, index: Value, mask: Value | None, lanes: int) -> Value:
+    """Consecutive elements, upwards or downwards."""
+    assert index.ramp is not None
+    first, stride = index.ramp
+    kind, align = memory_type(memory.dtype, lanes), memory.dtype.itemsize
+    address = _address(f, memory, first, mask is None)
+    if stride < 0:  # the lowest address, that of the last lane
+        flag = "inbounds " if mask is None else ""
+        address = f.emit(f"getelementptr {flag}{memory_type(memory.dtype)}, ptr {address}, i64 {1 - lanes}")
+    if mask is None:
+        text = f.emit(f"load {kind}, ptr {address}, align {align}{memory.load_metadata}")
+    else:
+        lane_mask = f.vector(mask, lanes)
+        flags = register_type(BOOL, lanes)
+        if stride < 0:
+            lane_mask = _reversed(f, flags, lane_mask, lanes)
+        text = f.call(
+            f"llvm.masked.load.{suffix(kind)}.p0",
+            kind,
+            ((f"ptr align {align}", address), (flags, lane_mask), (kind, "zeroinitializer")),
+            attributes=memory.load_metadata,
+        )
+    if stride < 0:
+        text = _reversed(f, kind, text, lanes)
+    return _from_memory(f, memory.dtype, lanes, text)
+
+
+def _reversed(f: FunctionText, kind: str, text: str, lanes: int) -> str:
+    order = ", ".join(f"i32 {lanes - 1 - k}" for k in range(lanes))
+    return f.emit(f"shufflevector {kind} {text}, {kind} poison, <{lanes} x i32> <{order}>")
+
+
+def _store_sequence(
+    f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None, lanes: int
+) -> None:
+    kind, align = memory_type(memory.dtype, lanes), memory.dtype.itemsize
+    operand = _to_memory(f, value, lanes)
+    address = _sequence_address(f, memory, index, mask is None)
+    if mask is None:
+        f.do(f"store {kind} {operand}, ptr {address}, align {align}{memory.store_metadata}")
+        return
+    flags = register_type(BOOL, lanes)
+    arguments = ((kind, operand), (f"ptr align {align}", address), (flags, f.vector(mask, lanes)))
+    f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=memory.store_metadata)
+
+
+def _addresses(f: FunctionText, memory: Memory, index: Value, lanes: int, inbounds: bool) -> str:
+    kind = memory_type(memory.dtype)
+    flag = "inbounds " if inbounds else ""
+    wide = f.vector(cast(f, index, INDEX), lanes)
+    return f.emit(f"getelementptr {flag}{kind}, ptr {memory.pointer}, <{lanes} x i64> {wide}")
+
+
+def _lane_mask(f: FunctionText, mask: Value | None, lanes: int) -> str:
+    return f.vector(constant(BOOL, True) if mask is None else mask, lanes)
+
+
+def _gather(f: FunctionText, memory: Memory, index: Value, mask: Value | None, lanes: int) -> Value:
+    kind, align = memory_type(memory.dtype, lanes), memory.dtype.itemsize
+    addresses = _addresses(f, memory, index, lanes, mask is None)
+    text = f.call(
+        f"llvm.masked.gather.{suffix(kind)}.v{lanes}p0",
+        kind,
+        (
+            (f"<{lanes} x ptr> align {align}", addresses),
+            (register_type(BOOL, lanes), _lane_mask(f, mask, lanes)),
+            (kind, "zeroinitializer"),
+        ),
+        attributes=memory.load_metadata,
+    )
+    return _from_memory(f, memory.dtype, lanes, text)
+
+
+def _scatter(
+    f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None, lanes: int
+) -> None:
+    kind, align = memory_type(memory.dtype, lanes), memory.dtype.itemsize
+    operand = _to_memory(f, value, lanes)
+    addresses = _addresses(f, memory, index, lanes, mask is None)
+    arguments = (
+        (kind, operand),
+        (f"<{lanes} x ptr> align {align}", addresses),
+        (register_type(BOOL, lanes), _lane_mask(f, mask, lanes)),
+    )
+    f.call(
+        f"llvm.masked.scatter.{suffix(kind)}.v{lanes}p0", "void", arguments, attributes=memory.store_metadata
+    )

@@ -1,0 +1,112 @@
+"""Parts of a kernel as functions of their own: the body of a parallel loop, and statements that repeat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...base.vocabulary import INDEX, INT64
+from ...lower.tir.stmt import For
+from . import arithmetic
+from .cost import iteration_cost
+from .repetition import Kind, Number, Repetition
+from .values import Value, register
+
+if TYPE_CHECKING:
+    from .statement import StatementEmitter
+
+
+def parallel(outer: StatementEmitter, stmt: For, minimum: Value, extent: Value) -> None:
+    """Outline the body as a function of a range of iterations and hand it to the pool."""
+    f = outer.f
+    body = outer.inner("parallel", is_alone=False)
+    begin = register(INDEX, 1, "%begin", clean=True, nonnegative=True)
+    end = register(INDEX, 1, "%end", clean=True, nonnegative=True)
+    if minimum.literal != 0:
+        offset = minimum
+        if minimum.literal is None:
+            text = body.capture("i64", f.vector(minimum, 1))
+            offset = register(INDEX, 1, text, clean=minimum.clean, nonnegative=minimum.nonnegative)
+        begin = arithmetic.binary(body.f, "add", begin, offset)
+        end = arithmetic.binary(body.f, "add", end, offset)
+    body.loop(stmt, begin, end, guarded=True)
+    body.finish("void", "ptr %closure, i64 %begin, i64 %end", is_kernel=False)
+    closure = _closure(outer, body)
+    cost = max(1, iteration_cost(stmt.body))
+    grain = -(-outer.module.target.parallel_threshold // cost)
+    outer.module.declare("opgen_parallel_for", "void", "ptr, ptr, i64, i64")
+    count = f.vector(extent, 1)
+    f.do(f"call void @opgen_parallel_for(ptr @{body.name}, ptr {closure}, i64 {count}, i64 {grain})")
+    _check(outer, closure)
+
+
+def repetition(outer: StatementEmitter, repeated: Repetition) -> None:
+    """A function for each kind of statement, and a loop over the rows that calls the one of each."""
+    f = outer.f
+    width = max(len(row) for row in repeated.rows)
+    cells = [cell for row in repeated.rows for cell in (*row, *(0,) * (width - len(row)))]
+    table = outer.module.table(INT64, "i64", cells)
+    bodies = [_of_kind(outer, kind) for kind in repeated.kinds]
+    closures = [_closure(outer, body) for body in bodies]
+    head, following = f.label("row"), f.label("next")
+    entry = f.block
+    f.branch(head)
+    f.start(head)
+    place = len(f.lines)
+    number = f.emit("")  # the phi, whose second operand is known at the end
+    row = f.emit(f"getelementptr inbounds [{width} x i64], ptr {table}, i64 {number}")
+    labels = [f.label("kind") for _ in bodies]
+    if len(bodies) > 1:
+        kind = f.emit(f"load i64, ptr {row}, align 8, !invariant.load !{{}}")
+        cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels[1:], 1))
+        f.do(f"switch i64 {kind}, label %{labels[0]} [ {cases} ]")
+    else:
+        f.branch(labels[0])
+    for body, closure, label in zip(bodies, closures, labels, strict=True):
+        f.start(label)
+        f.do(f"call void @{body.name}(ptr {closure}, ptr {row})")
+        f.branch(following)
+    f.start(following)
+    count = f.emit(f"add nsw i64 {number}, 1")
+    f.lines[place] = f"  {number} = phi i64 [ 0, %{entry} ], [ {count}, %{following} ]"
+    done = f.label("endrows")
+    f.branch_if(f.emit(f"icmp slt i64 {count}, {len(repeated.rows)}"), head, done)
+    f.start(done)
+    for body, closure in zip(bodies, closures, strict=True):
+        if body.can_fail:
+            _check(outer, closure)
+
+
+def _of_kind(outer: StatementEmitter, kind: Kind) -> StatementEmitter:
+    body = outer.inner("kind", is_alone=outer.is_alone)
+    f = body.f
+    for k, column in enumerate(kind.columns, 1):
+        cell = f.emit_entry(f"getelementptr i8, ptr %row, i64 {8 * k}")
+        text = f.emit_entry(f"load i64, ptr {cell}, align 8, !invariant.load !{{}}")
+        if isinstance(column, Number):
+            value = register(INDEX, 1, text, clean=True, nonnegative=column.nonnegative)
+            body.define_variable(column.var, value)
+        else:
+            slot = f.emit_entry(f"getelementptr ptr, ptr {body.data()}, i64 {text}")
+            pointer = f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}")
+            body.define_buffer(column.buffer, pointer, like=column.like)
+    body.emit(kind.statement)
+    body.finish("void", "ptr %closure, ptr %row", is_kernel=False)
+    return body
+
+
+def _closure(outer: StatementEmitter, body: StatementEmitter) -> str:
+    """The memory that holds what a finished function takes from the one around it, after its status."""
+    assert body.closure is not None
+    f = outer.f
+    captured = body.closure.values
+    closure = f.emit_entry(f"alloca [{1 + len(captured)} x i64], align 8")
+    f.do(f"store i64 0, ptr {closure}, align 8")
+    for slot, (kind, operand) in enumerate(captured, 1):
+        address = f.emit(f"getelementptr i8, ptr {closure}, i64 {8 * slot}")
+        f.do(f"store {kind} {operand}, ptr {address}, align 8")
+    return closure
+
+
+def _check(outer: StatementEmitter, closure: str) -> None:
+    status = outer.f.emit(f"load i64, ptr {closure}, align 8")
+    outer.fail_if(outer.f.emit(f"icmp ne i64 {status}, 0"))

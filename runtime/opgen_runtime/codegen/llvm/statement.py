@@ -1,0 +1,362 @@
+"""Statements of loop IR to LLVM basic blocks: loops, branches, storage, and parallel loops as outlined functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...base.arith.expr import Const, Expr, Var
+from ...base.errors import CodegenError
+from ...base.vocabulary import INDEX
+from ...lower.tir.stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    If,
+    LetStmt,
+    Prefetch,
+    Stmt,
+    Store,
+)
+from . import arithmetic, memory, outline
+from .aliasing import Aliasing
+from .conversion import cast
+from .cost import has_vectors
+from .expression import ExpressionEmitter, flat_index
+from .llvm_types import memory_type, register_type
+from .memory import Memory
+from .repetition import Repetition, repetitions
+from .text import FunctionText, ModuleText, constant
+from .values import Value, register
+
+_STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
+_ALIGNMENT: Final = 64  # of temporaries: a cache line and the widest vector
+FUNCTION_ATTRIBUTES: Final = "#0"
+
+
+@dataclass(slots=True)
+class Closure:
+    """What an outlined function takes from the function around it: one 8-byte slot each, after the status."""
+
+    outer: StatementEmitter
+    pointer: str
+    values: list[tuple[str, str]]  # (type, operand in the outer function)
+
+
+class StatementEmitter:
+    """Writes the body of one function: the kernel, or one that `outline.py` takes out of it.
+
+    `operands`: of each parameter of the kernel its position in `data`, and metadata of loads of its address.
+    `is_alone`: one thread at a time runs the function for a call of the kernel.
+    """
+
+    def __init__(
+        self,
+        module: ModuleText,
+        name: str,
+        aliasing: Aliasing,
+        operands: Mapping[Buffer, tuple[int, str]],
+        closure: tuple[StatementEmitter, str] | None = None,
+        is_alone: bool = True,
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.is_alone = is_alone
+        self.f = FunctionText(module)
+        self._aliasing = aliasing
+        self._operands = operands
+        self._variables: dict[Var, Value] = {}
+        self._buffers: dict[Buffer, Memory] = {}
+        self._expressions = ExpressionEmitter(self.f, self)
+        self.closure = None if closure is None else Closure(closure[0], closure[1], [])
+        self._data: str | None = "%data" if closure is None else None
+        self._status: str | None = None if closure is None else closure[1]
+        self._inner = 0
+        self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
+        self._hoisted: list[tuple[str, int]] = []  # (pointer, bytes) of large temporaries of known size
+        self.can_fail = False
+
+    # names
+
+    def define_variable(self, var: Var, value: Value) -> None:
+        self._variables[var] = value
+
+    def define_buffer(
+        self, buffer: Buffer, pointer: str, facts: str = "", like: Buffer | None = None
+    ) -> None:
+        """`like`: a buffer of the kernel that is accessed in the same way, where `buffer` is not of the kernel."""
+        load, store = self._aliasing.metadata(buffer if like is None else like)
+        self._buffers[buffer] = Memory(buffer.name, pointer, buffer.dtype, load, store, facts)
+
+    def variable(self, var: Var) -> Value:
+        """The value of a variable, captured from the function around if it is not of this one."""
+        value = self._variables.get(var)
+        if value is None:
+            if self.closure is None:
+                raise CodegenError(f"variable {var.name} is used outside the statement that defines it")
+            outer = self.closure.outer.variable(var)
+            if outer.literal is not None:
+                value = outer
+            elif outer.lanes > 1:
+                raise CodegenError(f"the vector {var.name} is used across the border of a parallel loop")
+            else:
+                text = self.capture(register_type(outer.dtype), self.closure.outer.f.vector(outer, 1))
+                value = register(outer.dtype, 1, text, clean=outer.clean, nonnegative=outer.nonnegative)
+            self._variables[var] = value
+        return value
+
+    def buffer(self, buffer: Buffer) -> Memory:
+        """The memory of a buffer, captured likewise."""
+        found = self._buffers.get(buffer)
+        if found is None:
+            if self.closure is None:
+                return self._operand(buffer)
+            outer = self.closure.outer.buffer(buffer)
+            pointer = self.capture("ptr", outer.pointer, outer.facts)
+            found = replace(outer, pointer=pointer)
+            self._buffers[buffer] = found
+        return found
+
+    def _operand(self, buffer: Buffer) -> Memory:
+        if buffer not in self._operands:
+            raise CodegenError(f"buffer {buffer.name} is used but never allocated")
+        position, facts = self._operands[buffer]
+        slot = self.f.emit_entry(f"getelementptr i8, ptr %data, i64 {8 * position}")
+        pointer = self.f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}{facts}")
+        self.define_buffer(buffer, pointer, facts)
+        return self._buffers[buffer]
+
+    def capture(self, kind: str, operand: str, facts: str = "") -> str:
+        """The operand of the function around, in this one."""
+        assert self.closure is not None
+        self.closure.values.append((kind, operand))
+        slot = len(self.closure.values)
+        address = self.f.emit_entry(f"getelementptr i8, ptr {self.closure.pointer}, i64 {8 * slot}")
+        return self.f.emit_entry(f"load {kind}, ptr {address}, align 8, !invariant.load !{{}}{facts}")
+
+    def data(self) -> str:
+        """The addresses of the kernel's operands, one after the other."""
+        if self._data is None:
+            assert self.closure is not None
+            self._data = self.capture("ptr", self.closure.outer.data())
+        return self._data
+
+    def inner(self, role: str, is_alone: bool) -> StatementEmitter:
+        """The writer of a function that is called by this one with a closure as its first argument."""
+        name = f"{self.name}.{role}{self._inner}"
+        self._inner += 1
+        closure = (self, "%closure")
+        return StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
+
+    # statements
+
+    def emit(self, stmt: Stmt) -> None:
+        """Emit one statement at the end of the function."""
+        match stmt:
+            case Block(body):
+                for part in repetitions(body, self._operands):
+                    if isinstance(part, Repetition):
+                        outline.repetition(self, part)
+                    else:
+                        self.emit(part)
+            case Store():
+                self._store(stmt)
+            case For():
+                self._for(stmt)
+            case If():
+                self._if(stmt)
+            case Allocate():
+                self._allocate(stmt)
+            case LetStmt():
+                self._expressions.forget()
+                self.define_variable(stmt.var, self._expressions.emit(stmt.value))
+                self.emit(stmt.body)
+            case Prefetch():
+                memory.prefetch(self.f, self.buffer(stmt.buffer), self._index(stmt.indices[0]))
+            case _:
+                raise CodegenError(f"statement {type(stmt).__name__} cannot be compiled")
+
+    def _evaluate(self, expr: Expr) -> Value:
+        self._expressions.forget()
+        value = self._expressions.emit(expr)
+        if value.lanes != 1:
+            raise CodegenError("a vector is used where a statement needs a scalar")
+        return value
+
+    def _index(self, expr: Expr) -> Value:
+        return cast(self.f, self._evaluate(expr), INDEX)
+
+    def _store(self, stmt: Store) -> None:
+        expressions = self._expressions
+        expressions.forget()
+        expressions.accumulates(stmt)
+        value = expressions.emit(stmt.value)
+        index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
+        mask = None if stmt.mask is None else expressions.emit(stmt.mask)
+        memory.store(self.f, self.buffer(stmt.buffer), index, value, mask)
+
+    def _if(self, stmt: If) -> None:
+        f = self.f
+        condition = self._evaluate(stmt.condition)
+        if condition.literal is not None:
+            taken = stmt.then if condition.literal else stmt.otherwise
+            if taken is not None:
+                self.emit(taken)
+            return
+        then, done = f.label("if"), f.label("endif")
+        otherwise = done if stmt.otherwise is None else f.label("else")
+        f.branch_if(f.vector(condition, 1), then, otherwise)
+        f.start(then)
+        self.emit(stmt.then)
+        f.branch(done)
+        if stmt.otherwise is not None:
+            f.start(otherwise)
+            self.emit(stmt.otherwise)
+            f.branch(done)
+        f.start(done)
+
+    def _for(self, stmt: For) -> None:
+        if stmt.kind is ForKind.VECTORIZED:
+            raise CodegenError(f"loop {stmt.var.name} is still vectorized; vectorize_loop must expand it")
+        minimum, extent = self._index(stmt.minimum), self._index(stmt.extent)
+        if isinstance(extent.literal, int) and extent.literal <= 1:
+            if extent.literal == 1:
+                self.define_variable(stmt.var, minimum)
+                self.emit(stmt.body)
+            return
+        is_shared = stmt.kind is ForKind.PARALLEL and self.module.target.num_threads > 1
+        if is_shared and self.is_alone:
+            outline.parallel(self, stmt, minimum, extent)
+        else:
+            end = arithmetic.binary(self.f, "add", minimum, extent)
+            self.loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
+
+    def loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
+        """A loop with its test at the bottom, entered through a test if it may be empty."""
+        f = self.f
+        lower, upper = f.vector(minimum, 1), f.vector(end, 1)
+        head, exit_label = f.label("loop"), f.label("endloop")
+        entry = f.block
+        if guarded:
+            is_some = f.emit(f"icmp slt i64 {lower}, {upper}")
+            f.branch_if(is_some, head, exit_label)
+        else:
+            f.branch(head)
+        f.start(head)
+        place = len(f.lines)
+        variable = f.emit("")  # the phi, whose second operand is known at the end
+        nonnegative = minimum.nonnegative
+        self.define_variable(stmt.var, register(INDEX, 1, variable, clean=True, nonnegative=nonnegative))
+        self.emit(stmt.body)
+        following = f.emit(f"add nsw i64 {variable}, 1")
+        latch = f.block
+        f.lines[place] = f"  {variable} = phi i64 [ {lower}, %{entry} ], [ {following}, %{latch} ]"
+        again = f.emit(f"icmp slt i64 {following}, {upper}")
+        f.branch_if(again, head, exit_label, _loop_metadata(self.module, stmt.body))
+        f.start(exit_label)
+
+    # storage
+
+    def _allocate(self, stmt: Allocate) -> None:
+        buffer = stmt.buffer
+        if len(buffer.shape) != 1:
+            raise CodegenError(
+                f"buffer {buffer.name} has {len(buffer.shape)} dims; storage_flatten must leave one"
+            )
+        size = buffer.shape[0]
+        elements = size if isinstance(size, int) else size.value if isinstance(size, Const) else None
+        kind = memory_type(buffer.dtype)
+        if elements is not None and elements * buffer.dtype.itemsize <= _STACK_BYTES:
+            count = max(1, int(elements))
+            pointer = self.f.emit_entry(f"alloca [{count} x {kind}], align {_ALIGNMENT}")
+            self.define_buffer(buffer, pointer)
+            self.emit(stmt.body)
+            return
+        if elements is not None:
+            # Once a call of the function, not once an iteration of the loops around.
+            pointer = f"%heap{len(self._hoisted)}"
+            self._hoisted.append((pointer, int(elements) * buffer.dtype.itemsize))
+            self.define_buffer(buffer, pointer)
+            self.emit(stmt.body)
+            return
+        assert isinstance(size, Expr)
+        total = arithmetic.binary(self.f, "mul", self._index(size), constant(INDEX, buffer.dtype.itemsize))
+        padded = arithmetic.binary(self.f, "add", total, constant(INDEX, 2 * _ALIGNMENT - 1))
+        rounded = self.f.emit(f"and i64 {self.f.vector(padded, 1)}, {-_ALIGNMENT}")
+        pointer = self.f.emit(self._allocation(rounded))
+        self.fail_if(self.f.emit(f"icmp eq ptr {pointer}, null"))
+        self.define_buffer(buffer, pointer)
+        self._heap.append(pointer)
+        self.emit(stmt.body)
+        self._heap.pop()
+        self._free(pointer)
+
+    def _allocation(self, size: str) -> str:
+        callee = self.module.declare("aligned_alloc", "noalias ptr", "i64, i64")
+        return f"call noalias ptr {callee}(i64 {_ALIGNMENT}, i64 {size})"
+
+    def _free(self, pointer: str) -> None:
+        self.f.call("free", "void", (("ptr", pointer),))
+
+    def fail_if(self, condition: str) -> None:
+        """Leave the function with a non-zero status, giving back what it holds."""
+        f = self.f
+        leave, fine = f.label("leave"), f.label("fine")
+        f.branch_if(condition, leave, fine)
+        f.start(leave)
+        for pointer in reversed(self._heap):
+            self._free(pointer)
+        f.branch("failed")
+        self.can_fail = True
+        f.start(fine)
+
+    def finish(self, result: str, parameters: str, *, is_kernel: bool) -> None:
+        """Close the function and add it to the module."""
+        f = self.f
+        success = "ret i32 0" if is_kernel else "ret void"
+        f.branch("finished")
+        f.start("finished")
+        self._free_hoisted()
+        f.do(success)
+        prologue = self._prologue()
+        if self.can_fail:
+            f.start("failed")
+            self._free_hoisted()
+            if self._status is not None:
+                f.do(f"store atomic i64 1, ptr {self._status} monotonic, align 8")
+            f.do("ret i32 1" if is_kernel else success)
+        body = "\n".join((*f.entry, *prologue, "start:", *f.lines))
+        linkage = "" if is_kernel else "internal "
+        text = f"define {linkage}{result} @{self.name}({parameters}) {FUNCTION_ATTRIBUTES} {{\n{body}\n}}"
+        self.module.define(self.name, text)
+
+    def _free_hoisted(self) -> None:
+        for pointer, _ in self._hoisted:
+            self._free(pointer)
+
+    def _prologue(self) -> list[str]:
+        """Allocate what the function needs for its whole run; all at once, so that one test is enough."""
+        if not self._hoisted:
+            return ["  br label %start"]
+        self.can_fail = True
+        lines: list[str] = []
+        failed = "false"
+        for k, (pointer, size) in enumerate(self._hoisted):
+            lines.append(f"  {pointer} = {self._allocation(str(-(-size // _ALIGNMENT) * _ALIGNMENT))}")
+            lines.append(f"  %none{k} = icmp eq ptr {pointer}, null")
+            lines.append(f"  %any{k} = or i1 {failed}, %none{k}")
+            failed = f"%any{k}"
+        lines.append(f"  br i1 {failed}, label %failed, label %start")
+        return lines
+
+
+def _loop_metadata(module: ModuleText, body: Stmt) -> str:
+    """Loops over explicit vectors are unrolled and vectorised already; LLVM must not do it again."""
+    if not has_vectors(body):
+        return ""
+    stop = module.shared_metadata('!"llvm.loop.unroll.disable"')
+    no_vectors = module.shared_metadata('!"llvm.loop.vectorize.enable", i1 false')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {stop}, {no_vectors}}}')}"

@@ -1,0 +1,58 @@
+"""Values of emitted code: a register, a uniform vector kept as a scalar, or an arithmetic sequence of indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...base.vocabulary import DType
+
+
+@dataclass(slots=True)
+class Value:
+    """An operand of LLVM instructions.
+
+    `text` is the operand's spelling (a register or a literal) without its type.  A vector may be lazy, with
+    `text` None until `FunctionText.vector` needs it: uniform (`scalar` repeated), or a ramp (`scalar`,
+    scalar + `stride`, ...).  `literal` is a scalar's Python value when it is a constant.  `clean` says that
+    the value is an index made of loop variables, dims and constants only, whose arithmetic cannot overflow;
+    `nonnegative`, that it is known to be at least 0.
+    """
+
+    dtype: DType
+    lanes: int
+    text: str | None
+    scalar: Value | None = None
+    stride: int = 0
+    literal: bool | int | float | None = None
+    clean: bool = False
+    nonnegative: bool = False
+
+    @property
+    def uniform(self) -> Value | None:
+        """The one scalar that all lanes hold, where that is known."""
+        if self.lanes == 1:
+            return self
+        return self.scalar if self.stride == 0 else None
+
+    @property
+    def ramp(self) -> tuple[Value, int] | None:
+        """(first element, stride) of a vector that is known to be an arithmetic sequence, uniform included."""
+        return None if self.scalar is None else (self.scalar, self.stride)
+
+
+def register(dtype: DType, lanes: int, text: str, *, clean: bool = False, nonnegative: bool = False) -> Value:
+    """A value that is in a register."""
+    return Value(dtype, lanes, text, clean=clean, nonnegative=nonnegative)
+
+
+def splat(scalar: Value, lanes: int) -> Value:
+    """`lanes` copies of a scalar, made when a vector is needed."""
+    if lanes == 1:
+        return scalar
+    return Value(scalar.dtype, lanes, None, scalar, 0, None, scalar.clean, scalar.nonnegative)
+
+
+def ramp(first: Value, stride: int, lanes: int) -> Value:
+    """first, first + stride, ... of `lanes` indices, made when a vector is needed."""
+    nonnegative = first.nonnegative and stride >= 0
+    return Value(first.dtype, lanes, None, first, stride, None, first.clean, nonnegative)

@@ -1,0 +1,125 @@
+"""Loading object code into this process with ORC, one library an object.
+
+Object code holds no addresses: the thread pool, the C library and libm are imported by name.  A name that
+nothing defines is an error before anything runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from ..base import forks
+from ..base.errors import CodegenError
+from . import helpers, threads
+from .objects.compile import initialise
+from .objects.elf import is_elf, undefined_symbols
+from .objects.support import merge
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A function in memory.  The code lives as long as this object."""
+
+    address: int
+    tracker: Any
+
+
+_library_numbers = itertools.count()
+_jit: Any = None
+_lock = forks.lock()
+
+
+def load(object_code: bytes, symbol: str, imports: Iterable[str] | None = None) -> Loaded:
+    """Link `object_code` and find `symbol` in it.
+
+    `imports` are the names that the object needs, where they are known already (a cached object).
+    Raises CodegenError naming what is unresolved, or with the linker's message.
+    """
+    if imports is None:
+        imports = imports_of(object_code)
+    addresses = resolve(imports, symbol)
+    builder = llvm.JITLibraryBuilder().add_object_img(object_code)
+    for name, address in addresses.items():
+        builder.import_symbol(name, address)
+    builder.export_symbol(symbol)
+    library = f"{symbol}.{next(_library_numbers)}"
+    try:
+        tracker = builder.link(_compiler(), library)
+    except RuntimeError as error:
+        raise CodegenError(f"kernel {symbol} cannot be linked: {str(error).strip()}") from error
+    return Loaded(tracker[symbol], tracker)
+
+
+def imports_of(object_code: bytes) -> tuple[str, ...]:
+    """The names that an object needs from outside."""
+    if not is_elf(object_code):
+        raise CodegenError("only ELF object code can be loaded on this platform")
+    try:
+        return undefined_symbols(object_code)
+    except ValueError as error:
+        raise CodegenError(str(error)) from error
+
+
+def resolve(names: Iterable[str], symbol: str) -> Mapping[str, int]:
+    """Addresses of imports in the runtime, then in the C library and libm."""
+    own = _runtime_symbols()
+    found: dict[str, int] = {}
+    missing: list[str] = []
+    for name in names:
+        address = own.get(name) or _system_symbol(name)
+        if address:
+            found[name] = address
+        elif name != "_GLOBAL_OFFSET_TABLE_":
+            missing.append(name)
+    if missing:
+        raise CodegenError(
+            f"kernel {symbol} needs {', '.join(sorted(missing))}, which neither the runtime nor the C library has"
+        )
+    return found
+
+
+@lru_cache(maxsize=1)
+def _runtime_symbols() -> Mapping[str, int]:
+    return merge(threads.symbols(), helpers.symbols())
+
+
+@lru_cache(maxsize=512)
+def _system_symbol(name: str) -> int | None:
+    for library in _system_libraries():
+        try:
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    return None
+
+
+@lru_cache(maxsize=1)
+def _system_libraries() -> tuple[ctypes.CDLL, ...]:
+    """The process itself (with the C library), and libm under the name that it has here."""
+    libraries = [ctypes.CDLL(None)]
+    for name in ("libm.so.6", "libm.so"):
+        try:
+            libraries.append(ctypes.CDLL(name))
+        except OSError:
+            continue
+        break
+    return tuple(libraries)
+
+
+def _compiler() -> Any:
+    """The one ORC instance of the process."""
+    global _jit
+    if _jit is None:
+        with _lock:
+            if _jit is None:
+                initialise()
+                _jit = llvm.create_lljit_compiler()
+    return _jit

@@ -1,0 +1,334 @@
+"""A small writer of straight-line LLVM IR on vectors, so that a function reads like its formula.
+
+`Vec` is an SSA value of any lane count; Python's operators on it append instructions.  Everything here is
+lane-wise, so that a function gives the same bits for every lane count.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from ...base.target import Target
+from .coefficients import CONSTANTS, POLYNOMIALS
+
+_SUFFIX: Final = {"float": "f32", "double": "f64"}
+_INTEGER: Final = {"float": "i32", "double": "i64"}
+MANTISSA: Final = {"float": 23, "double": 52}  # stored bits
+BIAS: Final = {"float": 127, "double": 1023}
+Number = int | float
+
+
+@lru_cache(maxsize=4096)
+def float_literal(element: str, value: float) -> str:
+    """`value` rounded to `element`, as LLVM writes it: the bits of a double."""
+    if element == "float":
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def type_text(element: str, lanes: int) -> str:
+    """`float`, or `<16 x float>`."""
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+class Vec:
+    """An SSA value: `builder.lanes` elements of LLVM type `element`."""
+
+    __slots__ = ("builder", "element", "text")
+
+    def __init__(self, builder: Builder, element: str, text: str) -> None:
+        self.builder, self.element, self.text = builder, element, text
+
+    @property
+    def type(self) -> str:
+        """The LLVM type of the value."""
+        return type_text(self.element, self.builder.lanes)
+
+    def _binary(self, other: Vec | Number, float_op: str, int_op: str, *, swap: bool = False) -> Vec:
+        a, b = self, self.builder.like(self, other)
+        if swap:
+            a, b = b, a
+        op = float_op if self.element in _SUFFIX else int_op
+        return self.builder.emit(self.element, f"{op} {self.type} {a.text}, {b.text}")
+
+    def __add__(self, other: Vec | Number) -> Vec:
+        return self._binary(other, "fadd", "add")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Vec | Number) -> Vec:
+        return self._binary(other, "fsub", "sub")
+
+    def __rsub__(self, other: Number) -> Vec:
+        return self._binary(other, "fsub", "sub", swap=True)
+
+    def __mul__(self, other: Vec | Number) -> Vec:
+        return self._binary(other, "fmul", "mul")
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Vec | Number) -> Vec:
+        return self._binary(other, "fdiv", "sdiv")
+
+    def __rtruediv__(self, other: Number) -> Vec:
+        return self._binary(other, "fdiv", "sdiv", swap=True)
+
+    def __and__(self, other: Vec | int) -> Vec:
+        return self._binary(other, "and", "and")
+
+    def __or__(self, other: Vec | int) -> Vec:
+        return self._binary(other, "or", "or")
+
+    def __xor__(self, other: Vec | int) -> Vec:
+        return self._binary(other, "xor", "xor")
+
+    def __lshift__(self, other: Vec | int) -> Vec:
+        return self._binary(other, "shl", "shl")
+
+    def __rshift__(self, other: Vec | int) -> Vec:
+        """Arithmetic shift right."""
+        return self._binary(other, "ashr", "ashr")
+
+    def __neg__(self) -> Vec:
+        if self.element in _SUFFIX:
+            return self.builder.emit(self.element, f"fneg {self.type} {self.text}")
+        return 0 - self
+
+    def __invert__(self) -> Vec:
+        return self._binary(-1, "xor", "xor")
+
+    def _compare(self, other: Vec | Number, float_predicate: str, int_predicate: str) -> Vec:
+        b = self.builder.like(self, other)
+        word = f"fcmp {float_predicate}" if self.element in _SUFFIX else f"icmp {int_predicate}"
+        return self.builder.emit("i1", f"{word} {self.type} {self.text}, {b.text}")
+
+    def __lt__(self, other: Vec | Number) -> Vec:
+        return self._compare(other, "olt", "slt")
+
+    def __le__(self, other: Vec | Number) -> Vec:
+        return self._compare(other, "ole", "sle")
+
+    def __gt__(self, other: Vec | Number) -> Vec:
+        return self._compare(other, "ogt", "sgt")
+
+    def __ge__(self, other: Vec | Number) -> Vec:
+        return self._compare(other, "oge", "sge")
+
+    def equals(self, other: Vec | Number) -> Vec:
+        """Ordered equality, lane by lane."""
+        return self._compare(other, "oeq", "eq")
+
+    def is_nan(self) -> Vec:
+        return self._compare(self, "uno", "ne")
+
+    def bits(self) -> Vec:
+        """The bits of floats as integers of the same width."""
+        return self.builder.cast("bitcast", self, _INTEGER[self.element])
+
+    def as_float(self) -> Vec:
+        """The bits of integers as floats of the same width."""
+        return self.builder.cast("bitcast", self, {"i32": "float", "i64": "double"}[self.element])
+
+
+class Builder:
+    """The body of one function of `lanes` lanes computing in `element` ("float" or "double")."""
+
+    def __init__(self, element: str, lanes: int, target: Target) -> None:
+        self.element, self.lanes, self.target = element, lanes, target
+        self.lines: list[str] = []
+        self.entry: list[str] = []  # instructions before all others
+        self.block = ["entry"]  # labels, the last is the block being written
+        self.declarations: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}  # entities the function needs, by name
+        self.has_fma = not target.triple.startswith(("x86", "i686", "i386")) or target.has("fma")
+        self.mantissa, self.bias = MANTISSA[element], BIAS[element]
+        precision = "float32" if element == "float" else "float64"
+        self.polynomials, self.constants = POLYNOMIALS[precision], CONSTANTS[precision]
+
+    def within(self, element: str) -> Builder:
+        """A builder that goes on with the same body in another precision."""
+        if element == self.element:
+            return self
+        other = Builder(element, self.lanes, self.target)
+        other.lines, other.entry, other.block = self.lines, self.entry, self.block
+        other.declarations, other.helpers = self.declarations, self.helpers
+        return other
+
+    # values
+
+    def emit(self, element: str, instruction: str) -> Vec:
+        """Append an instruction; its result has elements of type `element`."""
+        name = f"%r{len(self.lines)}"
+        self.lines.append(f"  {name} = {instruction}")
+        return Vec(self, element, name)
+
+    def const(self, value: Number, element: str | None = None) -> Vec:
+        """A constant in every lane."""
+        element = element or self.element
+        text = float_literal(element, value) if element in _SUFFIX else str(int(value))
+        return Vec(self, element, text if self.lanes == 1 else f"splat ({element} {text})")
+
+    def like(self, a: Vec, b: Vec | Number) -> Vec:
+        """`b` as an operand beside `a`."""
+        return b if isinstance(b, Vec) else self.const(b, a.element)
+
+    def cast(self, op: str, a: Vec, element: str) -> Vec:
+        """`op` is LLVM's: bitcast, fpext, fptrunc, sitofp, trunc, ..."""
+        return self.emit(element, f"{op} {a.type} {a.text} to {type_text(element, self.lanes)}")
+
+    def intrinsic(self, name: str, *operands: Vec) -> Vec:
+        """`llvm.NAME` on operands of one type."""
+        a = operands[0]
+        suffix = _SUFFIX.get(a.element, a.element)
+        full = f"llvm.{name}.{suffix if self.lanes == 1 else f'v{self.lanes}{suffix}'}"
+        listed = ", ".join(f"{a.type} {o.text}" for o in operands)
+        self.declarations[full] = f"declare {a.type} @{full}({', '.join([a.type] * len(operands))})"
+        return self.emit(a.element, f"call {a.type} @{full}({listed})")
+
+    def select(self, condition: Vec, a: Vec | Number, b: Vec | Number) -> Vec:
+        """`a` where the condition holds, else `b`; one of them is a Vec."""
+        x = a if isinstance(a, Vec) else b
+        assert isinstance(x, Vec)
+        a, b = self.like(x, a), self.like(x, b)
+        text = f"select {condition.type} {condition.text}, {a.type} {a.text}, {b.type} {b.text}"
+        return self.emit(a.element, text)
+
+    # arithmetic
+
+    def fma(self, a: Vec, b: Vec | Number, c: Vec | Number) -> Vec:
+        """a * b + c, rounded once where the target has FMA; for sums whose rounding does not matter much."""
+        b, c = self.like(a, b), self.like(a, c)
+        return self.intrinsic("fma", a, b, c) if self.has_fma else a * b + c
+
+    def fused(self, a: Vec, b: Vec | Number, c: Vec | Number) -> Vec:
+        """a * b + c with the product's rounding error taken in; exact where the result is representable."""
+        b, c = self.like(a, b), self.like(a, c)
+        if self.has_fma:
+            return self.intrinsic("fma", a, b, c)
+        product = a * b
+        return (c + product) + self.product_error(a, b, product)
+
+    def product_error(self, a: Vec, b: Vec | Number, product: Vec) -> Vec:
+        """a * b - product, exactly, for product = a * b rounded (Dekker 1971 where there is no FMA)."""
+        b = self.like(a, b)
+        if self.has_fma:
+            return self.intrinsic("fma", a, b, -product)
+        (ah, al), (bh, bl) = self._halves(a), self._halves(b)
+        return ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+    def _halves(self, a: Vec) -> tuple[Vec, Vec]:
+        scaled = a * float(2 ** ((self.mantissa + 2) // 2) + 1)
+        high = scaled - (scaled - a)
+        return high, a - high
+
+    def polynomial(self, v: Vec, coefficients: Sequence[float]) -> Vec:
+        """sum of coefficients[k] * v**k: Horner, in two interleaved halves from degree 6 on (Estrin)."""
+        if len(coefficients) >= 7:
+            square = v * v
+            even = self._horner(square, coefficients[0::2])
+            return self.fma(self._horner(square, coefficients[1::2]), v, even)
+        return self._horner(v, coefficients)
+
+    def _horner(self, v: Vec, coefficients: Sequence[float]) -> Vec:
+        total = self.const(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            total = self.fma(total, v, c)
+        return total
+
+    def abs(self, a: Vec) -> Vec:
+        return self.intrinsic("fabs", a)
+
+    def sqrt(self, a: Vec) -> Vec:
+        return self.intrinsic("sqrt", a)
+
+    def copysign(self, magnitude: Vec, sign: Vec) -> Vec:
+        return self.intrinsic("copysign", magnitude, sign)
+
+    def minimum(self, a: Vec, bound: Number) -> Vec:
+        """min(a, bound); NaN stays NaN."""
+        b = self.const(bound)
+        return self.select(a > b, b, a)
+
+    def maximum(self, a: Vec, bound: Number) -> Vec:
+        """max(a, bound); NaN stays NaN."""
+        b = self.const(bound)
+        return self.select(a < b, b, a)
+
+    def nearest(self, a: Vec, factor: float, offset: float = 0.0) -> tuple[Vec, Vec]:
+        """(n, k): a * factor + offset to the nearest integer, as floats and as integers.
+
+        Adding 1.5 * 2**mantissa leaves the integer in the low bits of the sum; |n| < 2**(mantissa - 2).
+        """
+        magic = 1.5 * 2.0**self.mantissa
+        shifted = self.fma(a, factor, offset) + magic if offset else self.fma(a, factor, magic)
+        magic_bits = (self.bias + self.mantissa) << self.mantissa | 1 << (self.mantissa - 1)
+        return shifted - magic, shifted.bits() - magic_bits
+
+    def power_of_two(self, n: Vec) -> Vec:
+        """2**n of integers within the exponents of normal numbers."""
+        return ((n + self.bias) << self.mantissa).as_float()
+
+    def scale(self, a: Vec, n: Vec, k: Vec) -> Vec:
+        """a * 2**n rounded once; (n, k) as `nearest` gives them, |n| less than twice the largest exponent."""
+        native = self._native_scale(a, n)
+        if native is not None:
+            return native
+        first = k >> 1
+        return a * self.power_of_two(first) * self.power_of_two(k - first)
+
+    def replace_rare(self, rare: Vec, symbol: str, operands: Sequence[Vec], usual: Vec) -> Vec:
+        """`usual`, but in the lanes where `rare` holds the result of the helper `void symbol(in..., out, count)`.
+
+        The helper takes arrays, so that one helper serves every lane count, and is called only if a lane asks.
+        """
+        mark, kind = len(self.lines), usual.type
+        condition = self.intrinsic_any(rare)
+        arrays = [f"%array{mark}_{k}" for k in range(len(operands) + 1)]
+        self.entry += [f"  {name} = alloca {kind}" for name in arrays]
+        self.lines += [f"  br i1 {condition}, label %rare{mark}, label %join{mark}", f"rare{mark}:"]
+        for name, operand in zip(arrays, operands, strict=False):
+            self.lines.append(f"  store {kind} {operand.text}, ptr {name}")
+        listed = ", ".join(f"ptr {name}" for name in arrays)
+        self.lines.append(f"  call void @{symbol}({listed}, i64 {self.lanes})")
+        found = self.emit(usual.element, f"load {kind}, ptr {arrays[-1]}")
+        mixed = self.select(rare, found, usual)
+        self.lines += [f"  br label %join{mark}", f"join{mark}:"]
+        edges = f"[ {usual.text}, %{self.block[-1]} ], [ {mixed.text}, %rare{mark} ]"
+        self.block.append(f"join{mark}")
+        return self.emit(usual.element, f"phi {kind} {edges}")
+
+    def add_helper(self, symbol: str, operands: int, text: Callable[[], dict[str, str]]) -> None:
+        """Make a helper of `replace_rare` known: code for this machine imports it from the runtime."""
+        if self.target.is_host:
+            self.declarations[symbol] = f"declare void @{symbol}({'ptr, ' * (operands + 1)}i64)"
+        else:
+            self.helpers.update(text())
+
+    def intrinsic_any(self, flags: Vec) -> str:
+        """The text of an i1: whether any lane of an i1 vector is set."""
+        if self.lanes == 1:
+            return flags.text
+        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        self.declarations[name] = f"declare i1 @{name}({flags.type})"
+        return self.emit("i1", f"call i1 @{name}({flags.type} {flags.text})").text
+
+    def _native_scale(self, a: Vec, n: Vec) -> Vec | None:
+        """AVX-512's scalef, where the lane count has one."""
+        bits = {"float": 32, "double": 64}[self.element] * self.lanes
+        letter = "s" if self.element == "float" else "d"
+        if not self.target.has("avx512f") or not self.target.has("avx512vl"):
+            return None
+        if bits not in (128, 256, 512):
+            return None
+        name = f"llvm.x86.avx512.mask.scalef.p{letter}.{bits}"
+        mask = "i16" if self.lanes == 16 else "i8"
+        rounding = ", i32" if bits == 512 else ""
+        self.declarations[name] = f"declare {a.type} @{name}({a.type}, {a.type}, {a.type}, {mask}{rounding})"
+        rest = f"{a.type} zeroinitializer, {mask} -1" + (", i32 4" if bits == 512 else "")
+        return self.emit(
+            a.element,
+            f"call {a.type} @{name}({a.type} {a.text}, {a.type} {n.text}, {rest})",
+        )

@@ -1,0 +1,1 @@
+"""LLVM IR text to object code, and the cache of objects."""

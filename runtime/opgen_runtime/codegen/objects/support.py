@@ -1,0 +1,127 @@
+"""The runtime's own native code: modules of LLVM IR text that are compiled once, cached, and never unloaded."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from ...base import forks
+from ...base.errors import CodegenError
+from ...base.target import Target
+from .cache import ObjectCache, default_cache
+from .compile import LLVM_VERSION, LLVMLITE_VERSION, initialise
+from .elf import undefined_symbols
+
+_process = ctypes.CDLL(None)
+
+
+def load_module(name: str, text: str, exports: tuple[str, ...], cache: ObjectCache | None) -> dict[str, int]:
+    """Addresses of `exports` of the module, compiled for this machine or found in `cache` (None: the user's).
+
+    The code stays in memory until the process ends.  Raises CodegenError if it cannot be linked.
+    """
+    jit: Any = _jit()
+    object_code = _object_code(name, text, default_cache() if cache is None else cache)
+    builder = llvm.JITLibraryBuilder().add_object_img(object_code)
+    for symbol in undefined_symbols(object_code):
+        if symbol == "_GLOBAL_OFFSET_TABLE_":
+            continue
+        function = getattr(_process, symbol, None)
+        if function is None:
+            raise CodegenError(f"{name} needs {symbol}, which the C library does not have")
+        builder.import_symbol(symbol, ctypes.cast(function, ctypes.c_void_p).value)
+    for symbol in exports:
+        builder.export_symbol(symbol)
+    try:
+        tracker = builder.link(jit, f"opgen runtime: {name}")
+    except RuntimeError as error:
+        raise CodegenError(f"{name} cannot be linked: {str(error).strip()}") from error
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))  # never unloaded, not even at exit
+    return {symbol: tracker[symbol] for symbol in exports}
+
+
+class LazySymbols(Mapping[str, int]):
+    """Names to addresses; `load` is called with a name when its address is asked for."""
+
+    def __init__(self, names: tuple[str, ...], load: Callable[[str], int]) -> None:
+        self._names, self._load = names, load
+
+    def __getitem__(self, name: str) -> int:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._load(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def merge(*tables: Mapping[str, int]) -> Mapping[str, int]:
+    """One table of several whose names differ; each is loaded when one of its own names is asked for."""
+    owner = {name: table for table in tables for name in table}
+    return _Merged(owner)
+
+
+class _Merged(Mapping[str, int]):
+    def __init__(self, owner: dict[str, Mapping[str, int]]) -> None:
+        self._owner = owner
+
+    def __getitem__(self, name: str) -> int:
+        return self._owner[name][name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._owner
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._owner)
+
+    def __len__(self) -> int:
+        return len(self._owner)
+
+
+def _object_code(name: str, text: str, cache: ObjectCache) -> bytes:
+    target = Target.host()
+    parts = (text, target.triple, target.cpu, target.features, LLVM_VERSION, LLVMLITE_VERSION)
+    key = hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
+    found = cache.get(key)
+    if found is not None:
+        return found.object_code
+    made = _compile(text, target)
+    cache.put(key, made, {"name": name})
+    return made
+
+
+def _compile(text: str, target: Target) -> bytes:
+    """Object code without optimisation: this code is small or rare, and 3 ms to compile instead of 14."""
+    initialise()
+    module = llvm.parse_assembly(text, llvm.create_context())
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=0, reloc="pic", codemodel="default"
+    )
+    module.data_layout = str(machine.target_data)
+    made: bytes = machine.emit_object(module)
+    return made
+
+
+_instance: Any = None
+_lock = forks.lock()
+
+
+def _jit() -> Any:
+    """An ORC instance that lives until the process ends."""
+    global _instance
+    with _lock:
+        if _instance is None:
+            initialise()
+            _instance = llvm.create_lljit_compiler()
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(_instance))
+    return _instance

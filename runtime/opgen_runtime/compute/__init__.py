@@ -1,0 +1,1 @@
+"""What an operator computes: tensor expressions, and the language that declarations are written in."""

@@ -1,0 +1,285 @@
+"""From a declared compute function to tensor expressions, for given operand types and attrs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from ...base import arith
+from ...base.arith.expr import Expr, Shape, Var
+from ...base.errors import LanguageError
+from ...base.vocabulary import INDEX, INT64, DType
+from ...operator.types import Binding, Signature
+from ...operator.types.layout import parse_layout, stored_indices, to_canonical
+from ..te.tensor import Compute, IterVar, Read, Tensor
+from ..te.widen import widen
+from .facts import facts_of_read
+from .failures import Failure, Failures, Poisoned
+from .indexing import static_shape
+from .scans import redirect, resolve_scans
+from .scope import Scope, entered
+from .tensors import Defined, Operand, Surroundings
+from .updates import Recorder
+from .weak import Value
+
+ComputeFunction = Callable[..., None]
+
+
+class Declared(Protocol):
+    """What `build` needs of an op's declaration."""
+
+    @property
+    def signature(self) -> Signature: ...
+
+    @property
+    def compute(self) -> ComputeFunction | None: ...
+
+
+@dataclass(slots=True)
+class Builder:
+    """The tensors of one compute function while it runs."""
+
+    around: Surroundings
+    recorder: Recorder
+    defined: list[Defined]
+
+    def facts(self, index: Expr) -> tuple[Expr, ...]:
+        """What the recurrences among the tensors say of the values that `index` reads."""
+        found: list[Expr] = []
+        for node in arith.post_order(index):
+            if isinstance(node, Read):
+                for handle in self.defined:
+                    recurrence = handle.recurrence(node.tensor)
+                    if recurrence is not None:
+                        found.extend(facts_of_read(node, recurrence))
+        return tuple(found)
+
+    def tensor(self, name: str, shape: Value, dtype: DType | None = None) -> Defined:
+        made = Defined(name, static_shape(shape), dtype, self.around)
+        self.defined.append(made)
+        return made
+
+
+_BUILDER: ContextVar[Builder] = ContextVar("opgen_builder")
+
+
+def _builder() -> Builder:
+    try:
+        return _BUILDER.get()
+    except LookupError:
+        raise LanguageError(
+            "compute functions run only inside opgen_runtime.compute.lang.build", "stage"
+        ) from None
+
+
+def tensor(name: str, shape: Value) -> Defined:
+    """An intermediate tensor of the given shape; `define` says what it holds."""
+    return _builder().tensor(name, shape)
+
+
+def loop(source: Value, name: str = "u") -> Iterator[Value]:
+    """The loop of an update: `for u in loop(ndindex(shape)):`; the loop IR and messages call its axis `name`."""
+    return _builder().recorder.loop(source, name)
+
+
+def guard(condition: Value) -> AbstractContextManager[None]:
+    """The `if` of an update: `with guard(condition):`."""
+    return _builder().recorder.guard(condition)
+
+
+OperandTensors = Tensor | tuple[Tensor, ...] | None
+
+
+def build(
+    declaration: Declared,
+    binding: Binding,
+    operands: Sequence[OperandTensors],
+    unproved: list[str] | None = None,
+    failures: Failures | None = None,
+) -> tuple[Tensor, ...]:
+    """Run a declared compute function on `operands` (one entry an input: a tensor, None, or a tuple if
+    variadic).
+
+    Gives the output tensors in order, then one rank-0 int64 tensor for each data-dependent dim (`dynamic`),
+    whose outputs have the bound's extent there.
+
+    `binding` is what `signature.bind` gave for the operands' types.  Accesses that cannot be proved in
+    bounds raise AccessError; with `unproved`, those that symbolic dims leave open are described there
+    instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules; with `failures`
+    what can be told from one another is noted there, and Poisoned is raised if there is any.
+    """
+    if declaration.compute is None:
+        raise LanguageError("the op has no compute expression", "compute")
+    template = Scope(unproved=unproved, assumptions=_facts(binding))
+    recorder = Recorder()
+    builder = Builder(Surroundings(template, recorder.put, [], failures), recorder, [])
+    template.facts = builder.facts
+    names = dict(binding.names)
+    for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
+        names[declared.name] = _handles(declared.name, operand, declared.layout, names)
+    outputs = _outputs(declaration.signature, binding, builder, names)
+    counts = [builder.tensor(name, (), INT64) for name in declaration.signature.dynamic]
+    names.update({handle.name: handle for handle in counts})
+    code = declaration.compute.__code__
+    wanted = code.co_varnames[: code.co_argcount]
+    token = _BUILDER.set(builder)
+    try:
+        with entered(replace(template, extents={}, guards=[])):
+            run = partial(declaration.compute, **{name: names[name] for name in wanted})
+            if failures is None:
+                run()
+            else:
+                _collect(run, builder, failures)
+            tensors = _finish(builder)
+    finally:
+        _BUILDER.reset(token)
+    stored = widen([tensors[handle] for handle in (*(handle for handle, _ in outputs), *counts)])
+    results = [_stored(made, layout, names) for made, (_, layout) in zip(stored, outputs, strict=False)]
+    return (*results, *stored[len(outputs) :])
+
+
+def find_failures(
+    declaration: Declared,
+    binding: Binding,
+    operands: Sequence[OperandTensors],
+    kinds: tuple[type[Exception], ...],
+) -> list[Failure]:
+    """The errors of `kinds` that `build` would raise, one for each definition that fails by itself."""
+    failures = Failures(kinds)
+    try:
+        build(declaration, binding, operands, failures=failures)
+    except Poisoned:
+        pass
+    except kinds as error:
+        failures.found.append(Failure(error))
+    return failures.found
+
+
+def _collect(run: Callable[[], None], builder: Builder, failures: Failures) -> None:
+    """Note what fails in a compute function.  Raises Poisoned if that is anything."""
+    _, complete = failures.attempt(run)
+    for handle in builder.defined:
+        if handle.definitions:
+            failures.attempt(handle.tensor)
+    sound = {
+        handle: handle.tensor() for handle in builder.defined if handle.definitions and not handle.poisoned
+    }
+    failures.attempt(partial(_scans, sound))
+    if not complete:  # some definitions may not have been reached
+        failures.found[:] = [f for f in failures.found if getattr(f.error, "code", "") != "uncovered"]
+    if failures.found or not all(handle.definitions for handle in builder.defined):
+        raise Poisoned
+
+
+def _facts(binding: Binding) -> tuple[Expr, ...]:
+    """What holds of symbolic dims because inference assumed it."""
+    return tuple(a.condition for a in binding.undecided if a.condition is not None)
+
+
+def _handles(
+    name: str, operand: OperandTensors, layout: tuple[str, str] | None, names: dict[str, Value]
+) -> Value:
+    if operand is None:
+        return None
+    if isinstance(operand, tuple):
+        return tuple(Operand(t, f"{name}[{k}]") for k, t in enumerate(operand))
+    if layout is None:
+        return Operand(operand, name)
+    stored, canonical = parse_layout(names[layout[0]]), parse_layout(layout[1])
+    shape: Shape = names[name].shape
+    return Operand(operand, name, shape, lambda indices: _exprs(stored_indices(indices, stored, canonical)))
+
+
+def _exprs(indices: Shape) -> tuple[Expr, ...]:
+    return tuple(i if isinstance(i, Expr) else arith.const(i, INDEX) for i in indices)
+
+
+def _outputs(
+    signature: Signature, binding: Binding, builder: Builder, names: dict[str, Value]
+) -> list[tuple[Defined, tuple[str, str] | None]]:
+    """The output handles in order; variadic outputs are tuples of them under their name."""
+    made: list[tuple[Defined, tuple[str, str] | None]] = []
+    places = zip(binding.outputs, binding.storage or (t.shape for t in binding.outputs), strict=True)
+    for output, count in zip(signature.outputs, binding.counts, strict=True):
+        handles = []
+        for position in range(count):
+            found, shape = next(places)
+            if output.layout is not None:
+                shape = to_canonical(
+                    shape, parse_layout(names[output.layout[0]]), parse_layout(output.layout[1])
+                )
+            label = output.name if output.variadic is None else f"{output.name}{position}"
+            handles.append(builder.tensor(label, shape, found.dtype))
+            made.append((handles[-1], output.layout))
+        names[output.name] = handles[0] if output.variadic is None else tuple(handles)
+    return made
+
+
+def _finish(builder: Builder) -> dict[Defined, Tensor]:
+    """Build every tensor, find the scans, apply the updates."""
+    bases = {handle: handle.tensor() for handle in builder.defined if handle.definitions or handle.updated}
+    for handle in builder.defined:
+        if handle not in bases:
+            handle.tensor()  # raises: never defined
+    finals = _scans(bases)
+    for handle in builder.recorder.targets():
+        built = {t: finals[h] for h, t in bases.items()}  # what the recorded reads mean by now
+        updated = builder.recorder.apply(handle, finals[handle], built)
+        finals = _after_updates(finals, {handle: updated})
+    return finals
+
+
+def _scans(bases: dict[Defined, Tensor]) -> dict[Defined, Tensor]:
+    """The tensors with those that refer to themselves or each other as scans."""
+    stand_ins = {h.recursive: t for h, t in bases.items() if h.recursive is not None}
+    if not stand_ins:
+        return dict(bases)
+    made = resolve_scans(list(bases.values()), stand_ins)
+    return {h: made.get(t, t) for h, t in bases.items()}
+
+
+def _after_updates(finals: dict[Defined, Tensor], updated: dict[Defined, Tensor]) -> dict[Defined, Tensor]:
+    """Elsewhere an updated tensor's name means the result of the update: turn the readers to it."""
+    replace = {finals[h]: t for h, t in updated.items()}
+    changed: dict[Tensor, Tensor] = {}
+
+    def visit(tensor_: Tensor) -> Tensor:
+        if tensor_ in replace:
+            return replace[tensor_]
+        if tensor_ in changed or not isinstance(tensor_.op, Compute):
+            return changed.get(tensor_, tensor_)
+        sources = {s: visit(s) for s in tensor_.op.inputs()}
+        moved = {s: t for s, t in sources.items() if s is not t}
+        if moved:
+            op = Compute(tensor_.op.axes, redirect(tensor_.op.body, moved))
+            changed[tensor_] = Tensor(tensor_.name, tensor_.shape, tensor_.dtype, op)
+        return changed.get(tensor_, tensor_)
+
+    return {h: updated[h] if h in updated else visit(t) for h, t in finals.items()}
+
+
+def _stored(made: Tensor, layout: tuple[str, str] | None, names: dict[str, Value]) -> Tensor:
+    """The tensor in the layout that its output is stored in."""
+    if layout is None or names[layout[0]] == layout[1]:
+        return made
+    stored, canonical = parse_layout(names[layout[0]]), parse_layout(layout[1])
+    extents = {axis.name: extent for axis, extent in zip(canonical.axes, made.shape, strict=True)}
+    axes, at = [], dict[str, Expr]()
+    for axis in stored.axes:
+        factor = stored.factor(axis.name)
+        extent = axis.factor or (extents[axis.name] if factor == 1 else extents[axis.name] // factor)
+        var = Var(INDEX, axis.name.lower() + (str(axis.factor) if axis.factor else ""))
+        axes.append(IterVar(var, extent))
+        scale = axis.factor or 1
+        at[axis.name] = at[axis.name] * scale + var if axis.name in at else var
+    indices = tuple(at[axis.name] for axis in canonical.axes)
+    if isinstance(made.op, Compute):
+        values = {old.var: index for old, index in zip(made.op.axes, indices, strict=True)}
+        body = arith.substitute(made.op.body, values)
+    else:
+        body = Read(made.dtype, made, indices)
+    return Tensor(made.name, tuple(a.extent for a in axes), made.dtype, Compute(tuple(axes), body))

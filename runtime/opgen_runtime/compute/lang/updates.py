@@ -1,0 +1,163 @@
+"""Updates: `for u in ndindex(s): if c: t[idx] += e`, recorded as the loops, guards and puts of a `te.Update`.
+
+Emitted code runs `for u in loop(source):`, `with guard(condition):` and `t.put(...)`; each records into the
+frame of statements that is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ...base import arith
+from ...base.arith.expr import Expr
+from ...base.errors import LanguageError
+from ...base.vocabulary import INDEX
+from ..te.graph import expressions
+from ..te.tensor import Guard, IterVar, Loop, Put, Tensor, Update, tensors_read
+from .ranges import NdIndex, Range, each
+from .scans import redirect
+from .scope import bound, current, guarded
+from .tensors import Defined, checked_indices
+from .weak import Value, as_condition, as_expr
+
+PUT_OPERATIONS = {
+    "=": "=", "+=": "add", "*=": "mul", "&=": "and", "|=": "or", "^=": "xor", "max": "max", "min": "min",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    target: Defined
+    indices: tuple[Expr, ...]
+    op: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    axis: IterVar
+    body: list[_Statement]
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    condition: Expr
+    body: list[_Statement]
+
+
+_Statement = _Put | _Loop | _Guard
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The statements of a compute function, in order."""
+
+    frames: list[list[_Statement]] = field(default_factory=lambda: [[]])
+    depth: int = 0  # how many loops are open, those that unroll included
+
+    def loop(self, source: Value, name: str) -> Iterator[Value]:
+        scope = current()
+        before, scope.elements = scope.elements, True
+        self.depth += 1
+        try:
+            yield from self._entries(source, name)
+        finally:
+            self.depth -= 1
+            scope.elements = before
+
+    def _entries(self, source: Value, name: str) -> Iterator[Value]:
+        if not isinstance(source, Range | NdIndex):
+            yield from each(source)
+            return
+        axes, value = source.axes((name,))
+        self.frames.append([])
+        with bound(axes):
+            yield value
+        body = self.frames.pop()
+        for axis in reversed(axes):
+            body = [_Loop(axis, body)]
+        self.frames[-1].extend(body)
+
+    @contextmanager
+    def guard(self, condition: Value) -> Iterator[None]:
+        found = as_condition(condition, "if")
+        self.frames.append([])
+        with guarded(found):
+            yield
+        body = self.frames.pop()
+        if found is True:
+            self.frames[-1].extend(body)
+        elif found is not False:
+            self.frames[-1].append(_Guard(found, body))
+
+    def put(self, target: Defined, key: Value, op: str, value: Value) -> None:
+        if not self.depth:
+            raise LanguageError(f"{target.name} can be updated only inside a `for`", "update")
+        indices = checked_indices(target.name, target.shape, key)
+        for expr in (*indices, value):
+            if isinstance(expr, Expr) and target.is_read_by(expr):
+                raise _reads_itself(target)
+        target.updated = True
+        self.frames[-1].append(_Put(target, indices, PUT_OPERATIONS[op], value))
+
+    def targets(self) -> tuple[Defined, ...]:
+        """The updated tensors, in the order of their first update."""
+        return tuple(dict.fromkeys(_targets(self.frames[0])))
+
+    def apply(self, target: Defined, base: Tensor, built: Mapping[Tensor, Tensor]) -> Tensor:
+        """`base` after the updates of `target`, in order; `built` turns recorded reads to finished tensors."""
+        body = _for_target(self.frames[0], target, base, built)
+        reads = tuple(dict.fromkeys(t for e in expressions(body) for t in tensors_read(e)))
+        if base in reads:
+            raise _reads_itself(target)
+        return Tensor(target.name, base.shape, base.dtype, Update(base, body, reads))
+
+
+def _reads_itself(target: Defined) -> LanguageError:
+    text = f"inside its update only the updated entry of {target.name} itself may be read"
+    return LanguageError(text, "update")
+
+
+def _targets(statements: list[_Statement]) -> Iterator[Defined]:
+    for statement in statements:
+        if isinstance(statement, _Put):
+            yield statement.target
+        else:
+            yield from _targets(statement.body)
+
+
+def _for_target(
+    statements: list[_Statement], target: Defined, base: Tensor, built: Mapping[Tensor, Tensor]
+) -> tuple[Loop | Guard | Put, ...]:
+    made: list[Loop | Guard | Put] = []
+    for statement in statements:
+        if isinstance(statement, _Put):
+            if statement.target is target:
+                value = redirect(_stored_value(statement, base), built)
+                indices = tuple(redirect(index, built) for index in statement.indices)
+                made.append(Put(indices, statement.op, value))
+            continue
+        body = _for_target(statement.body, target, base, built)
+        if body and isinstance(statement, _Loop):
+            extent = statement.axis.extent
+            axis = statement.axis
+            if isinstance(extent, Expr):
+                axis = IterVar(axis.var, redirect(extent, built), axis.kind)
+            made.append(Loop(axis, body))
+        elif body and isinstance(statement, _Guard):
+            made.append(Guard(redirect(statement.condition, built), body))
+    return tuple(made)
+
+
+def _stored_value(put: _Put, base: Tensor) -> Expr:
+    """The value in the dtype of the updated tensor; indices may be stored to any signed int."""
+    value = as_expr(put.value, base.dtype)
+    if value.dtype == base.dtype:
+        return value
+    if value.dtype == INDEX and base.dtype.kind == "i":
+        return arith.cast(value, base.dtype)
+    raise LanguageError(
+        f"{put.target.name} holds {base.dtype}, the update stores {value.dtype}; use cast", "dtype"
+    )

@@ -1,0 +1,77 @@
+"""Proofs that an index stays inside its dim, under the domains and conditions of the place where it is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from ...base import arith
+from ...base.arith.expr import Const, Dim, Expr, Var
+from ...base.vocabulary import INDEX
+from .tensor import Read
+
+_PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
+_UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
+
+
+def why_not_inside(
+    name: str,
+    position: int,
+    index: Expr,
+    extent: Dim,
+    extents: Mapping[Var, Dim],
+    facts: Iterable[Expr],
+) -> str | None:
+    """Why 0 <= index < extent is not proved, where each var v runs over 0 <= v < extents[v] and `facts` hold.
+
+    `name` and `position` tell whose index it is.  None if it is proved.
+    """
+    if isinstance(index, Var):
+        own = extents.get(index)
+        if own is not None and (
+            own is extent or (isinstance(own, int) and isinstance(extent, int) and own <= extent)
+        ):
+            return None
+    elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
+        return None
+    if any(isinstance(e, int) and e == 0 for e in extents.values()):
+        return None  # the domain is empty
+    upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
+    within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
+    with analysis(extents, facts) as analyzer:
+        if analyzer.prove(within):
+            return None
+        found = analyzer.interval(index)
+        shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
+    message = (
+        f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
+        f"the dim is {extent} (0..{extent - 1})"
+    )
+    if isinstance(index, Const) and index.value < 0:
+        message += f"; tensors are indexed from 0: write `{extent} {index.value}`".replace(" -", " - ")
+    elif any(isinstance(node, Read) for node in arith.post_order(index)):
+        message += "; limit what is read with `clip`, or read under a condition"
+    return message
+
+
+@contextmanager
+def analysis(extents: Mapping[Var, Dim], facts: Iterable[Expr]) -> Iterator[arith.Analyzer]:
+    """An analyzer that knows the domains of vars, and `facts`."""
+    analyzer = arith.Analyzer()
+    for var, extent in extents.items():
+        analyzer.bind(var, 0, extent)
+    with ExitStack() as stack:
+        for fact in facts:
+            stack.enter_context(analyzer.assume(fact))
+        yield analyzer
+
+
+def _span(found: arith.Interval) -> str:
+    """Where an index lies, for a message."""
+    known = [bound if bound is not None and abs(bound) < _UNKNOWN else None for bound in (found.lo, found.hi)]
+    if known == [None, None]:
+        return "may be any value"
+    low, high = ("?" if bound is None else bound for bound in known)
+    return f"ranges over {low}..{high}"

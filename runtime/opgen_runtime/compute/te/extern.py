@@ -1,0 +1,83 @@
+"""Calling hand-written functions of arrays, and holding what they give to what it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...base.contract import Rule, handed_in, verify
+from ...base.errors import ExecutorError
+from .tensor import Extern, Tensor
+
+Arrays = tuple[np.ndarray, ...]
+
+
+def call_extern(op: Extern, arrays: Mapping[Tensor, np.ndarray]) -> Arrays:
+    """All results of the function, as arrays.  It sees its operands read-only: they may be anyone's.
+
+    Raises ExecutorError naming the function for whatever it raises, for a result that is no array, and for another
+    number of results than is declared.
+    """
+    what = f"the function {_name(op)}"
+    with handed_in(what, ExecutorError):
+        made = op.function(*[_read_only(arrays[t]) for t in op.operands], **dict(op.attrs))
+        results = tuple([np.asarray(result) for result in (made if isinstance(made, tuple) else (made,))])
+    wanted = op.outputs or op.output + 1
+    if len(results) < wanted or (op.outputs and len(results) != wanted):
+        raise ExecutorError(f"{what} gave {len(results)} arrays, expected {wanted}")
+    return results
+
+
+def fitting_result(tensor: Tensor, result: np.ndarray) -> np.ndarray:
+    """The result of a function that `tensor` is, as a new array: what it gives may be an operand, or its own to keep.
+
+    Raises ExecutorError for another dtype, rank or shape.
+    """
+    op = tensor.op
+    assert isinstance(op, Extern)
+    verify((tensor, result, op.free), _RULES, f"the function {_name(op)}", ExecutorError)
+    return np.array(result, tensor.dtype.numpy, order="C", copy=True)
+
+
+_Result = tuple[Tensor, np.ndarray, frozenset[int]]
+
+
+def _why_not_dtype(made: _Result) -> str | None:
+    tensor, result, _ = made
+    if result.dtype.newbyteorder("=") == tensor.dtype.numpy:
+        return None
+    return f"result {tensor.name} is {_text(result)}, expected {tensor.dtype}"
+
+
+def _why_not_shape(made: _Result) -> str | None:
+    tensor, result, free = made
+    fits = result.ndim == tensor.ndim and all(
+        not isinstance(wanted, int) or found == wanted or (axis in free and found <= wanted)
+        for axis, (found, wanted) in enumerate(zip(result.shape, tensor.shape, strict=True))
+    )
+    if fits:
+        return None
+    dims = [f"<={dim}" if axis in free else str(dim) for axis, dim in enumerate(tensor.shape)]
+    return f"result {tensor.name} is {_text(result)}, expected {tensor.dtype}[{', '.join(dims)}]"
+
+
+_RULES = (Rule("results have their dtype", _why_not_dtype), Rule("results have their shape", _why_not_shape))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _text(array: np.ndarray) -> str:
+    return f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"
+
+
+def _name(op: Extern) -> str:
+    module, name = (
+        getattr(op.function, "__module__", "?"),
+        getattr(op.function, "__qualname__", repr(op.function)),
+    )
+    return f"{module}:{name}"

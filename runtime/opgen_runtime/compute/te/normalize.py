@@ -1,0 +1,181 @@
+"""Reductions into stages of their own.
+
+    out[i] = exp(x[i] - max(x[k] for k in range(n)))
+-->
+    out_max[()] = max(x[k] for k in range(n))
+    out[i] = exp(x[i] - out_max[()])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.arith import (
+    Const,
+    Expr,
+    cast,
+    const,
+    post_order,
+    select,
+    structural_equal,
+    structural_hash,
+    substitute,
+)
+from ...base.arith.expr import Var
+from ...base.vocabulary import INDEX, INT64
+from .graph import replace_inputs, replace_scan, tensor_order
+from .guards import Guards, implies
+from .tensor import Compute, IterVar, Read, Reduce, Scan, Tensor, tensors_read
+
+
+def normalize(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The same outputs, with each reduction that is neither the root of a body nor inside another a stage of its own.
+
+    The new stage has the axes that the reduction depends on; the conditions of the choices around it join its own
+    condition, so that it reads no more than before.  A reduction inside a scan is taken out only if it depends on no
+    state.  What cannot be taken out stays where it is.
+    """
+    done: dict[Tensor, Tensor] = {}
+    for tensor in tensor_order(outputs):
+        if tensor in done:
+            continue
+        op = tensor.op
+        if isinstance(op, Scan):
+            _normalize_scan(op, done)
+            continue
+        fresh = replace_inputs(op, done)
+        if isinstance(fresh, Compute):
+            fresh = _normalize_compute(tensor.name, fresh)
+        done[tensor] = tensor if fresh is op else Tensor(tensor.name, tensor.shape, tensor.dtype, fresh)
+    return tuple(done[t] for t in outputs)
+
+
+def _normalize_compute(name: str, op: Compute) -> Compute:
+    body = _Hoister(name, op.axes, frozenset()).run(op.body)
+    return op if body is op.body else Compute(op.axes, body)
+
+
+def _normalize_scan(scan: Scan, done: dict[Tensor, Tensor]) -> None:
+    states = frozenset(s.tensor for s in scan.states if s.tensor is not None)
+    bodies: dict[int, Expr] = {}
+    for state in scan.states:
+        assert state.body is not None
+        assert state.tensor is not None
+        body = _Hoister(state.tensor.name, state.axes, states, hoist_root=True).run(state.body)
+        if body is not state.body:
+            bodies[id(state)] = body
+    if bodies or any(done.get(t, t) is not t for t in scan.inputs()):
+        done.update(replace_scan(scan, bodies, done))
+    else:
+        done.update((t, t) for t in states)
+
+
+class _Hoister:
+    """Takes the reductions out of one body."""
+
+    def __init__(
+        self, name: str, axes: tuple[IterVar, ...], states: frozenset[Tensor], hoist_root: bool = False
+    ) -> None:
+        self.name = name
+        self.axes = axes
+        self.states = states
+        self.hoist_root = hoist_root
+        self.stages: dict[int, list[tuple[Expr, Expr]]] = {}  # by structural hash: a reduction and its read
+
+    def run(self, body: Expr) -> Expr:
+        if isinstance(body, Reduce) and not self.hoist_root:
+            return body
+        order = post_order(body)
+        found = outermost_reduces(order, body)
+        if not found:
+            return body
+        guards = Guards(order)
+        done: dict[int, Expr] = {}
+        for node in found:  # inner ones first: those in indices and conditions of others
+            # Inside another reduction, one would be read where its guard may not hold: then it stays there.
+            guard = guards.of(node)
+            known = {id(n): done[id(n)] for n in found if id(n) in done and implies(guard, guards.of(n))}
+            done[id(node)] = self._hoisted(
+                _swap(node, known), None if guard is None else _swap(guard.holds, done, whole=True)
+            )
+        return _swap(body, done, whole=True)
+
+    def _hoisted(self, node: Expr, guard: Expr | None) -> Expr:
+        assert isinstance(node, Reduce)
+        guarded = node if guard is None else _under(node, guard)
+        if self.states and not self.states.isdisjoint(tensors_read(guarded)):
+            return node
+        bucket = self.stages.setdefault(structural_hash(guarded), [])
+        for other, made in bucket:
+            if structural_equal(other, guarded):
+                return made
+        bound = {a.var for n in post_order(guarded) if isinstance(n, Reduce) for a in n.axes}
+        used = {n for n in post_order(guarded) if isinstance(n, Var)} - bound
+        axes = [a for a in self.axes if a.var in used]
+        fresh = tuple(IterVar(Var(INDEX, a.var.name), a.extent) for a in axes)
+        body = substitute(guarded, {a.var: f.var for a, f in zip(axes, fresh, strict=True)})
+        count = sum(len(b) for b in self.stages.values())
+        dtype = INT64 if node.dtype is INDEX else node.dtype
+        stage = Tensor(
+            f"{self.name}_{node.combiner}{count or ''}",
+            tuple(a.extent for a in axes),
+            dtype,
+            Compute(fresh, body),
+        )
+        made = cast(Read(dtype, stage, tuple(a.var for a in axes)), node.dtype)
+        bucket.append((guarded, made))
+        return made
+
+
+def outermost_reduces(order: list[Expr], body: Expr) -> list[Reduce]:
+    """The reductions that are in no other one, children first."""
+    if not any(isinstance(n, Reduce) for n in order):
+        return []
+    outside: set[int] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if id(node) in outside:
+            continue
+        outside.add(id(node))
+        if not isinstance(node, Reduce):
+            stack.extend(node.children())
+    return [n for n in order if isinstance(n, Reduce) and id(n) in outside]
+
+
+def _both(a: Expr | None, b: Expr) -> Expr:
+    """`a and b`, where b is evaluated only if a holds."""
+    return b if a is None else select(a, b, False)
+
+
+def _under(node: Reduce, guard: Expr) -> Reduce:
+    """The reduction as it is where `guard` holds, empty elsewhere."""
+    axes = tuple(
+        IterVar(a.var, select(guard, a.extent, const(0, a.extent.dtype)), a.kind)
+        if isinstance(a.extent, Expr) and any(isinstance(n, Read) for n in post_order(a.extent))
+        else a
+        for a in node.axes
+    )
+    condition = guard if node.condition is None else _both(guard, node.condition)
+    default = node.default
+    if default is not None and not isinstance(default, Const):
+        zero = const(False, default.dtype) if default.dtype == "bool" else const(0, default.dtype)
+        default = select(guard, default, zero)
+    return Reduce(node.dtype, node.combiner, axes, node.value, condition, default)
+
+
+def _swap(e: Expr, done: dict[int, Expr], whole: bool = False) -> Expr:
+    """`e` with the reductions in `done` replaced; those that `e` itself holds inside are not in it."""
+    if not done:
+        return e
+    if whole and id(e) in done:
+        return done[id(e)]
+    fresh: dict[int, Expr] = dict(done)
+    for node in post_order(e):
+        if id(node) in fresh and (node is not e or whole):
+            continue
+        children = node.children()
+        new = [fresh[id(c)] for c in children]
+        same = all(a is b for a, b in zip(children, new, strict=True))
+        fresh[id(node)] = node if same else node.rebuild(new)
+    return fresh[id(e)]

@@ -1,0 +1,34 @@
+"""The library of schedules: functions of the outputs and the target.
+
+`injective` is for programs without reductions, `reduction` for those with them; `generic` works for every program
+and picks.  `for_pattern` maps a fusion pattern to its schedule.
+
+programs.py     the schedules of whole programs
+plan.py         what to inline, what to store, and where stored stages are computed
+access.py       how a body goes through memory, and what it costs
+elementwise.py  loops of stages without reduce axes
+reductions.py   loops of reduction stages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....base.target import Target
+from ....base.vocabulary import OpPattern
+from ....compute.te.tensor import Tensor
+from ...schedule import Schedule
+from .elementwise import schedule_elementwise
+from .programs import generic, injective, reduction
+
+ScheduleFunction = Callable[[Sequence[Tensor], Target], Schedule]
+
+
+def for_pattern(pattern: OpPattern) -> ScheduleFunction:
+    """The schedule for programs of a fusion pattern."""
+    if pattern <= OpPattern.INJECTIVE:
+        return injective
+    return reduction if pattern is OpPattern.COMM_REDUCE else generic
+
+
+__all__ = ["ScheduleFunction", "for_pattern", "generic", "injective", "reduction", "schedule_elementwise"]

@@ -1,0 +1,124 @@
+"""Loops of stages without reduce axes: linear where memory is, vectorized inside, shared among threads outside."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....base.target import Target
+from ....compute.te.tensor import IterVar
+from ...schedule import Stage
+from .access import Accesses, analyse, contiguous_groups, leading_axis, total_extent
+
+_CHUNKS_PER_THREAD: Final = 8
+_TILE_ROWS: Final = 64
+_LEAST_GATHERED: Final = (
+    32  # bits: machines gather no narrower elements, and one by one is faster without vectors
+)
+_MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
+_UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
+
+
+def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -> None:
+    """Loops for a stage whose body is folded already and holds no root reduction.
+
+    An attached stage is not shared among threads: its surroundings are.
+    """
+    assert stage.body is not None
+    if not stage.loop_axes or total_extent(stage.loop_axes) in (0, 1):
+        return
+    accesses = analyse(stage.body, stage.tensor.dtype)
+    if len(accesses.reads) > _MOST_READS:
+        return  # lowering makes a loop for each of the alternatives
+    groups = contiguous_groups(stage.loop_axes, accesses)
+    leading = [leading_axis(group) for group in groups]
+    loops = [stage.fuse(*group) for group in groups]
+    inner = loops[-1]
+    lanes, vectors = vector_shape(inner, accesses, target)
+    crossing = _crossing(leading, accesses, lanes)
+    if crossing is not None:
+        loops = _tile(stage, loops, crossing, lanes)
+        inner, vectors = loops[-1], 1
+    rows = total_extent(loops[:-1])
+    columns = inner.extent if isinstance(inner.extent, int) else None
+    work = None if rows is None or columns is None else rows * columns * accesses.cost
+    shared = not attached and target.num_threads > 1 and work is not None and work > target.parallel_threshold
+    outer = loops[:-1] if crossing is None else loops[:-2]
+    if shared and crossing is None and rows is not None and columns is not None and work is not None:
+        chunk = _chunk(rows, columns, work, lanes * vectors, target)
+        if chunk < columns:
+            part, inner = stage.split(inner, chunk)
+            outer = [*outer, part]
+    vectorize_inner(stage, inner, lanes, vectors)
+    if shared and outer:
+        stage.parallel(stage.fuse(*outer))
+
+
+def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> int | None:
+    """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
+
+    `leading` holds the leading axis of every loop.
+    """
+    if lanes < 4:
+        return None
+    inner = leading[-1]
+    for read in accesses.reads:
+        if abs(read.strides.get(inner.var, 0)) < lanes or inner.var in read.entangled:
+            continue
+        for position, axis in enumerate(leading[:-1]):
+            wide = not isinstance(axis.extent, int) or axis.extent >= lanes
+            if read.strides.get(axis.var) == 1 and wide and axis.var not in read.entangled:
+                return position
+    return None
+
+
+def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int) -> list[IterVar]:
+    """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(64): for j_i in range(lanes)
+
+    The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.  Returns
+    the loops.
+    """
+    rows, columns = loops[crossing], loops[-1]
+    row_tile, row = stage.split(rows, _TILE_ROWS)
+    column_tile, column = stage.split(columns, lanes)
+    outer = [*loops[:crossing], row_tile, *loops[crossing + 1 : -1], column_tile]
+    stage.reorder(*outer, row, column)
+    return [*outer, row, column]
+
+
+def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[int, int]:
+    """How many lanes a vector of the innermost loop has, and how many vectors an iteration handles."""
+    lanes = target.lanes(accesses.widest)
+    if isinstance(inner.extent, int):
+        lanes = min(lanes, 1 << max(0, inner.extent.bit_length() - 1))
+    gathered = [read.tensor.dtype for read in accesses.reads if inner.var in read.entangled]
+    if lanes < 2 or (gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < _LEAST_GATHERED)):
+        return 1, 1
+    vectors = next((n for cost, n in _UNROLLED if accesses.cost <= cost), 1)
+    if isinstance(inner.extent, int):
+        vectors = min(vectors, max(1, inner.extent // lanes))
+    return lanes, vectors
+
+
+def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> None:
+    """for i in range(n)  -->  for v: unrolled for u in range(vectors): vectorized for l in range(lanes)"""
+    if lanes < 2:
+        return
+    if inner.extent == lanes:
+        stage.vectorize(inner)
+        return
+    rest, lane = stage.split(inner, lanes)
+    stage.vectorize(lane)
+    if vectors > 1:
+        _, step = stage.split(rest, vectors)
+        stage.unroll(step)
+
+
+def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int:
+    """How many columns one chunk of a parallel loop has: a multiple of `step`, so that only the last one is ragged."""
+    wanted = min(
+        _CHUNKS_PER_THREAD * target.num_threads, max(target.num_threads, work // target.parallel_threshold)
+    )
+    parts = -(-wanted // rows)
+    if parts <= 1:
+        return columns
+    return max(step, columns // parts // step * step)

@@ -1,0 +1,150 @@
+"""What to inline, what to store, and where stored stages are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ....base.arith import Const, Var
+from ....compute.te.tensor import IterVar, Read, Reduce
+from ...schedule import Schedule, Stage, reads_of
+from ...schedule.inline import order_of
+from .access import cost_of, total_extent
+
+_COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
+_DEAR_READS: Final = 4  # and one of moderate cost when they are read so often
+_MODERATE: Final = 3
+
+
+def inline_cheap(schedule: Schedule) -> None:
+    """Inline the stages that are not worth storing, and fold them.
+
+    Reductions, outputs, and costly stages of which elements are read again are stored.
+    """
+    readers = readers_of(schedule)
+    sinks: dict[Stage, dict[Stage, None]] = {}
+    for stage in reversed(schedule.stages):
+        found: dict[Stage, None] = {}
+        for reader in readers.get(stage, ()):
+            found.update(sinks[reader] if reader.inlined else {reader: None})
+        sinks[stage] = found
+        if stage.body is None or stage.is_output or isinstance(stage.body, Reduce):
+            continue
+        if not _worth_storing(stage, list(found)):
+            stage.compute_inline()
+    schedule.normalize()
+
+
+def readers_of(schedule: Schedule) -> dict[Stage, list[Stage]]:
+    """The stages that read each stage."""
+    readers: dict[Stage, list[Stage]] = {}
+    for stage in schedule.stages:
+        for tensor in reads_of(stage):
+            readers.setdefault(schedule[tensor], []).append(stage)
+    return readers
+
+
+def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
+    if any(sink.body is None for sink in sinks):
+        return True  # scans, updates and externs read buffers
+    assert stage.body is not None
+    elements = total_extent(stage.axes)
+    order = order_of(stage.body)
+    cost = cost_of(order)
+    if any(isinstance(node, Reduce) for node in order):
+        cost += _COSTLY
+    if cost < _MODERATE or not elements:
+        return False
+    reads = 0
+    for sink in sinks:
+        trips = total_extent((*sink.axes, *sink.reduce_axes))
+        if trips is None:
+            return False
+        reads += trips
+    return (cost >= _COSTLY and reads >= 2 * elements) or (
+        reads >= _DEAR_READS * elements and any(sink.reduce_axes for sink in sinks)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Stages computed inside the loops of `leader` over `axes`."""
+
+    leader: Stage
+    axes: tuple[IterVar, ...]
+    stages: tuple[Stage, ...]
+
+
+def place(
+    schedule: Schedule, leader: Stage, readers: Mapping[Stage, list[Stage]], position: Mapping[Stage, int]
+) -> Placement | None:
+    """The stored stages that can be computed inside the loops of `leader`, without computing an element twice.
+
+    Such a stage is read only by the leader and by stages placed with it, at positions that are the leader's own
+    axes; axes that are read at several positions are computed whole.  `readers` are those of
+    `readers_of`, `position` tells where each stage stands in the schedule.
+    """
+    if leader.body is None or leader.reduce_axes:
+        return None
+    aligned: dict[Stage, dict[Var, Var | None]] = {leader: {axis.var: axis.var for axis in leader.axes}}
+    chosen: list[Stage] = []
+    wanted: tuple[Var, ...] | None = None
+    for stage in _needed(schedule, leader, position):
+        if (
+            stage.inlined
+            or stage.body is None
+            or stage.is_output
+            or stage.follows is not None
+            or stage is leader
+            or not readers.get(stage)
+        ):
+            continue
+        own = _alignment(stage, [r for r in readers[stage] if not r.inlined], aligned)
+        if own is None:
+            continue
+        axes = tuple(axis.var for axis in leader.axes if axis.var in own.values())
+        if not axes or (wanted is not None and axes != wanted):
+            continue
+        wanted = axes
+        aligned[stage] = own
+        chosen.append(stage)
+    if wanted is None:
+        return None
+    return Placement(leader, tuple(a for a in leader.axes if a.var in wanted), tuple(reversed(chosen)))
+
+
+def _needed(schedule: Schedule, leader: Stage, position: Mapping[Stage, int]) -> list[Stage]:
+    """The stages that a leader needs, readers before those that they read."""
+    found = {leader}
+    stack = [leader]
+    while stack:
+        sources = {schedule[tensor] for tensor in reads_of(stack.pop())} - found
+        found |= sources
+        stack.extend(sources)
+    return sorted(found, key=lambda stage: position[stage], reverse=True)
+
+
+def _alignment(
+    stage: Stage, readers: list[Stage], aligned: dict[Stage, dict[Var, Var | None]]
+) -> dict[Var, Var | None] | None:
+    """For each axis the leader's axis at which it is read, None where all of it is needed.
+
+    None where the stage is read by others too.
+    """
+    if not readers or any(reader not in aligned for reader in readers):
+        return None
+    found: dict[Var, Var | None] = {}
+    for reader in readers:
+        assert reader.body is not None
+        for node in order_of(reader.body):
+            if not isinstance(node, Read) or node.tensor is not stage.tensor:
+                continue
+            for axis, index in zip(stage.axes, node.indices, strict=True):
+                at = aligned[reader].get(index) if isinstance(index, Var) else None
+                if isinstance(index, Const) and axis.extent == 1:
+                    continue
+                if axis.var in found and found[axis.var] is not at:
+                    at = None
+                found[axis.var] = at
+    return found

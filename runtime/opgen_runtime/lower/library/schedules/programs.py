@@ -1,0 +1,117 @@
+"""Schedules of whole programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ....base.target import Target
+from ....compute.te.tensor import IterVar, Tensor
+from ...schedule import Schedule, Stage, create_schedule
+from .access import analyse, contiguous_groups, total_extent
+from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
+from .plan import Placement, inline_cheap, place, readers_of
+from .reductions import WIDE_TILE, reduce_shape, schedule_reduction, split_among_threads, work_of
+from .scans import schedule_scans
+
+_COLUMN_VECTORS: Final = 4
+
+
+def injective(outputs: Sequence[Tensor], target: Target) -> Schedule:
+    """A program without reductions: inlined into the outputs, each of which is one linear sweep.
+
+    Only costly stages of which elements are read again, such as a function of a broadcast operand, are stored.
+    """
+    return generic(outputs, target)
+
+
+def reduction(outputs: Sequence[Tensor], target: Target) -> Schedule:
+    """A program with reductions; what feeds them is inlined, what follows runs where their results are still near."""
+    return generic(outputs, target)
+
+
+def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
+    """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops."""
+    schedule = create_schedule(outputs)
+    inline_cheap(schedule)
+    placed = schedule_scans(schedule, target)
+    readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
+    for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
+        placement = place(schedule, stage, readers, position)
+        if placement is not None:
+            placed.update((stage, *placement.stages))
+            _schedule_placement(placement, target)
+    for stage in list(schedule.stages):
+        if stage in placed or stage.body is None or stage.inlined:
+            continue
+        if not stage.reduce_axes:
+            schedule_elementwise(stage, target)
+            continue
+        partial = split_among_threads(schedule, stage, target)
+        if partial is not None:
+            schedule_reduction(partial, target)
+        schedule_reduction(stage, target)
+    return schedule
+
+
+def _schedule_placement(placement: Placement, target: Target) -> None:
+    """Loops of a leader with the stages that are computed inside them."""
+    leader = placement.leader
+    assert leader.body is not None
+    outer = list(placement.axes)
+    rest = [axis for axis in leader.axes if axis not in outer]
+    accesses = analyse(leader.body, leader.tensor.dtype)
+    reductions = [s for s in placement.stages if s.reduce_axes]
+    if leader.axes[-1] in outer:
+        rest = [
+            *rest,
+            *_column_tile(leader, outer, reductions, len(reductions) < len(placement.stages), target),
+        ]
+        leader.reorder(*outer, *rest)
+        inner = rest[-1] if rest else None
+    else:
+        leader.reorder(*outer, *rest)
+        fused = [leader.fuse(*group) for group in contiguous_groups(rest, accesses)]
+        inner = fused[-1]
+    work = sum(work_of(s, 2) or 0 for s in (leader, *placement.stages))
+    at = leader.fuse(*outer)
+    if (
+        target.num_threads > 1
+        and work > target.parallel_threshold
+        and (total_extent(placement.axes) or 2) > 1
+    ):
+        leader.parallel(at)
+    if inner is not None:
+        lanes, vectors = vector_shape(inner, accesses, target)
+        vectorize_inner(leader, inner, lanes, vectors)
+    for stage in placement.stages:
+        if stage.reduce_axes:
+            schedule_reduction(stage, target, attached=True)
+        else:
+            schedule_elementwise(stage, target, attached=True)
+        stage.compute_at(leader, at)
+
+
+def _column_tile(
+    leader: Stage, outer: list[IterVar], reductions: list[Stage], stored_rows: bool, target: Target
+) -> list[IterVar]:
+    """The innermost axis of the leader belongs to the loops around: a tile of it, and of the axis before, goes inside.
+
+    The tile is what the reductions inside work on at once; a reduction along rows needs none.  It is wide where
+    nothing but accumulators must stay near (`stored_rows` is false).
+    """
+    shapes = [reduce_shape(s, target) for s in reductions]
+    across = next((s for s in shapes if s.across), None)
+    tiled = next((s for s in shapes if s.reuse), None)
+    inside: list[IterVar] = []
+    if tiled is not None and len(outer) > 1:
+        position = len(outer) - 2
+        outer[position], tile = leader.split(outer[position], 4)
+        inside.append(tile)
+    if across is not None or tiled is not None:
+        width = 4 if across is None else across.lanes * _COLUMN_VECTORS
+        if across is not None and tiled is None and not stored_rows and isinstance(outer[-1].extent, int):
+            width = max(width, min(WIDE_TILE, outer[-1].extent // (2 * target.num_threads) // width * width))
+        outer[-1], tile = leader.split(outer[-1], width)
+        inside.append(tile)
+    return inside

@@ -1,0 +1,199 @@
+"""Loops of reduction stages.
+
+Along: memory is contiguous along the last reduce axis (a row sum); that axis is vectorized, with several vectors of
+accumulators.  Across: it is contiguous along the last data axis (a column sum, a matrix product); that axis is
+vectorized, and the accumulators are a tile, in registers where elements are used again for other outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ....base.target import Target
+from ....compute.te.tensor import IterVar, Reduce
+from ...schedule import Schedule, Stage
+from ...tir.combine import is_positional
+from .access import Accesses, analyse, contiguous_groups, total_extent
+
+WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
+_ROWS_UNROLLED: Final = 4
+_REGISTER_ROWS: Final = 4
+_PARTS_PER_THREAD: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceShape:
+    """How a reduction goes through memory.  `reuse` is a data axis along which some read does not move."""
+
+    accesses: Accesses
+    across: bool
+    along: bool
+    reuse: tuple[IterVar, ...]
+    lanes: int
+
+
+def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
+    """The shape of a reduction stage, from the strides of its reads."""
+    body = stage.body
+    assert isinstance(body, Reduce)
+    accesses = analyse(body, body.value.dtype)
+    last_data = stage.loop_axes[-1] if stage.loop_axes else None
+    last_reduce = stage.reduce_axes[-1]
+    steps = [read.strides for read in accesses.reads]
+    lanes = target.lanes(accesses.widest)
+    across = (
+        last_data is not None
+        and any(
+            0 < s.get(last_data.var, 0) <= 2 and any(s.get(a.var) for a in stage.reduce_axes) for s in steps
+        )
+        and (not isinstance(last_data.extent, int) or last_data.extent >= min(4, lanes))
+    )
+    along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
+    reuse = tuple(
+        axis
+        for axis in stage.loop_axes
+        if axis.extent != 1
+        and any(
+            not s.get(axis.var) and axis.var not in r.entangled
+            for s, r in zip(steps, accesses.reads, strict=True)
+        )
+        and any(s.get(axis.var) for s in steps)
+    )
+    return ReduceShape(accesses, across, along, reuse, lanes)
+
+
+def work_of(stage: Stage, cost: int) -> int | None:
+    """Element operations of a stage; None where an extent is symbolic."""
+    total = total_extent((*stage.loop_axes, *stage.reduce_axes))
+    return None if total is None else total * cost
+
+
+def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
+    """Partial results for each thread, where a large reduction has too few elements to share; the partial stage."""
+    body = stage.body
+    assert isinstance(body, Reduce)
+    shape = reduce_shape(stage, target)
+    work = work_of(stage, shape.accesses.cost)
+    elements = total_extent(stage.loop_axes)
+    if target.num_threads < 2 or work is None or elements is None or work <= 2 * target.parallel_threshold:
+        return None
+    columns = stage.loop_axes[-1].extent if shape.across else 1
+    assert isinstance(columns, int)
+    shares = elements // columns * max(1, columns // WIDE_TILE)
+    if shares >= target.num_threads or is_positional(body.combiner):
+        return None
+    axis = max(stage.reduce_axes, key=lambda a: a.extent if isinstance(a.extent, int) else 0)
+    parts = _PARTS_PER_THREAD * target.num_threads
+    if not isinstance(axis.extent, int) or axis.extent < 4 * parts:
+        return None
+    outer, _ = stage.split(axis, nparts=parts)
+    return schedule[schedule.rfactor(stage.tensor, outer)]
+
+
+def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> None:
+    """Loops for a reduction stage.  An attached one is not shared among threads: its surroundings are."""
+    shape = reduce_shape(stage, target)
+    work = work_of(stage, shape.accesses.cost)
+    shared = not attached and target.num_threads > 1 and work is not None and work > target.parallel_threshold
+    if shape.across:
+        outer = _across(stage, shape, target)
+    elif shape.along:
+        outer = _along(stage, shape)
+    else:
+        outer = list(stage.loop_axes)
+    if shared and outer:
+        stage.parallel(stage.fuse(*outer))
+
+
+def _fused_reduction(stage: Stage, accesses: Accesses) -> list[IterVar]:
+    return [stage.fuse(*group) for group in contiguous_groups(stage.reduce_axes, accesses)]
+
+
+def _along(stage: Stage, shape: ReduceShape) -> list[IterVar]:
+    """for i: for k  -->  for i: for k_o: unrolled for k_u: vectorized for k_l; returns the loops that may be shared."""
+    data = list(stage.loop_axes)
+    reduce_loops = _fused_reduction(stage, shape.accesses)
+    inner = reduce_loops[-1]
+    lanes = _fitting(shape.lanes, inner)
+    if lanes < 2:
+        return data
+    tiles: list[IterVar] = []
+    for axis in [a for a in shape.reuse if a in data][-2:]:
+        if isinstance(axis.extent, int) and axis.extent >= _REGISTER_ROWS:
+            outer, tile = stage.split(axis, _REGISTER_ROWS)
+            data[data.index(axis)] = outer
+            tiles.append(tile)
+    rest, lane = (None, inner) if inner.extent == lanes else stage.split(inner, lanes)
+    vectors = 1 if tiles else _vectors(rest, shape.accesses.cost, stage)
+    steps: list[IterVar] = []
+    if rest is not None:
+        if vectors > 1:
+            rest, step = stage.split(rest, vectors)
+            stage.unroll(step)
+            steps = [step]
+        reduce_loops[-1] = rest
+    else:
+        reduce_loops.pop()
+    for tile in tiles:
+        stage.unroll(tile)
+    stage.vectorize(lane)
+    stage.reorder(*data, *reduce_loops, *tiles, *steps, lane)
+    return data
+
+
+def _fitting(lanes: int, axis: IterVar) -> int:
+    return (
+        lanes if not isinstance(axis.extent, int) else min(lanes, 1 << max(0, axis.extent.bit_length() - 1))
+    )
+
+
+def _vectors(rest: IterVar | None, cost: int, stage: Stage) -> int:
+    """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each."""
+    if rest is None or not isinstance(rest.extent, int):
+        return 1
+    body = stage.body
+    wanted = 4 if cost <= 8 and not (isinstance(body, Reduce) and is_positional(body.combiner)) else 2
+    return max(1, min(wanted, rest.extent))
+
+
+def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
+    """Whether a vector that is read along `column` serves several positions of `axis`."""
+    reads = [read.strides for read in shape.accesses.reads if read.strides.get(column.var)]
+    return any(not strides.get(axis.var) for strides in reads)
+
+
+def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
+    """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized."""
+    data = list(stage.loop_axes)
+    column = data[-1]
+    lanes = _fitting(shape.lanes, column)
+    reuse = sorted(
+        (axis for axis in shape.reuse if axis is not column),
+        key=lambda axis: _reuses_vectors(axis, column, shape),
+    )
+    reduce_loops = _fused_reduction(stage, shape.accesses)
+    tiles: list[IterVar] = []
+    steps: list[IterVar] = []
+    if reuse and isinstance(reuse[-1].extent, int) and reuse[-1].extent > 1:
+        row = reuse[-1]
+        outer, tile = stage.split(row, _REGISTER_ROWS)
+        data[data.index(row)] = outer
+        stage.unroll(tile)
+        tiles.append(tile)
+        vectors = 4 if target.vector_bits >= 512 else 2
+        column_outer, inner = stage.split(column, lanes * vectors)
+        vector, lane = stage.split(inner, lanes)
+        stage.unroll(vector)
+    else:
+        column_outer, inner = stage.split(column, max(lanes, WIDE_TILE // lanes * lanes))
+        vector, lane = stage.split(inner, lanes)
+        last = reduce_loops[-1]
+        if isinstance(last.extent, int) and last.extent > _ROWS_UNROLLED:
+            reduce_loops[-1], step = stage.split(last, _ROWS_UNROLLED)
+            stage.unroll(step)
+            steps.append(step)
+    stage.vectorize(lane)
+    data[-1] = column_outer
+    stage.reorder(*data, *reduce_loops, *tiles, vector, *steps, lane)
+    return data

@@ -1,0 +1,41 @@
+"""Schedules by name: functions of the schedule library, or of anyone's package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from ....base.errors import StrategyError, did_you_mean
+from ....base.forks import import_module
+from ....base.vocabulary import OpPattern
+from .. import schedules
+
+ScheduleFunction = Callable[..., Any]
+"""`(outputs, target) -> Schedule`."""
+
+
+def schedule_named(name: str) -> ScheduleFunction:
+    """The function of `opgen_runtime.lower.library.schedules` of that name, or `package.module:function`, imported.
+
+    Raises StrategyError for a name that there is not, listing near ones.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if colon:
+        try:
+            module = import_module(module_name)
+        except ImportError as error:
+            raise StrategyError(f"schedule {name!r}: cannot import {module_name!r}: {error}") from error
+    else:
+        module, attribute = schedules, name
+    found = getattr(module, attribute, None)
+    if not callable(found) or attribute.startswith("_"):
+        public = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
+        raise StrategyError(
+            f"schedule {name!r}: {module.__name__} has no function {attribute!r}{did_you_mean(attribute, public)}"
+        )
+    return cast(ScheduleFunction, found)
+
+
+def schedule_for_pattern(pattern: OpPattern) -> ScheduleFunction:
+    """The library's schedule for a pattern."""
+    return cast(ScheduleFunction, schedule_named("for_pattern")(pattern))

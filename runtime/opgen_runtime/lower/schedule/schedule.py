@@ -1,0 +1,287 @@
+"""A schedule: the stages of a program, producers first, and the primitives that change more than one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.arith import Expr, Var, lt, rewrite, select, substitute
+from ...base.errors import ScheduleError
+from ...base.vocabulary import INDEX
+from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
+from .inline import Folder
+from .rows import Roller
+from .stage import Split, Stage
+from .text import to_text
+
+
+class Schedule:
+    """How a program of tensor expressions is computed.  `schedule[tensor]` is the stage of a tensor.
+
+    `str` shows every stage with its loops, where it is computed and what it computes (see text.py).
+    """
+
+    def __init__(self, outputs: Sequence[Tensor]) -> None:
+        self.outputs = tuple(outputs)
+        self.stages: list[Stage] = []
+        self._of: dict[Tensor, Stage] = {}
+        for tensor in _producers_first(self.outputs):
+            if tensor not in self._of:
+                self._add(Stage(_tensors_of(tensor), tensor.op), len(self.stages))
+        for tensor in self.outputs:
+            if not self[tensor].is_placeholder:
+                self[tensor].is_output = True
+
+    def __repr__(self) -> str:
+        return f"Schedule({', '.join(tensor.name for tensor in self.outputs)})"
+
+    def __str__(self) -> str:
+        return to_text(self.stages)
+
+    def _add(self, stage: Stage, position: int) -> None:
+        self.stages.insert(position, stage)
+        for tensor in stage.tensors:
+            self._of[tensor] = stage
+
+    def __getitem__(self, tensor: Tensor) -> Stage:
+        """The stage of a tensor.  Raises ScheduleError for a tensor that the program does not use."""
+        found = self._of.get(tensor)
+        if found is None:
+            known = ", ".join(stage.name for stage in self.stages)
+            raise ScheduleError(f"tensor {tensor.name} is not part of this schedule; its stages are {known}")
+        return found
+
+    def normalize(self) -> None:
+        """Fold the inlined stages into those that read them.  Lowering does this first; twice is harmless.
+
+        Raises ScheduleError where a scan, update or extern reads an inlined stage.
+        """
+        inlined = {s.tensor: (s.axes, s.body) for s in self.stages if s.inlined and s.body is not None}
+        if not inlined:
+            return
+        for stage in self.stages:
+            if stage.body is None and (missing := [t.name for t in stage.op.inputs() if t in inlined]):
+                kind = type(stage.op).__name__.lower()
+                raise ScheduleError(
+                    f"stage {missing[0]} is inlined, but the {kind} {stage.name} reads it from a buffer"
+                )
+        folder = Folder(inlined)
+        for stage in self.stages:
+            if stage.body is not None and not stage.inlined:
+                stage.body = folder.fold(stage.body)
+
+    # ------------------------------------------------------------------ caches
+
+    def cache_write(self, tensor: Tensor, scope: str = "local") -> Tensor:
+        """C[i] = f(i)  -->  C_local[i] = f(i); C[i] = C_local[i]
+
+        Returns the new tensor; its stage takes over the body, so do this before scheduling loops.  Refuses stages
+        that are no computes and stages with scheduled loops.
+        """
+        stage = self._fresh(tensor, "cache_write")
+        body = stage.body
+        assert body is not None
+        axes = tuple(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in stage.axes)
+        renamed = substitute(body, {a.var: b.var for a, b in zip(stage.axes, axes, strict=True)})
+        cached = Tensor(f"{tensor.name}_{scope}", tensor.shape, body.dtype, Compute(axes, renamed))
+        self._insert(cached, scope, self.stages.index(stage), f"cache_write of {tensor.name}")
+        stage.set_compute(stage.axes, Read(body.dtype, cached, tuple(axis.var for axis in stage.axes)))
+        return cached
+
+    def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor]) -> Tensor:
+        """C[i] = f(A[i])  -->  A_local[i] = A[i]; C[i] = f(A_local[i])
+
+        Only `readers` read the cache.  Refuses a reader that does not read the tensor.
+        """
+        source = self[tensor]
+        axes = tuple(IterVar(Var(INDEX, f"a{d}"), extent) for d, extent in enumerate(tensor.shape))
+        body = Read(tensor.dtype, tensor, tuple(axis.var for axis in axes))
+        cached = Tensor(f"{tensor.name}_{scope}", tensor.shape, tensor.dtype, Compute(axes, body))
+        for reader in readers:
+            stage = self[reader]
+            stage.require_loops("cache_read")
+            assert stage.body is not None
+            changed = rewrite(stage.body, lambda node: _redirect(node, tensor, cached))
+            if changed is stage.body:
+                raise ScheduleError(f"cache_read of {tensor.name}: stage {stage.name} does not read it")
+            stage.body = changed
+        self._insert(cached, scope, self.stages.index(source) + 1, f"cache_read of {tensor.name}")
+        return cached
+
+    def _insert(self, tensor: Tensor, scope: str, position: int, origin: str) -> None:
+        stage = Stage((tensor,), tensor.op, origin)
+        stage.set_scope(scope)
+        self._add(stage, position)
+
+    def _fresh(self, tensor: Tensor, use: str) -> Stage:
+        stage = self[tensor]
+        stage.require_loops(use)
+        if stage.relations or stage.kinds:
+            raise ScheduleError(f"{use} on stage {stage.name}: its loops are scheduled already; do it first")
+        return stage
+
+    # ------------------------------------------------------------------ scans
+
+    def roll(self, tensor: Tensor) -> None:
+        """h: every row, then out[t] = f(h[t])  -->  for each step: h: the rows still needed; out[t] = f(h[t])
+
+        `tensor` is a state of a scan.  The stages that read one row of the scan for each of their own run in its
+        steps, those that read the last rows after them; tensors all of whose readers do so keep so few rows.  The
+        stages that the scan needs, and those that do not depend on it, come before it.  Do this before placing stages
+        and before scheduling loops; stages that are scheduled already count as readers of every row.  Refuses
+        tensors that are no states.
+        """
+        self.normalize()
+        scan = self[tensor]
+        rows = scan.rows
+        if rows is None:
+            raise ScheduleError(f"roll of {tensor.name}: it is no state of a scan")
+        if not isinstance(rows.extent, int):
+            return
+        dependants = {scan}
+        roller = Roller(rows, rows.extent)
+        position = self.stages.index(scan)
+        for stage in self.stages[position + 1 :]:
+            reads = reads_of(stage)
+            of_scan = {t for t in reads if self[t] in dependants}
+            if of_scan:
+                dependants.add(stage)
+                if not stage.inlined:  # it was folded into its readers
+                    roller.add(stage, reads, of_scan <= roller.lines.keys())
+        roller.apply(set(self.outputs))
+        free = [s for s in self.stages[position:] if s not in dependants]
+        self.stages[position:] = [*free, *(s for s in self.stages[position:] if s in dependants)]
+
+    # ------------------------------------------------------------------ rfactor
+
+    def rfactor(self, tensor: Tensor, axis: IterVar) -> Tensor:
+        """B[i] = sum(A[i, k] for k)  -->  B_rf[p, i] = sum(A[i, k] for k in part p); B[i] = sum(B_rf[p, i] for p)
+
+        `axis` is a reduce axis of the stage or one that was split off one; it becomes the first data axis of the
+        new tensor, which is returned.  Refuses combiners that depend on the order (argmax, argmin, first) and
+        stages whose data axes are scheduled.
+        """
+        stage = self[tensor]
+        stage.require_loops("rfactor")
+        body = stage.body
+        stage.leaf(axis, "rfactor")
+        if not isinstance(body, Reduce) or axis.kind != "reduce":
+            raise ScheduleError(f"rfactor of {axis.var.name} on stage {stage.name}: it is not a reduce axis")
+        if body.combiner in ("argmax", "argmin", "first"):
+            raise ScheduleError(
+                f"rfactor of {axis.var.name} on stage {stage.name}: {body.combiner} depends on the order"
+            )
+        splits = [r for r in stage.relations if isinstance(r, Split) and r.parent.kind == "reduce"]
+        if len(splits) != len(stage.relations):
+            raise ScheduleError(
+                f"rfactor on stage {stage.name}: only splits of reduce axes may come before it"
+            )
+        made = self._partials(stage, body, axis, splits)
+        part = IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce")
+        read = Read(body.dtype, made, (part.var, *(own.var for own in stage.axes)))
+        stage.set_compute(stage.axes, Reduce(body.dtype, body.combiner, (part,), read))
+        return made
+
+    def _partials(self, stage: Stage, body: Reduce, axis: IterVar, splits: list[Split]) -> Tensor:
+        part = IterVar(Var(INDEX, axis.var.name), axis.extent)
+        data = tuple(IterVar(Var(INDEX, own.var.name), own.extent) for own in stage.axes)
+        values: dict[Var, Expr] = {a.var: b.var for a, b in zip(stage.axes, data, strict=True)}
+        kept = tuple(leaf for leaf in stage.leaves if leaf.kind == "reduce" and leaf is not axis)
+        if not kept:  # one element a part
+            kept = (IterVar(Var(INDEX, "one"), 1, "reduce"),)
+        values.update({leaf.var: leaf.var for leaf in kept})
+        values[axis.var] = part.var
+        condition = None if body.condition is None else body.condition
+        for split in reversed(splits):
+            values[split.parent.var] = values[split.outer.var] * split.factor + values[split.inner.var]
+        value = substitute(body.value, values)
+        if condition is not None:
+            condition = substitute(condition, values)
+        for split in splits:
+            extent = split.parent.extent
+            if not isinstance(extent, int) or extent % split.factor:
+                inside = lt(values[split.parent.var], extent)
+                condition = inside if condition is None else select(inside, condition, False)
+        made = Reduce(body.dtype, body.combiner, kept, value, condition)
+        shape = (part.extent, *stage.tensor.shape)
+        tensor = Tensor(f"{stage.name}_rf", shape, body.dtype, Compute((part, *data), made))
+        origin = f"rfactor of {stage.name} over {axis.var.name}"
+        self._add(Stage((tensor,), tensor.op, origin), self.stages.index(stage))
+        return tensor
+
+    # ------------------------------------------------------------------ groups
+
+    def create_group(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Group:
+        """The stages between `inputs` (not included) and `outputs` (included), to be placed together.
+
+        Refuses outputs of which no path comes from an input.
+        """
+        members: dict[Stage, None] = {}
+        stop = set(inputs)
+        stack = [t for t in outputs if t not in stop]
+        while stack:
+            stage = self[stack.pop()]
+            if stage.is_placeholder or stage in members:
+                continue
+            members[stage] = None
+            stack.extend(t for t in reads_of(stage) if t not in stop)
+        if not members:
+            raise ScheduleError(f"create_group: nothing lies before {', '.join(t.name for t in outputs)}")
+        return Group(tuple(s for s in self.stages if s in members))
+
+
+class Group:
+    """Stages that are placed together."""
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.stages = stages
+
+    def compute_at(self, stage: Stage, axis: IterVar) -> None:
+        """Place every stage of the group inside the loop over `axis` of `stage`."""
+        for member in self.stages:
+            if not member.inlined:
+                member.compute_at(stage, axis)
+
+    def compute_root(self) -> None:
+        """Place every stage of the group at the root."""
+        for member in self.stages:
+            if not member.inlined:
+                member.compute_root()
+
+
+def create_schedule(outputs: Sequence[Tensor]) -> Schedule:
+    """The default schedule of a program: every tensor whole, one after the other."""
+    return Schedule(outputs)
+
+
+def reads_of(stage: Stage) -> tuple[Tensor, ...]:
+    """The tensors that a stage reads."""
+    from_body = stage.body
+    if from_body is not None:
+        return Compute(stage.axes, from_body).inputs()
+    return stage.op.inputs()
+
+
+def _redirect(node: Expr, old: Tensor, new: Tensor) -> Expr | None:
+    return Read(new.dtype, new, node.indices) if isinstance(node, Read) and node.tensor is old else None
+
+
+def _tensors_of(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The tensors that are computed together with `tensor`."""
+    if isinstance(tensor.op, Scan):
+        return tuple(state.tensor for state in tensor.op.states if state.tensor is not None)
+    return (tensor,)
+
+
+def _producers_first(outputs: Sequence[Tensor]) -> list[Tensor]:
+    order: list[Tensor] = []
+    seen: set[Tensor] = set()
+    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(outputs)]
+    while stack:
+        tensor, ready = stack.pop()
+        if ready:
+            order.append(tensor)
+        elif tensor not in seen:
+            seen.add(tensor)
+            stack.append((tensor, True))
+            stack.extend([(t, False) for t in reversed(tensor.op.inputs()) if t not in seen])
+    return order

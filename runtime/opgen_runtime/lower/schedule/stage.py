@@ -1,0 +1,416 @@
+"""A stage: how one operation is computed (its loops, their kinds, and where it stands)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...base.arith import Const, Expr, Var, floordiv, post_order
+from ...base.errors import ScheduleError
+from ...base.vocabulary import INDEX
+from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor, tensors_read
+from .kind import ForKind
+from .rows import Line, Rows, others, rows_of
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Split:
+    """parent = outer * factor + inner."""
+
+    parent: IterVar
+    outer: IterVar
+    inner: IterVar
+    factor: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fuse:
+    """fused = outer * extent(inner) + inner."""
+
+    outer: IterVar
+    inner: IterVar
+    fused: IterVar
+
+
+Relation = Split | Fuse
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Attach:
+    """The stage is computed inside the loop over `axis` of `stage`."""
+
+    stage: Stage
+    axis: IterVar
+
+
+class Stage:
+    """How one operation is computed.
+
+    `axes` are the data axes of the result, `reduce_axes` those of a body whose root is a `Reduce` with extents
+    that do not depend on elements or other axes.  `leaves` are the loops, outermost first.  The stage's `body`
+    is the schedule's own copy: cache_write and rfactor rewrite it, the tensor stays.  `origin` tells which primitive
+    made the stage; it is empty for those of the program.  The stage of a scan has `rows`, with a stage for each state;
+    a stage that runs in the steps of a scan, or right after the last one, `follows` those rows.
+    """
+
+    def __init__(self, tensors: tuple[Tensor, ...], op: Operation, origin: str = "") -> None:
+        self.tensors = tensors
+        self.op = op
+        self.origin = origin
+        self.axes: tuple[IterVar, ...] = ()
+        self.reduce_axes: tuple[IterVar, ...] = ()
+        self.body: Expr | None = None
+        self.relations: list[Relation] = []
+        self.leaves: list[IterVar] = []
+        self.kinds: dict[IterVar, ForKind] = {}
+        self.attach: Attach | None = None
+        self.inlined = False
+        self.is_output = False
+        self.scope: str | None = None
+        self.prefetches: list[tuple[Tensor, IterVar, int]] = []
+        self.alignment: dict[int, tuple[int, int]] = {}
+        self.follows: Rows | None = None
+        self.rows: Rows | None = None
+        if isinstance(op, Compute):
+            self.set_compute(op.axes, op.body)
+        elif isinstance(op, Scan):
+            self.rows = _rows(op)
+
+    def __repr__(self) -> str:
+        return f"Stage({self.name})"
+
+    @property
+    def tensor(self) -> Tensor:
+        return self.tensors[0]
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+    @property
+    def line(self) -> Line | None:
+        """When the rows of the stage are computed, where a scan drives one of its axes."""
+        return None if self.follows is None else self.follows.lines.get(self.tensor)
+
+    @property
+    def loop_axes(self) -> tuple[IterVar, ...]:
+        """The data axes whose loops are the stage's own: all but one that a scan drives."""
+        return self.axes if self.follows is None else tuple(others(self, self.follows.lines))
+
+    def member_of(self, state: Tensor) -> Stage:
+        """The stage of a state of this scan."""
+        assert self.rows is not None
+        return next(member for member in self.rows.members if member.tensor is state)
+
+    @property
+    def is_placeholder(self) -> bool:
+        return isinstance(self.op, Placeholder)
+
+    def set_compute(self, axes: tuple[IterVar, ...], body: Expr) -> None:
+        """Start again from `axes` and `body`; the loops so far are dropped."""
+        self.axes, self.body = axes, body
+        self.reduce_axes = body.axes if isinstance(body, Reduce) and is_schedulable(body) else ()
+        self.relations, self.leaves, self.kinds = [], [*axes, *self.reduce_axes], {}
+
+    # ------------------------------------------------------------------ loops
+
+    def leaf(self, axis: IterVar, use: str) -> int:
+        """The position of a loop.  Raises ScheduleError where `axis` is not a loop of this stage."""
+        for position, leaf in enumerate(self.leaves):
+            if leaf is axis:
+                return position
+        loops = ", ".join(leaf.var.name for leaf in self.leaves) or "none"
+        gone = any(
+            axis in (r.outer, r.inner) if isinstance(r, Fuse) else axis is r.parent for r in self.relations
+        )
+        why = "it was split or fused before" if gone else "it belongs to another stage"
+        name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
+        raise ScheduleError(
+            f"{use} on stage {self.name}: axis {name} is not a loop of it ({why}); its loops are {loops}"
+        )
+
+    def require_loops(self, use: str) -> None:
+        """Raises ScheduleError where the stage has no loops of its own (placeholder, scan, update, extern)."""
+        if self.body is None:
+            kind = type(self.op).__name__.lower()
+            raise ScheduleError(f"{use} on stage {self.name}: a {kind} stage has no loops to schedule")
+        if self.inlined:
+            raise ScheduleError(f"{use} on stage {self.name}: the stage is inlined, it has no loops")
+
+    def kind(self, axis: IterVar) -> ForKind:
+        return self.kinds.get(axis, ForKind.SERIAL)
+
+    def split(
+        self, axis: IterVar, factor: int | None = None, nparts: int | None = None
+    ) -> tuple[IterVar, IterVar]:
+        """for i in range(n)  -->  for i_o in range(ceil(n / factor)): for i_i in range(factor): if i < n
+
+        `nparts` gives the extent of the outer loop instead; it needs a constant extent.  Returns (outer, inner).
+        Refuses a factor below 1, and an axis that is not a loop of the stage.
+        """
+        self.require_loops("split")
+        position = self.leaf(axis, "split")
+        if (factor is None) == (nparts is None):
+            raise ScheduleError(
+                f"split of {axis.var.name} on stage {self.name}: give either factor or nparts"
+            )
+        given = factor if factor is not None else nparts
+        if not isinstance(given, int) or given < 1:
+            what = "factor" if factor is not None else "nparts"
+            raise ScheduleError(
+                f"split of {axis.var.name} on stage {self.name}: {what} must be at least 1, found {given}"
+            )
+        if factor is None:
+            if not isinstance(axis.extent, int):
+                raise ScheduleError(
+                    f"split of {axis.var.name} on stage {self.name}: nparts needs a constant extent, "
+                    f"found {axis.extent}"
+                )
+            factor = max(1, -(-axis.extent // given))
+        outer = self._axis(f"{axis.var.name}_o", ceil_div(axis.extent, factor), axis.kind)
+        inner = self._axis(f"{axis.var.name}_i", factor, axis.kind)
+        self.relations.append(Split(axis, outer, inner, factor))
+        self.leaves[position : position + 1] = [outer, inner]
+        return outer, inner
+
+    def fuse(self, *axes: IterVar) -> IterVar:
+        """for i in range(n): for j in range(m)  -->  for f in range(n * m): i = f // m, j = f % m
+
+        Refuses loops that do not follow one another directly in the order given, and a mix of data and reduce
+        axes.  Returns the fused axis; one axis alone is returned as it is.
+        """
+        self.require_loops("fuse")
+        if not axes:
+            raise ScheduleError(f"fuse on stage {self.name}: expected at least one axis")
+        fused = axes[0]
+        self.leaf(fused, "fuse")
+        for axis in axes[1:]:
+            outer, inner = self.leaf(fused, "fuse"), self.leaf(axis, "fuse")
+            names = f"{fused.var.name} and {axis.var.name}"
+            if inner != outer + 1:
+                raise ScheduleError(
+                    f"fuse of {names} on stage {self.name}: they do not follow one another directly"
+                )
+            if fused.kind != axis.kind:
+                raise ScheduleError(
+                    f"fuse of {names} on stage {self.name}: one is a data axis, the other reduces"
+                )
+            made = self._axis(
+                f"{fused.var.name}_{axis.var.name}", product(fused.extent, axis.extent), axis.kind
+            )
+            self.relations.append(Fuse(fused, axis, made))
+            self.leaves[outer : inner + 1] = [made]
+            fused = made
+        return fused
+
+    def reorder(self, *axes: IterVar) -> None:
+        """for i: for j: for k  -->  (reorder(k, i))  for k: for j: for i
+
+        The given loops take the places that they hold together, in the order given; the others stay.
+        Refuses an axis that is named twice.
+        """
+        self.require_loops("reorder")
+        positions = [self.leaf(axis, "reorder") for axis in axes]
+        if len(set(positions)) != len(positions):
+            names = ", ".join(axis.var.name for axis in axes)
+            raise ScheduleError(f"reorder on stage {self.name}: an axis is named twice in {names}")
+        for place, axis in zip(sorted(positions), axes, strict=True):
+            self.leaves[place] = axis
+
+    def tile(
+        self, i: IterVar, j: IterVar, i_factor: int, j_factor: int
+    ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
+        """for i: for j  -->  for i_o: for j_o: for i_i in range(i_factor): for j_i in range(j_factor)"""
+        i_outer, i_inner = self.split(i, i_factor)
+        j_outer, j_inner = self.split(j, j_factor)
+        self.reorder(i_outer, j_outer, i_inner, j_inner)
+        return i_outer, j_outer, i_inner, j_inner
+
+    def vectorize(self, axis: IterVar) -> None:
+        """for i in range(8): x[i] = e  -->  x[ramp(0, 1, 8)] = e of vectors
+
+        Needs a constant extent.  A reduce axis gets a vector of accumulators, reduced at the end.
+        """
+        self._mark(axis, ForKind.VECTORIZED, "vectorize")
+        if any(
+            kind is ForKind.VECTORIZED
+            for other, kind in self.kinds.items()
+            if other is not axis and other in self.leaves
+        ):
+            del self.kinds[axis]
+            raise ScheduleError(
+                f"vectorize of {axis.var.name} on stage {self.name}: another loop of it is vectorized"
+            )
+
+    def unroll(self, axis: IterVar) -> None:
+        """for i in range(2): f(i)  -->  f(0); f(1)
+
+        Needs a constant extent.  A reduce axis inside all others gets one accumulator for each step.
+        """
+        self._mark(axis, ForKind.UNROLLED, "unroll")
+
+    def parallel(self, axis: IterVar) -> None:
+        """for i: f(i)  -->  the iterations shared among threads.  Refuses a reduce axis (they would race)."""
+        if axis.kind == "reduce":
+            raise ScheduleError(
+                f"parallel of {axis.var.name} on stage {self.name}: its iterations would race; use rfactor first"
+            )
+        self._mark(axis, ForKind.PARALLEL, "parallel")
+
+    def virtual_thread(self, axis: IterVar) -> None:
+        """for i in range(2): f(i); g(i)  -->  f(0); f(1); g(0); g(1)
+
+        Statements of all iterations interleaved; buffers of stages inside get a copy for each.  Refuses a reduce axis.
+        """
+        if axis.kind == "reduce":
+            raise ScheduleError(
+                f"virtual_thread of {axis.var.name} on stage {self.name}: "
+                "iterations of a reduce axis depend on one another"
+            )
+        self._mark(axis, ForKind.VIRTUAL, "virtual_thread")
+
+    def _mark(self, axis: IterVar, kind: ForKind, use: str) -> None:
+        self.require_loops(use)
+        self.leaf(axis, use)
+        if kind in (ForKind.VECTORIZED, ForKind.UNROLLED, ForKind.VIRTUAL) and not isinstance(
+            axis.extent, int
+        ):
+            raise ScheduleError(
+                f"{use} of {axis.var.name} on stage {self.name}: needs a constant extent, found {axis.extent}; "
+                "split it first"
+            )
+        self.kinds[axis] = kind
+
+    @staticmethod
+    def _axis(name: str, extent: int | Expr, kind: str) -> IterVar:
+        return IterVar(Var(INDEX, name), extent, kind)
+
+    # ------------------------------------------------------------------ place
+
+    def compute_at(self, stage: Stage, axis: IterVar) -> None:
+        """P whole, then C  -->  inside C's loop over `axis`, the part of P that one iteration needs
+
+        Refuses an output (its whole content must be computed), itself, a stage without loops, and an axis that is
+        not a loop of `stage`.
+        """
+        self.require_loops("compute_at")
+        stage.require_loops("compute_at")
+        stage.leaf(axis, "compute_at")
+        if self.is_output:
+            raise ScheduleError(f"compute_at on stage {self.name}: an output is computed whole, at the root")
+        above: Stage | None = stage
+        while above is not None:
+            if above is self:
+                raise ScheduleError(f"compute_at on stage {self.name}: it would be computed inside itself")
+            above = above.attach.stage if above.attach else None
+        self.attach = Attach(stage, axis)
+
+    def compute_root(self) -> None:
+        """inside another stage, or inlined  -->  whole, before the stages that read it"""
+        self.attach, self.inlined = None, False
+
+    def compute_inline(self) -> None:
+        """P[i] = f(i); C[i] = g(P[i])  -->  C[i] = g(f(i))
+
+        Refuses an output, a reduction, and stages that are no computes.
+        """
+        if self.body is None:
+            kind = type(self.op).__name__.lower()
+            raise ScheduleError(f"compute_inline on stage {self.name}: a {kind} stage cannot be inlined")
+        if self.is_output:
+            raise ScheduleError(f"compute_inline on stage {self.name}: it is an output")
+        if isinstance(self.body, Reduce):
+            raise ScheduleError(
+                f"compute_inline on stage {self.name}: a reduction is not inlined; use compute_at"
+            )
+        if len(self.leaves) != len(self.axes) or self.relations:
+            raise ScheduleError(f"compute_inline on stage {self.name}: its loops are scheduled already")
+        self.attach, self.inlined = None, True
+
+    def set_scope(self, scope: str) -> None:
+        """Where the stage's buffer lives: "global" (heap, all threads) or "local" (one iteration's, on the stack)."""
+        if scope not in ("global", "local"):
+            raise ScheduleError(
+                f"set_scope on stage {self.name}: expected 'global' or 'local', found {scope!r}"
+            )
+        if self.is_output or self.is_placeholder:
+            raise ScheduleError(f"set_scope on stage {self.name}: parameters of the kernel are global")
+        self.scope = scope
+
+    def double_buffer(self) -> None:
+        """for i: fill b(i); read b  -->  for i: fill b(i + 1) in one half; read b(i) in the other
+
+        For a stage that is attached to a serial loop.  Refuses outputs.
+        """
+        self.require_loops("double_buffer")
+        if self.attach is None:
+            raise ScheduleError(
+                f"double_buffer on stage {self.name}: it is not computed inside a loop; use compute_at first"
+            )
+        self.scope = "double"
+
+    def prefetch(self, tensor: Tensor, axis: IterVar, offset: int) -> None:
+        """for i: f(a, i)  -->  for i: prefetch what f(a, i + offset) reads; f(a, i)
+
+        Refuses a tensor that the stage does not read, an axis that is not a loop, and an offset below 1.
+        """
+        self.require_loops("prefetch")
+        self.leaf(axis, "prefetch")
+        assert self.body is not None
+        if tensor not in tensors_read(self.body):
+            raise ScheduleError(f"prefetch on stage {self.name}: it does not read {tensor.name}")
+        if offset < 1:
+            raise ScheduleError(
+                f"prefetch of {tensor.name} on stage {self.name}: offset must be at least 1, found {offset}"
+            )
+        self.prefetches.append((tensor, axis, offset))
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
+        """stride of `axis` in the buffer, s  -->  the least s' >= s with s' % factor == offset
+
+        Needs a data axis of the tensor, not a loop that was split off it.  Refuses an output.
+        """
+        position = next((d for d, own in enumerate(self.axes) if own is axis), None)
+        if position is None or self.is_output:
+            why = "it is an output" if self.is_output else f"{axis.var.name} is not a data axis of its tensor"
+            raise ScheduleError(f"storage_align on stage {self.name}: {why}")
+        if factor < 1 or not 0 <= offset < factor:
+            raise ScheduleError(
+                f"storage_align of {axis.var.name} on stage {self.name}: needs 0 <= offset < factor, "
+                f"found offset {offset}, factor {factor}"
+            )
+        self.alignment[position] = (factor, offset)
+
+
+def _rows(scan: Scan) -> Rows:
+    members = []
+    for state in scan.states:
+        assert state.tensor is not None
+        assert state.body is not None
+        members.append(Stage((state.tensor,), Compute(state.axes, state.body), "state"))
+    rows = rows_of(scan, members)
+    for member in members:
+        member.follows = rows
+    return rows
+
+
+def is_schedulable(reduce: Reduce) -> bool:
+    """Whether the reduce axes can be loops of a stage: rectangular extents, and a combiner that is not `first`."""
+    return reduce.combiner != "first" and all(
+        isinstance(axis.extent, int) or is_size(axis.extent) for axis in reduce.axes
+    )
+
+
+def is_size(e: Expr) -> bool:
+    """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
+    leaves = (node for node in post_order(e) if not node.children())
+    return all(isinstance(node, Const) or (isinstance(node, Var) and node.size) for node in leaves)
+
+
+def ceil_div(a: int | Expr, b: int) -> int | Expr:
+    """`a / b` rounded up."""
+    return -(-a // b) if isinstance(a, int) else floordiv(a + (b - 1), b)
+
+
+def product(a: int | Expr, b: int | Expr) -> int | Expr:
+    """`a * b`, an int where both are."""
+    return a * b

@@ -1,0 +1,245 @@
+"""infer_bound: the range of every axis of every stage, consumers first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...base.arith import Expr, Var, const, ge, lt
+from ...base.errors import LoweringError
+from ...base.vocabulary import INDEX
+from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
+from ..schedule import Fuse, Schedule, Split, Stage
+from ..schedule.inline import order_of
+from .region import Range, Relaxer, linear, union
+from .substitution import substitute_all
+
+Extent = int | Expr
+
+
+@dataclass(eq=False, slots=True)
+class Domain:
+    """The ranges of a stage.
+
+    `minimums` and `extents_of` give the part of the tensor that is computed (per data axis); `extents` the trips
+    of every loop; `values` each axis' var in terms of loop vars; the guards what must hold for a loop's
+    iteration to count (splits that do not divide, regions that stand over an edge).
+    """
+
+    minimums: list[Expr] = field(default_factory=list)
+    shape: list[Extent] = field(default_factory=list)
+    extents: dict[IterVar, Extent] = field(default_factory=dict)
+    values: dict[Var, Expr] = field(default_factory=dict)
+    data_guards: list[Expr] = field(default_factory=list)
+    reduce_guards: list[Expr] = field(default_factory=list)
+
+
+def infer_bound(schedule: Schedule) -> dict[Stage, Domain]:
+    """The domain of every stage with loops of its own.
+
+    Raises LoweringError where a stage is attached to a loop that is gone, or is read from outside the loop that it
+    is attached to.
+    """
+    domains: dict[Stage, Domain] = {}
+    paths: dict[Stage, dict[Var, int | None]] = {}
+    readers: dict[Tensor, list[tuple[Stage, list[Read]]]] = {}
+    trips: dict[Var, int | None] = {}
+    for stage in reversed(schedule.stages):
+        if stage.inlined or stage.is_placeholder:
+            continue
+        for state in stage.tensors if stage.rows is not None else ():
+            member = stage.member_of(state)
+            domains[member] = _domain(member, [], domains, paths, trips)
+        if stage.body is not None:
+            paths[stage] = _path(stage, paths, domains)
+            domain = _domain(stage, readers.get(stage.tensor, []), domains, paths, trips)
+            domains[stage] = domain
+            for leaf in stage.leaves:
+                extent = domain.extents[leaf]
+                trips[leaf.var] = extent if isinstance(extent, int) else None
+        else:
+            paths[stage] = {}
+        _record_reads(stage, readers, trips)
+    return domains
+
+
+def _path(
+    stage: Stage, paths: dict[Stage, dict[Var, int | None]], domains: dict[Stage, Domain]
+) -> dict[Var, int | None]:
+    """The loop vars around the place where a stage is computed, with their extents."""
+    if stage.attach is None:
+        return {}
+    parent, axis = stage.attach.stage, stage.attach.axis
+    where = f"stage {stage.name} is attached to {axis.var.name} of stage {parent.name}"
+    if axis not in parent.leaves:
+        loops = ", ".join(leaf.var.name for leaf in parent.leaves)
+        raise LoweringError(f"{where}, which is no longer a loop; its loops are {loops}")
+    if parent not in domains:
+        raise LoweringError(f"{where}, which is inlined or computed before it")
+    path = dict(paths[parent])
+    for leaf in parent.leaves[: parent.leaves.index(axis) + 1]:
+        extent = domains[parent].extents[leaf]
+        path[leaf.var] = extent if isinstance(extent, int) else None
+    return path
+
+
+def _record_reads(
+    stage: Stage, readers: dict[Tensor, list[tuple[Stage, list[Read]]]], trips: dict[Var, int | None]
+) -> None:
+    if stage.body is None:
+        for tensor in stage.op.inputs():
+            readers.setdefault(tensor, []).append((stage, []))
+        return
+    found: dict[Tensor, list[Read]] = {}
+    for node in order_of(stage.body):
+        if isinstance(node, Read):
+            found.setdefault(node.tensor, []).append(node)
+        elif isinstance(node, Reduce) and node.axes is not stage.reduce_axes:
+            for axis in node.axes:
+                trips.setdefault(axis.var, axis.extent if isinstance(axis.extent, int) else None)
+    for tensor, reads in found.items():
+        readers.setdefault(tensor, []).append((stage, reads))
+
+
+def _domain(
+    stage: Stage,
+    readers: list[tuple[Stage, list[Read]]],
+    domains: dict[Stage, Domain],
+    paths: dict[Stage, dict[Var, int | None]],
+    trips: dict[Var, int | None],
+) -> Domain:
+    domain = Domain()
+    if stage.attach is None:
+        domain.minimums = [const(0, INDEX) for _ in stage.axes]
+        domain.shape = [axis.extent for axis in stage.axes]
+        if stage.follows is not None and stage.line is not None:  # one row in each step of a scan
+            domain.minimums[stage.line.dim] = stage.line.index(stage.follows.step)
+            domain.shape[stage.line.dim] = 1
+    else:
+        _region(stage, domain, readers, domains, paths, trips)
+    for axis, extent in zip(stage.axes, domain.shape, strict=True):
+        domain.extents[axis] = extent
+    for axis in stage.reduce_axes:
+        domain.extents[axis] = axis.extent
+    _pass_down(stage, domain)
+    _pass_up(stage, domain)
+    if stage.attach is not None:
+        _edges(stage, domain, paths[stage])
+    return domain
+
+
+def _region(
+    stage: Stage,
+    domain: Domain,
+    readers: list[tuple[Stage, list[Read]]],
+    domains: dict[Stage, Domain],
+    paths: dict[Stage, dict[Var, int | None]],
+    trips: dict[Var, int | None],
+) -> None:
+    """The part of an attached stage that one iteration of the loop around it needs."""
+    assert stage.attach is not None
+    path = paths[stage]
+    ranges: list[list[Range | None]] = [[] for _ in stage.axes]
+    fixed = {var: extent for var, extent in path.items() if extent is not None}
+    relaxer = Relaxer({var: extent for var, extent in trips.items() if var not in path}, fixed)
+    for reader, reads in readers:
+        around = set(paths[reader])
+        if reader is stage.attach.stage:
+            around |= set(path)
+        if not set(path) <= around:
+            raise LoweringError(
+                f"stage {stage.name} is attached to {stage.attach.axis.var.name} of stage {stage.attach.stage.name}, "
+                f"but stage {reader.name} reads it outside that loop"
+            )
+        values = domains[reader].values
+        for read in reads:
+            for position, index in enumerate(read.indices):
+                ranges[position].append(relaxer.range(substitute_all(index, values)))
+    for axis, found in zip(stage.axes, ranges, strict=True):
+        whole = union(found) if found else None
+        if whole is None or (isinstance(axis.extent, int) and whole[2] >= axis.extent):
+            domain.minimums.append(const(0, INDEX))
+            domain.shape.append(axis.extent)
+        else:
+            domain.minimums.append(linear(whole[0], whole[1]))
+            domain.shape.append(whole[2])
+
+
+def _pass_down(stage: Stage, domain: Domain) -> None:
+    """Extents of the loops from those of the axes."""
+    extents = domain.extents
+    for relation in stage.relations:
+        if isinstance(relation, Fuse):
+            extents[relation.fused] = extents[relation.outer] * extents[relation.inner]
+            continue
+        whole, factor = extents[relation.parent], relation.factor
+        if isinstance(whole, int):
+            extents[relation.inner] = min(factor, whole) if whole else factor
+            extents[relation.outer] = -(-whole // factor)
+        else:
+            extents[relation.inner] = factor
+            extents[relation.outer] = (whole + (factor - 1)) // factor
+
+
+def _pass_up(stage: Stage, domain: Domain) -> None:
+    """Axes in terms of loops, and the guards of splits that do not divide."""
+    extents, values = domain.extents, domain.values
+    zero = const(0, INDEX)
+    for leaf in stage.leaves:
+        values[leaf.var] = zero if extents[leaf] == 1 else leaf.var
+    for relation in reversed(stage.relations):
+        if isinstance(relation, Split):
+            _join(relation, domain)
+            continue
+        fused, inner = values[relation.fused.var], extents[relation.inner]
+        if inner == 1:
+            values[relation.outer.var], values[relation.inner.var] = fused, zero
+        elif extents[relation.outer] == 1:
+            values[relation.outer.var], values[relation.inner.var] = zero, fused
+        else:
+            values[relation.outer.var], values[relation.inner.var] = fused // inner, fused % inner
+    for axis, minimum in zip(stage.axes, domain.minimums, strict=True):
+        values[axis.var] = values[axis.var] + minimum
+
+
+def _join(split: Split, domain: Domain) -> None:
+    whole = domain.extents[split.parent]
+    value = domain.values[split.outer.var] * split.factor + domain.values[split.inner.var]
+    domain.values[split.parent.var] = value
+    if isinstance(whole, int) and (whole % split.factor == 0 or whole < split.factor):
+        return
+    guards = domain.reduce_guards if split.parent.kind == "reduce" else domain.data_guards
+    guards.append(lt(value, whole))
+
+
+def _edges(stage: Stage, domain: Domain, path: dict[Var, int | None]) -> None:
+    """Guards where the region of an attached stage may stand over an edge of its tensor."""
+    relaxer = Relaxer(path, {})
+    for axis, minimum, extent in zip(stage.axes, domain.minimums, domain.shape, strict=True):
+        if extent is axis.extent:
+            continue
+        found = relaxer.range(minimum)
+        known = (
+            found is not None and not found[0] and isinstance(extent, int) and isinstance(axis.extent, int)
+        )
+        value = domain.values[axis.var]
+        if not known or (found is not None and found[1] < 0):
+            domain.data_guards.append(ge(value, 0))
+        if not known or (found is not None and found[1] + found[2] - 1 + extent > axis.extent):
+            domain.data_guards.append(lt(value, axis.extent))
+
+
+def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> list[tuple[Expr, int]] | None:
+    """The first index and the extent, per dim, of what one iteration of `axis` reads of a tensor; None if unknown."""
+    assert stage.body is not None
+    inside = stage.leaves[stage.leaves.index(axis) + 1 :]
+    extents = {leaf.var: domain.extents[leaf] for leaf in inside}
+    relaxer = Relaxer({var: n if isinstance(n, int) else None for var, n in extents.items()}, {})
+    ranges: list[list[Range | None]] = [[] for _ in tensor.shape]
+    for node in order_of(stage.body):
+        if isinstance(node, Read) and node.tensor is tensor:
+            for position, index in enumerate(node.indices):
+                ranges[position].append(relaxer.range(substitute_all(index, domain.values)))
+    whole = [union(found) for found in ranges]
+    if any(found is None for found in whole):
+        return None
+    return [(linear(found[0], found[1]), found[2]) for found in whole if found is not None]

@@ -1,0 +1,203 @@
+"""What loop IR must be: as it is lowered, and as code generation takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...base.arith.expr import Binary, Compare, Expr, Select, Var
+from ...base.arith.visit import post_order
+from ...base.contract import Rule, verify
+from ...base.errors import LoweringError
+from ..schedule.kind import ForKind
+from .stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    HorizontalReduce,
+    If,
+    LetStmt,
+    Load,
+    Prefetch,
+    PrimFunc,
+    Ramp,
+    Splat,
+    Stmt,
+    Store,
+)
+from .visit import exprs, statements
+
+_DONE: Final = (ForKind.SERIAL, ForKind.PARALLEL)
+
+
+def verify_lowered(func: PrimFunc, stage: str) -> None:
+    """Hold loop IR before any phase to the rules. Raises LoweringError naming `stage` and the rule."""
+    verify(func, LOWERED, f"{func.name}, after {stage}", LoweringError)
+
+
+def verify_final(func: PrimFunc, stage: str) -> None:
+    """Hold loop IR as code generation takes it to the rules. Raises LoweringError naming `stage` and the rule."""
+    verify(func, FINAL, f"{func.name}, after {stage}", LoweringError)
+
+
+def _accesses(func: PrimFunc) -> Iterator[tuple[Buffer, tuple[Expr, ...], str]]:
+    """Every buffer that is used, its indices and how."""
+    for stmt in statements(func.body):
+        if isinstance(stmt, Store):
+            yield stmt.buffer, stmt.indices, "stored to"
+        elif isinstance(stmt, Prefetch):
+            yield stmt.buffer, stmt.indices, "fetched"
+        for expr in exprs(stmt):
+            for node in post_order(expr):
+                if isinstance(node, Load):
+                    yield node.buffer, node.indices, "read"
+
+
+def _why_not_declared(func: PrimFunc) -> str | None:
+    """A buffer is a parameter, or used inside its one allocation."""
+    params = {id(buffer) for buffer in (*func.inputs, *func.outputs)}
+    known: set[int] = set(params)
+    stack: list[tuple[Stmt | None, Buffer | None]] = [(func.body, None)]
+    while stack:
+        stmt, leave = stack.pop()
+        if leave is not None:
+            known.discard(id(leave))
+            continue
+        assert stmt is not None
+        used = [stmt.buffer] if isinstance(stmt, Store | Prefetch) else []
+        used += [node.buffer for expr in exprs(stmt) for node in post_order(expr) if isinstance(node, Load)]
+        for buffer in used:
+            if id(buffer) not in known:
+                return f"buffer {buffer.name} is used where it is not allocated"
+        if isinstance(stmt, Allocate):
+            if id(stmt.buffer) in known:
+                return f"buffer {stmt.buffer.name} is allocated twice"
+            known.add(id(stmt.buffer))
+            stack.append((None, stmt.buffer))
+        stack.extend((part, None) for part in reversed(_parts(stmt)))
+    return None
+
+
+def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
+    if isinstance(stmt, Block):
+        return stmt.body
+    if isinstance(stmt, If):
+        return (stmt.then,) if stmt.otherwise is None else (stmt.then, stmt.otherwise)
+    return (stmt.body,) if isinstance(stmt, For | Allocate | LetStmt) else ()
+
+
+def _why_not_read_only(func: PrimFunc) -> str | None:
+    inputs = {id(buffer) for buffer in func.inputs}
+    for stmt in statements(func.body):
+        if isinstance(stmt, Store) and id(stmt.buffer) in inputs:
+            return f"input {stmt.buffer.name} is stored to"
+    return None
+
+
+def _why_not_rank(func: PrimFunc) -> str | None:
+    for buffer, indices, how in _accesses(func):
+        if len(indices) != len(buffer.shape):
+            return f"buffer {buffer.name} of {len(buffer.shape)} dims is {how} with {len(indices)} indices"
+    return None
+
+
+def _why_not_flat(func: PrimFunc) -> str | None:
+    for buffer, _, _ in _accesses(func):
+        if len(buffer.shape) != 1:
+            return f"buffer {buffer.name} has {len(buffer.shape)} dims, not one"
+    return None
+
+
+def _why_not_dtype(func: PrimFunc) -> str | None:
+    """Stores, loads and the operands of an operation have one dtype."""
+    for stmt in statements(func.body):
+        if isinstance(stmt, Store) and stmt.value.dtype != stmt.buffer.dtype:
+            return f"{stmt.value.dtype} is stored to {stmt.buffer.name}, which holds {stmt.buffer.dtype}"
+        for expr in exprs(stmt):
+            for node in post_order(expr):
+                reason = _why_not_operands(node)
+                if reason is not None:
+                    return reason
+    return None
+
+
+def _why_not_operands(node: Expr) -> str | None:
+    if isinstance(node, Load) and node.dtype != node.buffer.dtype:
+        return f"{node.buffer.name}, which holds {node.buffer.dtype}, is read as {node.dtype}"
+    if isinstance(node, Binary) and not node.a.dtype == node.b.dtype == node.dtype:
+        return f"{node.op} of {node.a.dtype} and {node.b.dtype} gives {node.dtype}"
+    if isinstance(node, Compare) and (node.a.dtype != node.b.dtype or not node.dtype.is_bool):
+        return f"{node.op} of {node.a.dtype} and {node.b.dtype} gives {node.dtype}"
+    if isinstance(node, Select):
+        if not node.condition.dtype.is_bool:
+            return f"a choice by {node.condition.dtype}"
+        if not node.then.dtype == node.otherwise.dtype == node.dtype:
+            return f"a choice of {node.then.dtype} and {node.otherwise.dtype} gives {node.dtype}"
+    return None
+
+
+def _why_not_bound(func: PrimFunc) -> str | None:
+    """A variable is a dim of a parameter, or used inside the loop or let that binds it."""
+    known: set[int] = set()
+    for buffer in (*func.inputs, *func.outputs):
+        for dim in buffer.shape:
+            if isinstance(dim, Expr):
+                known.update(id(node) for node in post_order(dim) if isinstance(node, Var))
+    stack: list[tuple[Stmt | None, Var | None]] = [(func.body, None)]
+    while stack:
+        stmt, leave = stack.pop()
+        if leave is not None:
+            known.discard(id(leave))
+            continue
+        assert stmt is not None
+        for expr in exprs(stmt):
+            for node in post_order(expr):
+                if isinstance(node, Var) and id(node) not in known:
+                    return f"variable {node.name} is used where it is not bound"
+        if isinstance(stmt, For | LetStmt) and id(stmt.var) not in known:
+            known.add(id(stmt.var))
+            stack.append((None, stmt.var))
+        stack.extend((part, None) for part in reversed(_parts(stmt)))
+    return None
+
+
+def _why_not_lowered_kinds(func: PrimFunc) -> str | None:
+    for stmt in statements(func.body):
+        if isinstance(stmt, For) and stmt.kind not in _DONE:
+            return f"the loop over {stmt.var.name} is still {stmt.kind.value}"
+    return None
+
+
+def _why_not_lanes(func: PrimFunc) -> str | None:
+    """The parts of an expression are scalars or vectors of one width."""
+    for stmt in statements(func.body):
+        for expr in exprs(stmt):
+            lanes: dict[int, int] = {}
+            for node in post_order(expr):
+                wide = {n for n in (lanes[id(child)] for child in node.children()) if n != 1}
+                if isinstance(node, Ramp | Splat):
+                    lanes[id(node)] = node.lanes
+                elif isinstance(node, HorizontalReduce):
+                    lanes[id(node)] = 1
+                elif len(wide) > 1:
+                    return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
+                else:
+                    lanes[id(node)] = wide.pop() if wide else 1
+    return None
+
+
+_ALWAYS: Final = (
+    Rule("buffers are declared", _why_not_declared),
+    Rule("inputs are only read", _why_not_read_only),
+    Rule("as many indices as dims", _why_not_rank),
+    Rule("dtypes agree", _why_not_dtype),
+    Rule("no free variable", _why_not_bound),
+)
+LOWERED: Final = _ALWAYS
+FINAL: Final = (
+    *_ALWAYS,
+    Rule("buffers are flat", _why_not_flat),
+    Rule("loops are serial or parallel", _why_not_lowered_kinds),
+    Rule("lanes agree", _why_not_lanes),
+)

@@ -1,0 +1,96 @@
+"""Rebuilding index arithmetic with constants folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from ...base.arith import (
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Select,
+    Var,
+    add,
+    cast,
+    eq,
+    floordiv,
+    floormod,
+    ge,
+    gt,
+    le,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    post_order,
+    select,
+    sub,
+)
+
+_FOLD: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
+    "add": add, "sub": sub, "mul": mul, "floordiv": floordiv, "floormod": floormod, "min": minimum, "max": maximum,
+    "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne,
+}  # fmt: skip
+
+
+def rebuild_folding(node: Expr, fresh: Sequence[Expr]) -> Expr:
+    """The node over other children; constants are folded where ints are computed or compared."""
+    if isinstance(node, Binary | Compare):
+        fold = _FOLD.get(node.op)
+        if fold is not None and node.a.dtype.is_int:
+            return fold(fresh[0], fresh[1])
+    elif isinstance(node, Select) and isinstance(fresh[0], Const):
+        return select(*fresh)
+    elif isinstance(node, Cast) and isinstance(fresh[0], Const):
+        return cast(fresh[0], node.dtype)
+    return node.rebuild(fresh)
+
+
+def fold_substitute(e: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """`e` with vars replaced and what becomes constant folded."""
+    if isinstance(e, Var):
+        return values.get(e, e)
+    if isinstance(e, Const):
+        return e
+    done: dict[int, Expr] = {}
+    for node in post_order(e):
+        if isinstance(node, Var):
+            done[id(node)] = values.get(node, node)
+            continue
+        old = node.children()
+        fresh = [done[id(child)] for child in old]
+        changed = any(a is not b for a, b in zip(fresh, old, strict=True))
+        done[id(node)] = rebuild_folding(node, fresh) if changed else node
+    return done[id(e)]
+
+
+class Template:
+    """An expression of which instances are made for many values of a few vars; what does not depend on them is kept."""
+
+    def __init__(self, e: Expr, variables: Collection[Var]) -> None:
+        self.e = e
+        varying: set[int] = set()
+        self.order: list[tuple[Expr, tuple[Expr, ...]]] = []
+        for node in post_order(e):
+            children = node.children()
+            if (
+                node in variables
+                if isinstance(node, Var)
+                else any(id(child) in varying for child in children)
+            ):
+                varying.add(id(node))
+                self.order.append((node, children))
+
+    def instance(self, values: Mapping[Var, Expr]) -> Expr:
+        """The expression with vars replaced."""
+        done: dict[int, Expr] = {}
+        for node, children in self.order:
+            if isinstance(node, Var):
+                done[id(node)] = values.get(node, node)
+            else:
+                done[id(node)] = rebuild_folding(node, [done.get(id(child), child) for child in children])
+        return done.get(id(self.e), self.e)

@@ -1,0 +1,41 @@
+"""inject_prefetch: a hint about a region becomes hints of one cache line each.
+
+prefetch 4x32 a[i*4, 0]  -->  for p0 in range(4): for p1 in range(2): prefetch a[i*4 + p0, p1*16]     (float32)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ....base.arith import Expr, Var, const
+from ....base.vocabulary import INDEX
+from ..stmt import For, ForKind, Prefetch, PrimFunc, Stmt
+from ..visit import StmtMutator, statements
+
+_LINE_BYTES: Final = 64
+
+
+def inject_prefetch(func: PrimFunc) -> PrimFunc:
+    """The function with hints of single elements."""
+    if not any(isinstance(s, Prefetch) for s in statements(func.body)):
+        return func
+    return replace(func, body=_Inject().stmt(func.body))
+
+
+class _Inject(StmtMutator):
+    def prefetch(self, s: Prefetch) -> Stmt:
+        indices: list[Expr] = list(s.indices)
+        loops: list[tuple[Var, int]] = []
+        for position, extent in enumerate(s.shape):
+            last = position == len(s.shape) - 1
+            step = max(1, _LINE_BYTES // s.buffer.dtype.itemsize) if last else 1
+            count = -(-extent // step)
+            if count > 1:
+                var = Var(INDEX, f"p{position}")
+                indices[position] = indices[position] + var * step
+                loops.append((var, count))
+        body: Stmt = Prefetch(s.buffer, tuple(indices), (1,) * len(s.shape))
+        for var, count in reversed(loops):
+            body = For(var, const(0, INDEX), const(count, INDEX), ForKind.SERIAL, body)
+        return body

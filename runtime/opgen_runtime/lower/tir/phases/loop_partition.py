@@ -1,0 +1,170 @@
+"""loop_partition: loops whose guards hold in all but the last iterations are split there.
+
+for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(3): for i in range(16): f
+                                                                 for i in range(16): if i < 12: f
+
+The tail keeps its guards and is neither split again nor unrolled, so that code grows by one copy for a guard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....base.arith import Compare, Expr, Var, const
+from ....base.vocabulary import INDEX
+from ..folding import fold_substitute
+from ..nest import ZERO
+from ..region import Relaxer
+from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
+from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
+
+Linear = tuple[dict[Var, int], int]  # coefficients and constant of `sum < 0`
+
+
+def loop_partition(func: PrimFunc) -> PrimFunc:
+    """The function with guard-free main loops."""
+    if not any(isinstance(s, If) for s in statements(func.body)):
+        return func
+    return replace(func, body=_Partition({}).stmt(func.body))
+
+
+def guard_form(condition: Expr) -> Linear | None:
+    """`condition` as `sum of coefficient * var + constant < 0`; None where it is no such comparison."""
+    if not isinstance(condition, Compare) or condition.op != "lt" or not condition.a.dtype.is_int:
+        return None
+    found = Relaxer({}, {}).range(condition.a - condition.b)
+    if found is None or found[2] != 1 or not all(isinstance(atom, Var) for atom in found[0]):
+        return None
+    return {atom: factor for atom, factor in found[0].items() if isinstance(atom, Var)}, found[1]
+
+
+class _Partition(StmtMutator):
+    def __init__(self, ranges: dict[Var, int], in_tail: bool = False) -> None:
+        self.ranges = ranges  # extents of the loops around, all from 0
+        self.in_tail = in_tail
+
+    def loop(self, s: For) -> Stmt:
+        extent = trips(s)
+        if extent is None:
+            return super().loop(s)
+        inner = {**self.ranges, s.var: extent}
+        whole = self._whole_iterations(s, inner)
+        if self.in_tail:
+            return self._limited(s, extent)
+        if whole is None or whole <= 0 or whole >= extent:
+            return self._with(inner, s)
+        main = self._main(s, whole)
+        tail = _Partition(self.ranges, in_tail=True)
+        rest = tail.stmt(_shifted(s, whole, extent - whole))
+        return block(main, rest)
+
+    def _main(self, s: For, whole: int) -> Stmt:
+        """The iterations in which every guard of the loop holds."""
+        if whole == 1:
+            return self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO})))
+        return self._with(
+            {**self.ranges, s.var: whole}, For(s.var, ZERO, const(whole, INDEX), s.kind, s.body)
+        )
+
+    def _with(self, ranges: dict[Var, int], s: For) -> Stmt:
+        body = _Partition(ranges, self.in_tail).stmt(s.body)
+        return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
+
+    def branch(self, s: If) -> Stmt:
+        form = guard_form(s.condition)
+        if form is not None and s.otherwise is None:
+            low, high = self._bounds(form, None)
+            if high < 0:
+                return self.stmt(s.then)
+            if low >= 0:
+                return EMPTY
+        return super().branch(s)
+
+    def _bounds(
+        self, form: Linear, without: Var | None, extra: dict[Var, int] | None = None
+    ) -> tuple[float, float]:
+        """The least and greatest value of the form over all loops, leaving out one var."""
+        low: float = form[1]
+        high: float = form[1]
+        for var, factor in form[0].items():
+            if var is without:
+                continue
+            extent = self.ranges.get(var) or (extra or {}).get(var)
+            if extent is None:
+                return float("-inf"), float("inf")
+            low += min(0, factor * (extent - 1))
+            high += max(0, factor * (extent - 1))
+        return low, high
+
+    def _guards(self, s: For) -> tuple[list[Linear], dict[Var, int]]:
+        """The guards below the loop that depend on it, and the extents of the loops below."""
+        forms: list[Linear] = []
+        below: dict[Var, int] = {}
+        for inner in statements(s.body):
+            if isinstance(inner, For):
+                extent = trips(inner)
+                if extent is not None:
+                    below[inner.var] = extent
+            elif isinstance(inner, If) and inner.otherwise is None:
+                form = guard_form(inner.condition)
+                if form is not None and form[0].get(s.var, 0) > 0:
+                    forms.append(form)
+        return forms, below
+
+    def _whole_iterations(self, s: For, ranges: dict[Var, int]) -> int | None:
+        """In how many of the first iterations every guard holds; None where no guard depends on the loop."""
+        forms, below = self._guards(s)
+        found: int | None = None
+        for form in forms:
+            high = self._bounds(form, s.var, below)[1]
+            if high == float("inf"):
+                continue
+            factor = form[0][s.var]
+            count = max(0, (-1 - int(high)) // factor + 1)
+            found = count if found is None else min(found, count)
+        return found
+
+    def _limited(self, s: For, extent: int) -> Stmt:
+        """A loop of a tail: without the iterations in which no guard can hold, and not unrolled."""
+        forms, below = self._guards(s)
+        needed = extent
+        if forms and _only_guarded(s.body, s.var):
+            ends = []
+            for form in forms:
+                low = self._bounds(form, s.var, below)[0]
+                ends.append(extent if low == float("-inf") else (-1 - int(low)) // form[0][s.var] + 1)
+            needed = max(0, min(extent, max(ends)))
+        kind = ForKind.SERIAL if s.kind is ForKind.UNROLLED else s.kind
+        if kind is ForKind.VECTORIZED and needed & (needed - 1):
+            needed = extent  # a vector of an odd width is worse than a mask
+        if needed == 0:
+            return EMPTY
+        if needed == 1:
+            return self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO})))
+        limited = For(s.var, ZERO, const(needed, INDEX), kind, s.body)
+        body = _Partition({**self.ranges, s.var: needed}, True).stmt(limited.body)
+        return replace(limited, body=body)
+
+
+def _only_guarded(body: Stmt, var: Var) -> bool:
+    """Whether every store below stands under a guard on `var`."""
+    if isinstance(body, If):
+        form = guard_form(body.condition)
+        if form is not None and form[0].get(var, 0) > 0 and body.otherwise is None:
+            return True
+        return _only_guarded(body.then, var) and (
+            body.otherwise is None or _only_guarded(body.otherwise, var)
+        )
+    if isinstance(body, Block):
+        return all(_only_guarded(part, var) for part in body.body)
+    if isinstance(body, For | LetStmt):
+        return _only_guarded(body.body, var)
+    return not isinstance(body, Store) and hasattr(body, "body") and _only_guarded(body.body, var)
+
+
+def _shifted(s: For, start: int, extent: int) -> Stmt:
+    """The iterations from `start` on, as a loop from 0."""
+    if extent == 1:
+        return map_exprs(s.body, lambda e: fold_substitute(e, {s.var: const(start, INDEX)}))
+    body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + start}))
+    return For(s.var, ZERO, const(extent, INDEX), s.kind, body)

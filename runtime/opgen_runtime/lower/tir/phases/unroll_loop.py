@@ -1,0 +1,61 @@
+"""unroll_loop: unrolled loops become their iterations one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ....base.arith import Const, Expr, Var, const
+from ....base.vocabulary import INDEX
+from ..folding import Template
+from ..stmt import Block, For, ForKind, PrimFunc, Stmt
+from ..visit import StmtMutator, block, children, statements, trips
+
+_MOST_STATEMENTS: Final = 512  # beyond this the loop stays, as a hint
+
+
+def unroll_loop(func: PrimFunc) -> PrimFunc:
+    """The function with its unrolled loops expanded, except where that would take too much code."""
+    loops = [s for s in statements(func.body) if isinstance(s, For) and s.kind is ForKind.UNROLLED]
+    if not loops:
+        return func
+    return replace(func, body=_Unroll({s.var for s in loops}).stmt(func.body))
+
+
+class _Unroll(StmtMutator):
+    """Walks the body of an unrolled loop once an iteration; what expressions share with the last one is kept."""
+
+    def __init__(self, variables: set[Var]) -> None:
+        self.variables = variables
+        self.values: dict[Var, Expr] = {}
+        self.templates: dict[int, Template] = {}
+
+    def expr(self, e: Expr) -> Expr:
+        if not self.values or isinstance(e, Const):
+            return e
+        template = self.templates.get(id(e))
+        if template is None:
+            template = self.templates[id(e)] = Template(e, self.variables)
+        return template.instance(self.values)
+
+    def loop(self, s: For) -> Stmt:
+        count = trips(s)
+        if s.kind is not ForKind.UNROLLED or count is None or count * _size(s.body) > _MOST_STATEMENTS:
+            return super().loop(s)
+        steps: list[Stmt] = []
+        for step in range(count):
+            self.values[s.var] = const(step, INDEX)
+            steps.append(self.stmt(s.body))
+        del self.values[s.var]
+        return block(*steps)
+
+
+def _size(s: Stmt) -> int:
+    """How many statements there are when the unrolled loops inside are expanded."""
+    inner = sum(_size(part) for part in children(s))
+    if isinstance(s, Block):
+        return inner
+    if isinstance(s, For) and s.kind is ForKind.UNROLLED and (count := trips(s)) is not None:
+        expanded = count * inner
+        return expanded if expanded <= _MOST_STATEMENTS else 1 + inner
+    return 1 + inner

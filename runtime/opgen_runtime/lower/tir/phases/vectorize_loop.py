@@ -1,0 +1,185 @@
+"""vectorize_loop: vectorized loops become statements over Ramp and Splat.
+
+for i in vectorized(8): x[o*8 + i] = y[o*8 + i] + 1  -->  x[ramp(o*8, 1, 8)] = y[ramp(o*8, 1, 8)] + splat(1, 8)
+
+A guard that differs between lanes becomes a mask.  A loop that cannot be vectorized (its inner loops' trips differ
+between lanes, lanes write one element, too many lanes, ...) becomes a serial loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....base.arith import Const, Expr, Select, Var, const, logical_not, post_order
+from ....base.vocabulary import BOOL, INDEX
+from ..folding import fold_substitute
+from ..region import Relaxer, is_within
+from ..relocate import Relocator
+from ..stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    If,
+    LetStmt,
+    Load,
+    Prefetch,
+    PrimFunc,
+    Ramp,
+    Splat,
+    Stmt,
+    Store,
+)
+from ..vector import MOST_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
+from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
+
+
+def vectorize_loop(func: PrimFunc) -> PrimFunc:
+    """The function without vectorized loops."""
+    if not any(isinstance(s, For) and s.kind is ForKind.VECTORIZED for s in statements(func.body)):
+        return func
+    return replace(func, body=_Vectorize().stmt(func.body))
+
+
+class _Vectorize(StmtMutator):
+    def __init__(self) -> None:
+        self.trips: dict[Var, int | None] = {}
+
+    def loop(self, s: For) -> Stmt:
+        self.trips[s.var] = trips(s)
+        body = self.stmt(s.body)
+        if s.kind is not ForKind.VECTORIZED:
+            return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
+        serial = For(s.var, s.minimum, s.extent, ForKind.SERIAL, body)
+        if not isinstance(s.extent, Const) or not (isinstance(s.minimum, Const) and s.minimum.value == 0):
+            return serial
+        if not 1 < int(s.extent.value) <= MOST_LANES or _has_vectors(body):
+            return serial
+        try:
+            return _Lanes(s.var, int(s.extent.value), self.trips).stmt(body, None)
+        except NotVectorizable:
+            return serial
+
+
+def _has_vectors(s: Stmt) -> bool:
+    """Whether a loop inside was vectorized already; there are no vectors of vectors."""
+    nodes = (node for inner in statements(s) for e in exprs(inner) for node in post_order(e))
+    return any(isinstance(node, Ramp | Splat) for node in nodes)
+
+
+class _Lanes:
+    """Runs all iterations of one loop at once."""
+
+    def __init__(self, var: Var, lanes: int, trips: dict[Var, int | None]) -> None:
+        self.var, self.lanes, self.trips = var, lanes, trips
+        self.vector_vars: dict[Var, int] = {}
+        self.expanded: dict[Buffer, Buffer] = {}  # buffers private to an iteration: one copy for each lane
+
+    def expr(self, e: Expr) -> Expr:
+        if self.expanded:
+            e = Relocator(self.expanded, self._place).expr(e)
+        return vectorize_expr(e, self.var, self.lanes, self.vector_vars)
+
+    def _place(self, _: Buffer, index: Expr) -> Expr:
+        return self._lane_of(index)
+
+    def _lane_of(self, index: Expr) -> Expr:
+        return index * self.lanes + self.var
+
+    def wide(self, e: Expr) -> Expr:
+        return e if lanes_of(e, self.vector_vars) > 1 else splat(e, self.lanes)
+
+    def stmt(self, s: Stmt, mask: Expr | None) -> Stmt:
+        if isinstance(s, Store):
+            return self.store(s, mask)
+        if isinstance(s, Block):
+            return block(*[self.stmt(part, mask) for part in s.body])
+        if isinstance(s, If):
+            return self.branch(s, mask)
+        if isinstance(s, For):
+            return self.loop(s, mask)
+        if isinstance(s, Allocate):
+            return self.allocate(s, mask)
+        if isinstance(s, Prefetch):  # of the first lane
+            values: dict[Var, Expr] = {self.var: const(0, INDEX)}
+            return map_exprs(s, lambda e: fold_substitute(e, values))
+        assert isinstance(s, LetStmt), s
+        return self.let(s, mask)
+
+    def store(self, s: Store, mask: Expr | None) -> Stmt:
+        if s.mask is not None:
+            raise NotVectorizable
+        index = s.indices[0]
+        buffer = self.expanded.get(s.buffer, s.buffer)
+        if buffer is not s.buffer:
+            index = self._lane_of(Relocator(self.expanded, self._place).expr(index))
+        index = vectorize_expr(index, self.var, self.lanes, self.vector_vars)
+        value = self.expr(s.value)
+        if lanes_of(index, self.vector_vars) == 1:
+            if mask is not None or lanes_of(value, self.vector_vars) > 1:
+                raise NotVectorizable  # all lanes write one element
+            return Store(buffer, (index,), value)
+        value = self.wide(value)
+        if mask is None:
+            return Store(buffer, (index,), value)
+        accumulates = any(isinstance(node, Load) and node.buffer is buffer for node in post_order(value))
+        if (
+            accumulates and buffer.scope == "local" and self._inside(buffer, index)
+        ):  # a masked store would keep the buffer out of registers
+            return Store(
+                buffer, (index,), Select(value.dtype, mask, value, Load(value.dtype, buffer, (index,)))
+            )
+        return Store(buffer, (index,), value, mask)
+
+    def _inside(self, buffer: Buffer, index: Expr) -> bool:
+        size = buffer.shape[0]
+        return isinstance(size, int) and is_within(index, size, Relaxer(self.trips, {}))
+
+    def branch(self, s: If, mask: Expr | None) -> Stmt:
+        condition = self.expr(s.condition)
+        if lanes_of(condition, self.vector_vars) == 1:
+            if mask is not None and any(isinstance(node, Load) for node in post_order(condition)):
+                condition = self.wide(condition)
+            else:
+                otherwise = None if s.otherwise is None else self.stmt(s.otherwise, mask)
+                return If(condition, self.stmt(s.then, mask), otherwise)
+        both = self._under(mask, condition)
+        bound = Var(BOOL, "lanes")
+        self.vector_vars[bound] = self.lanes
+        parts = [self.stmt(s.then, bound)]
+        made: Stmt = parts[0]
+        if s.otherwise is not None:
+            other = Var(BOOL, "lanes")
+            self.vector_vars[other] = self.lanes
+            rest = self.stmt(s.otherwise, other)
+            made = LetStmt(other, self._under(mask, logical_not(condition)), block(made, rest))
+        return LetStmt(bound, both, made)
+
+    def _under(self, mask: Expr | None, condition: Expr) -> Expr:
+        if mask is None:
+            return condition
+        return Select(BOOL, mask, condition, splat(const(False, BOOL), self.lanes))
+
+    def loop(self, s: For, mask: Expr | None) -> Stmt:
+        minimum, extent = self.expr(s.minimum), self.expr(s.extent)
+        if lanes_of(minimum, self.vector_vars) > 1 or lanes_of(extent, self.vector_vars) > 1:
+            raise NotVectorizable
+        self.trips[s.var] = trips(s)
+        return For(s.var, minimum, extent, s.kind, self.stmt(s.body, mask))
+
+    def allocate(self, s: Allocate, mask: Expr | None) -> Stmt:
+        buffer = Buffer(s.buffer.name, (s.buffer.shape[0] * self.lanes,), s.buffer.dtype, s.buffer.scope)
+        self.expanded[s.buffer] = buffer
+        return Allocate(buffer, self.stmt(s.body, mask))
+
+    def let(self, s: LetStmt, mask: Expr | None) -> Stmt:
+        value = self.expr(s.value)
+        if lanes_of(value, self.vector_vars) > 1:
+            self.vector_vars[s.var] = self.lanes
+            if mask is not None:
+                zero = const(0 if not value.dtype.is_bool else False, value.dtype)
+                value = Select(value.dtype, mask, value, splat(zero, self.lanes))
+        elif mask is not None and any(isinstance(node, Load) for node in post_order(value)):
+            raise NotVectorizable
+        return LetStmt(s.var, value, self.stmt(s.body, mask))

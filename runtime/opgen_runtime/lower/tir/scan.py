@@ -1,0 +1,246 @@
+"""Scans: rows one after the other, and what follows them row by row (schedule/rows.py says what that is).
+
+Where positions depend on each other, every step computes a row of each member in the loops of its stage.  Where they
+are independent, each position (or block of positions) runs through all steps by itself and is shared among threads;
+rows that nothing outside needs then live in registers, or in the first-level cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ...base.arith import Expr, Var, cast, const, floormod, ge, lt
+from ...base.vocabulary import INDEX
+from ...compute.te.tensor import IterVar, Read, Tensor
+from ..schedule import ForKind, Stage
+from ..schedule.inline import order_of
+from ..schedule.rows import constant, others
+from .nest import ZERO, as_index, guarded
+from .stmt import Allocate, Buffer, For, Load, Stmt, Store
+from .values import Place, ValueLowering
+from .visit import block
+
+Lower = Callable[[Stage], Stmt]
+Inner = Callable[[Stmt], Stmt]
+
+_ROWS_TOGETHER: Final = 4  # independent chains of additions in flight
+_VECTORS_TOGETHER: Final = 4
+_COLUMNS: Final = 512  # of a block
+_VECTOR_BYTES: Final = 64
+_MOST_MOVED: Final = 4  # rows that move from one place to the next in each step
+
+
+def window_place(stage: Stage, tensor: Tensor) -> Place:
+    """Where the rows of a tensor lie of which as many are kept as its scan's window says: row s at s % window."""
+    assert stage.follows is not None
+    line, window = stage.follows.lines[tensor], stage.follows.windows[tensor]
+
+    def place(whole: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        slot = floormod(line.step(whole[line.dim]), window) if window > 1 else ZERO
+        return (*whole[: line.dim], slot, *whole[line.dim + 1 :])
+
+    return place
+
+
+def lower_scan(stage: Stage, values: ValueLowering, lower: Lower) -> Stmt:
+    """A scan with its followers; `lower` makes the loops of a member for one step."""
+    rows = stage.rows
+    assert rows is not None
+    if rows.separable:
+        return _Separable(stage, values).lower()
+    parts = [guarded(_guards(member), lower(member)) for member in rows.members]
+    return For(rows.step, ZERO, as_index(rows.extent), ForKind.SERIAL, block(*parts))
+
+
+def _guards(member: Stage) -> list[Expr]:
+    """Whether a step computes a row of a member: one whose axis is shorter than the scan rests in some steps."""
+    assert member.follows is not None
+    line = member.line
+    assert line is not None
+    extent = member.axes[line.dim].extent
+    if extent is member.follows.extent or extent == member.follows.extent:
+        return []
+    row = line.index(member.follows.step)
+    return [ge(row, 0), lt(row, extent)]
+
+
+class _Separable:
+    """Each position of the other dims on its own: all of them are independent."""
+
+    def __init__(self, stage: Stage, values: ValueLowering) -> None:
+        assert stage.rows is not None
+        self.rows, self.values = stage.rows, values
+        first = self.rows.members[0]
+        line = self.rows.lines[first.tensor]
+        self.before = list(first.axes[: line.dim])
+        self.after = list(first.axes[line.dim + 1 :])
+        self.kept = [m.tensor for m in self.rows.members if m.tensor in self.rows.local]
+
+    def lower(self) -> Stmt:
+        if self.after:
+            return self._columns()
+        before = self.before
+        if before and isinstance(before[-1].extent, int) and before[-1].extent >= _ROWS_TOGETHER:
+            return self._rows(before[-1].extent)
+        return _nest(before, self._steps([axis.var for axis in before]), shared=True)
+
+    # ------------------------------------------------------------------ the steps of one position, or of a block
+
+    def _steps(
+        self,
+        position: Sequence[Expr],
+        block_shape: tuple[int, ...] = (),
+        at: tuple[Expr, ...] = (),
+        inner: Inner | None = None,
+    ) -> Stmt:
+        """All steps at one position, then what closes them.
+
+        `inner` surrounds statements with loops over a block of positions of `block_shape`, `at` being the place in it.
+        """
+        around = inner or (lambda made: made)
+        moving = all(self.rows.windows[t] <= _MOST_MOVED for t in self.kept)
+        buffers = []
+        for tensor in self.kept:
+            buffer = Buffer(tensor.name, (self.rows.windows[tensor], *block_shape), tensor.dtype, "local")
+            self.values.buffers[tensor] = buffer
+            buffers.append(buffer)
+
+        def run(stage: Stage, step: Expr) -> Stmt:
+            for tensor in self.kept:
+                self.values.places[tensor] = self._place(tensor, step if moving else None, at)
+            return around(self._element(stage, step, position))
+
+        parts = [run(member, self.rows.step) for member in self.rows.members]
+        moves = [move for buffer in buffers for move in _moves(buffer, at)] if moving else []
+        if moves:
+            parts.insert(0, around(block(*moves)))
+        body: Stmt = For(self.rows.step, ZERO, as_index(self.rows.extent), ForKind.SERIAL, block(*parts))
+        last = as_index(self.rows.extent) - 1
+        starts = [start for buffer in buffers for start in _starts(buffer, at)] if moving else []
+        body = block(*([around(block(*starts))] if starts else []), body)
+        body = block(body, *(run(stage, last) for stage in self.rows.closing))
+        for buffer in reversed(buffers):
+            body = Allocate(buffer, body)
+        return body
+
+    def _place(self, tensor: Tensor, step: Expr | None, at: tuple[Expr, ...]) -> Place:
+        """The place of a kept row: by its age in step `step` where rows move, else by its number."""
+        line, window = self.rows.lines[tensor], self.rows.windows[tensor]
+
+        def place(whole: tuple[Expr, ...]) -> tuple[Expr, ...]:
+            made = line.step(whole[line.dim])
+            if step is None:
+                return (floormod(made, window) if window > 1 else ZERO, *at)
+            age = constant(step - made)
+            assert age is not None
+            return (const(min(max(age, 0), window - 1), INDEX), *at)
+
+        return place
+
+    def _element(self, stage: Stage, step: Expr, position: Sequence[Expr]) -> Stmt:
+        """One element of a member or closing stage."""
+        assert stage.body is not None
+        line = stage.line
+        env: dict[Var, Expr] = {
+            axis.var: at for axis, at in zip(others(stage, self.rows.lines), position, strict=True)
+        }
+        if line is not None:
+            env[stage.axes[line.dim].var] = line.index(step)
+        buffer = self.values.buffers[stage.tensor]
+        prelude, value = self.values.lower(stage.body, env)
+        indices = self.values.position(stage.tensor, [env[axis.var] for axis in stage.axes])
+        made = prelude.around(Store(buffer, indices, cast(value, buffer.dtype)))
+        return made if line is None else guarded(_guards(stage), made)
+
+    # ------------------------------------------------------------------ positions
+
+    def _rows(self, extent: int) -> Stmt:
+        """A scan along the last dim: a few rows at a time, since each one waits for its own last element."""
+        outer = [axis.var for axis in self.before[:-1]]
+        whole = extent // _ROWS_TOGETHER
+        group, member, rest = Var(INDEX, "group"), Var(INDEX, "member"), Var(INDEX, "rest")
+        together = self._steps([*outer, group * _ROWS_TOGETHER + member])
+        together = For(member, ZERO, const(_ROWS_TOGETHER, INDEX), ForKind.VIRTUAL, together)
+        kind = ForKind.SERIAL if outer else ForKind.PARALLEL
+        body: Stmt = For(group, ZERO, const(whole, INDEX), kind, together)
+        if extent % _ROWS_TOGETHER:
+            alone = self._steps([*outer, rest + whole * _ROWS_TOGETHER])
+            body = block(body, For(rest, ZERO, const(extent % _ROWS_TOGETHER, INDEX), ForKind.SERIAL, alone))
+        return _nest(self.before[:-1], body, shared=True)
+
+    def _columns(self) -> Stmt:
+        """A scan along another dim: vectors along the last dim, in blocks that stay near."""
+        before, after = self.before, self.after
+        last = after[-1]
+        itemsize = max(member.tensor.dtype.itemsize for member in self.rows.members)
+        lanes = max(1, _VECTOR_BYTES // itemsize)
+        if not isinstance(last.extent, int) or last.extent < lanes:
+            alone = [axis.var for axis in (*before, *after)]
+            return _nest([*before, *after], self._steps(alone), shared=True)
+        blocks, width = -(-last.extent // _COLUMNS), min(_COLUMNS, -(-last.extent // lanes) * lanes)
+        part, vector, lane = Var(INDEX, "part"), Var(INDEX, "vector"), Var(INDEX, "lane")
+        column = vector * lanes + lane
+        outer = [*before, *after[:-1]]
+        position: list[Expr] = [
+            *(axis.var for axis in outer),
+            part * _COLUMNS + column if blocks > 1 else column,
+        ]
+        guards = [lt(position[-1], last.extent)] if last.extent % lanes or last.extent % _COLUMNS else []
+
+        def lanes_of(made: Stmt) -> Stmt:
+            return For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, guarded(guards, made))
+
+        def columns_of(made: Stmt) -> Stmt:
+            return For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, lanes_of(made))
+
+        if self._stays_in_place():
+            body = self._steps(position, (lanes,), (lane,), lanes_of)
+            body = For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, body)
+        else:
+            body = self._steps(position, (width,), (column,), columns_of)
+        only = all(axis.extent == 1 for axis in outer)
+        body = For(part, ZERO, const(blocks, INDEX), ForKind.PARALLEL if only else ForKind.SERIAL, body)
+        return _nest(outer, body, shared=not only)
+
+    def _stays_in_place(self) -> bool:
+        """Whether no step walks through memory: what it reads and writes lies in registers, or is that of any step."""
+        for member in self.rows.members:
+            line = member.line
+            assert member.body is not None
+            assert line is not None
+            if member.tensor not in self.rows.local:
+                return False
+            axis = member.axes[line.dim].var
+            for read in order_of(member.body):
+                if isinstance(read, Read) and read.tensor not in self.rows.local:
+                    used = {node for index in read.indices for node in order_of(index)}
+                    if axis in used and member.axes[-1].var in used:
+                        return False
+        return True
+
+
+def _moves(buffer: Buffer, at: tuple[Expr, ...]) -> list[Stmt]:
+    """At the start of a step, each row one place further: its place is its age."""
+    window = buffer.shape[0]
+    assert isinstance(window, int)
+    return [
+        Store(buffer, (const(n, INDEX), *at), Load(buffer.dtype, buffer, (const(n - 1, INDEX), *at)))
+        for n in range(window - 1, 0, -1)
+    ]
+
+
+def _starts(buffer: Buffer, at: tuple[Expr, ...]) -> list[Stmt]:
+    """Something for rows to hold that move before they were computed."""
+    window = buffer.shape[0]
+    assert isinstance(window, int)
+    zero = const(False if buffer.dtype.is_bool else 0, buffer.dtype)
+    return [Store(buffer, (const(n, INDEX), *at), zero) for n in range(window - 1)]
+
+
+def _nest(axes: Sequence[IterVar], body: Stmt, shared: bool) -> Stmt:
+    """Loops over the axes, the outermost shared among threads."""
+    for position, axis in reversed(list(enumerate(axes))):
+        kind = ForKind.PARALLEL if shared and position == 0 else ForKind.SERIAL
+        body = For(axis.var, ZERO, as_index(axis.extent), kind, body)
+    return body

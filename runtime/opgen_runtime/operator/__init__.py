@@ -1,0 +1,1 @@
+"""One operator: attributes, types and type relations, registration."""

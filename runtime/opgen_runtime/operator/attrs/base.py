@@ -1,0 +1,262 @@
+"""`Attrs`: one class an op, whose fields are declared once and drive everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self, dataclass_transform
+
+from ...base.errors import AttrError, call_site, did_you_mean, shown
+from .field import REQUIRED, AttrField, attr
+from .kinds import KindError, from_json_value, same_value_key, to_json_value, value_text
+from .visitors import AttrVisitor, NonDefaultVisitor
+
+_CLASSES: dict[str, dict[str, type[Attrs]]] = {}  # by type key, then by the module that defines the class
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=True, field_specifiers=(attr,))
+class Attrs:
+    """Base of the attrs of all ops; immutable, compared by class and values.
+
+    A subclass states its `type_key` ("attrs.<op>") and its fields (`name: type = attr(kind, ...)`); fields of
+    a base class come first.  Values are normalised (numpy ints to int, an int to a tuple where ints are
+    meant, dtype names to DType), so that equal attrs are equal however they were written.
+
+    Raises AttrError at construction for an unknown field, a missing one, a value of the wrong type, or one
+    outside the part of its bounds that needs no input.
+    """
+
+    type_key: ClassVar[str] = "attrs"
+    _fields: ClassVar[dict[str, AttrField]] = {}
+    __slots__ = ("_hash", "_values")
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        fields = dict(cls._fields)
+        for name, declared in list(cls.__dict__.items()):
+            if isinstance(declared, AttrField):
+                fields[name] = AttrField(
+                    name,
+                    declared.kind,
+                    declared.default,
+                    declared.optional,
+                    declared.bounds,
+                    declared.check,
+                    declared.doc,
+                )
+                delattr(cls, name)
+        cls._fields = fields
+        if "type_key" in cls.__dict__:
+            _CLASSES.setdefault(cls.type_key, {})[cls.__module__] = cls
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        fields = self._fields
+        values: dict[str, object] = {}
+        if args:
+            kwargs = _pack(type(self), args, kwargs)
+        for name, field in fields.items():
+            if name in kwargs:
+                try:
+                    values[name] = field.normalise(kwargs[name])
+                except KindError as error:
+                    raise _wrong_type(type(self), field, kwargs[name], str(error)) from None
+            elif field.default is REQUIRED:
+                raise _missing(type(self), field)
+            else:
+                values[name] = field.default
+        if len(kwargs) > len(fields) or not kwargs.keys() <= fields.keys():
+            raise _unknown(type(self), [name for name in kwargs if name not in fields])
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_hash", None)
+        for field in fields.values():
+            if field.check is not None:
+                _check(self, field, values[field.name])
+
+    _values: Mapping[str, object]
+    _hash: int | None
+
+    def __getattr__(self, name: str) -> Any:
+        values = object.__getattribute__(self, "_values")
+        try:
+            return values[name]
+        except KeyError:
+            near = did_you_mean(name, self._fields, 1)
+            raise AttributeError(
+                f"{type(self).__name__} has no attr {name!r}{near}", name=name, obj=self
+            ) from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; use replace({name}=...)")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._values)
+
+    def as_dict(self) -> dict[str, object]:
+        """All fields with their values, in order of declaration."""
+        return dict(self._values)
+
+    def replace(self, **changes: object) -> Self:
+        """The same attrs with some values changed; checked like a construction."""
+        return type(self)(**{**self._values, **changes})
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other) or not isinstance(other, Attrs):
+            return NotImplemented
+        return same_value_key(tuple(self._values.values())) == same_value_key(tuple(other._values.values()))
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            key = (self.type_key, same_value_key(tuple(self._values.values())))
+            object.__setattr__(self, "_hash", hash(key))
+        assert self._hash is not None
+        return self._hash
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{name}={value_text(value)}" for name, value in self._values.items())
+        return f"{type(self).__name__}({listed})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), dict(self._values))
+
+    def to_text(self) -> str:
+        """The non-default attrs as IR text prints them, for example `axis=1, mode="wrap"`."""
+        return ", ".join(f"{name}={value_text(value)}" for name, _, value in self._non_default())
+
+    def to_json(self) -> dict[str, object]:
+        """A JSON-able mapping of `type_key` and every field; raises AttrError for symbolic dims."""
+        listed: dict[str, object] = {"type_key": self.type_key}
+        for name, value in self._values.items():
+            try:
+                listed[name] = to_json_value(value)
+            except KindError as error:
+                raise AttrError(
+                    f"{self.op_name()}: attr {name!r} cannot be written as JSON: {error}"
+                ) from None
+        return listed
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """The attrs that `to_json` wrote. Raises AttrError if they are of another class or do not check."""
+        if data.get("type_key") != cls.type_key:
+            raise AttrError(
+                f"{cls.op_name()}: expected attrs of type {cls.type_key!r}, found {data.get('type_key')!r}"
+            )
+        given = {name: value for name, value in data.items() if name != "type_key"}
+        return cls(
+            **{n: from_json_value(f.kind if (f := cls._fields.get(n)) else "", v) for n, v in given.items()}
+        )
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        """Calls `visitor.visit(name, kind, value)` for every field, in order of declaration."""
+        for name, field in self._fields.items():
+            visitor.visit(name, field.kind, self._values[name])
+
+    def visit_non_default(self, visitor: NonDefaultVisitor) -> None:
+        """Calls `visitor.visit(name, kind, value)` for each field whose value is not its default."""
+        for name, kind, value in self._non_default():
+            visitor.visit(name, kind, value)
+
+    def _non_default(self) -> Iterator[tuple[str, str, object]]:
+        for name, field in self._fields.items():
+            value = self._values[name]
+            if field.default is REQUIRED or same_value_key(value) != same_value_key(field.default):
+                yield name, field.kind, value
+
+    @classmethod
+    def init_by_packed_args(cls, *args: object, **kwargs: object) -> Self:
+        """Attrs from positional values, in order of declaration, and keywords.
+
+        Raises AttrError for more values than fields, or a field given twice.
+        """
+        return cls(*args, **kwargs)
+
+    @classmethod
+    def list_field_info(cls) -> tuple[tuple[str, str, str], ...]:
+        """(name, type text such as `int, default=0, 0 <= axis`, description) for each field."""
+        return tuple((field.name, field.type_text, field.doc) for field in cls._fields.values())
+
+    @classmethod
+    def fields(cls) -> tuple[AttrField, ...]:
+        """The declared fields, in order."""
+        return tuple(cls._fields.values())
+
+    @classmethod
+    def op_name(cls) -> str:
+        """The name of the op that these are the attrs of: the type key without its `attrs.`."""
+        return cls.type_key.removeprefix("attrs.")
+
+
+def attrs_from_json(data: Mapping[str, object]) -> Attrs:
+    """Attrs of the loaded class that `data["type_key"]` names. Raises AttrError if there is none, or several."""
+    found = tuple(_CLASSES.get(str(data.get("type_key")), {}).values())
+    if not found:
+        raise AttrError(f"no loaded Attrs class has the type key {data.get('type_key')!r}")
+    if len(found) > 1:
+        listed = " and ".join(f"{cls.__module__}.{cls.__qualname__}" for cls in found)
+        raise AttrError(
+            f"type key {data.get('type_key')!r} is that of {listed}; use from_json of the one meant"
+        )
+    return found[0].from_json(data)
+
+
+def _rebuild(cls: type[Attrs], values: dict[str, object]) -> Attrs:
+    return cls(**values)
+
+
+def _pack(cls: type[Attrs], args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+    names = tuple(cls._fields)
+    if len(args) > len(names):
+        raise _error(cls, f"takes {_count(len(names))}, but {len(args)} values were given")
+    packed = dict(zip(names, args, strict=False))
+    twice = [name for name in kwargs if name in packed]
+    if twice:
+        raise _error(cls, f"attr {twice[0]!r} is given both by position and by name")
+    return {**packed, **kwargs}
+
+
+def _check(attrs: Attrs, field: AttrField, value: object) -> None:
+    assert field.check is not None
+    if value is None:
+        return
+    for item in value if field.is_list and isinstance(value, tuple) else (value,):
+        if not field.check(item, attrs):
+            found = value_text(value) + (f" (element {value_text(item)})" if field.is_list else "")
+            bound = field.bounds or "its check fails"
+            message = f"attr {field.name!r} is {found}, outside its bounds: {bound}"
+            raise _error(type(attrs), message, attr=field.name, value=value, bound=bound)
+
+
+def _error(cls: type[Attrs], message: str, **about: Any) -> AttrError:
+    if cls._fields:
+        listed = "; ".join(f"{field.name} ({field.type_text})" for field in cls._fields.values())
+        possible = f"\n  attrs of {cls.op_name()}: {listed}"
+    else:
+        possible = f"\n  {cls.op_name()} has no attrs"
+    return AttrError(f"{cls.op_name()}: {message}{possible}\n  at {call_site()}", op=cls.op_name(), **about)
+
+
+def _wrong_type(cls: type[Attrs], field: AttrField, value: object, expected: str) -> AttrError:
+    found = f"{shown(value):.80} of type {type(value).__name__}"
+    return _error(cls, f"attr {field.name!r} must be {expected}, found {found}")
+
+
+def _missing(cls: type[Attrs], field: AttrField) -> AttrError:
+    return _error(cls, f"attr {field.name!r} is required")
+
+
+def _unknown(cls: type[Attrs], names: list[str]) -> AttrError:
+    return _error(cls, f"unknown attr {names[0]!r}{did_you_mean(names[0], cls._fields, 1)}")
+
+
+def _count(n: int) -> str:
+    return "no attrs" if n == 0 else "1 attr" if n == 1 else f"{n} attrs"

@@ -1,0 +1,158 @@
+"""The kinds of an attr field: what each takes, and the one form in which its values are kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import numpy as np
+
+from ...base.arith.expr import Expr
+from ...base.vocabulary import DTYPES, DType
+
+_LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
+
+
+class KindError(ValueError):
+    """A value that a kind does not take; the message says what is expected."""
+
+
+def _int(value: object) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise KindError("an int")
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # what is no int raises, and is reported
+    except TypeError:
+        raise KindError("an int") from None
+
+
+def _float(value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise KindError("a float")
+    try:
+        return float(value)
+    except OverflowError:
+        raise KindError("a float (the int is too large for one)") from None
+
+
+def _number(value: object) -> int | float:
+    """An int stays one, so that every integer is exact."""
+    try:
+        return _int(value)
+    except KindError:
+        pass
+    try:
+        return _float(value)
+    except KindError:
+        raise KindError("a number (an int or a float)") from None
+
+
+def _bool(value: object) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise KindError("a bool (True or False)")
+    return bool(value)
+
+
+def _str(value: object) -> str:
+    if not isinstance(value, str):
+        raise KindError("a str")
+    return str(value)
+
+
+def _dtype(value: object) -> DType:
+    if isinstance(value, np.dtype):
+        value = value.name
+    elif isinstance(value, type) and (issubclass(value, np.generic) or value is bool):
+        value = np.dtype(value).name
+    if isinstance(value, str) and value in DTYPES:
+        return DType(value)
+    raise KindError(f"a dtype (one of {', '.join(DTYPES)})")
+
+
+def _layout(value: object) -> str:
+    if not isinstance(value, str) or (value and _LAYOUT.fullmatch(value) is None):
+        raise KindError("a layout such as 'NCHW' or 'NCHW16c'")
+    return str(value)
+
+
+def _dim(value: object) -> object:
+    if isinstance(value, Expr) and value.dtype.is_int:
+        return value
+    return _int(value)
+
+
+def _items(what: str, one: Callable[[object], object]) -> Callable[[object], tuple[object, ...]]:
+    def normalise(value: object) -> tuple[object, ...]:
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            value = (value,)
+        try:
+            return tuple(one(item) for item in value)
+        except KindError:
+            raise KindError(what) from None
+
+    return normalise
+
+
+KINDS: Final[dict[str, Callable[[object], object]]] = {
+    "int": _int,
+    "float": _float,
+    "number": _number,
+    "bool": _bool,
+    "str": _str,
+    "dtype": _dtype,
+    "layout": _layout,
+    "shape": _items("a shape (an int, or a sequence of ints and symbolic dims)", _dim),
+    "ints": _items("ints (an int or a sequence of ints)", _int),
+    "floats": _items("floats (a float or a sequence of floats)", _float),
+    "strs": _items("strs (a str or a sequence of strs)", _str),
+}
+"""Kind -> function that normalises a value, or raises `KindError` with what is expected."""
+
+LIST_KINDS: Final = frozenset({"shape", "ints", "floats", "strs"})
+
+
+def value_text(value: object) -> str:
+    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(value_text, value))}]"
+    if isinstance(value, str):
+        return json.dumps(str(value))
+    if isinstance(value, Expr):
+        return str(value)
+    return repr(value)
+
+
+def same_value_key(value: object) -> object:
+    """A hashable key that is equal exactly for the same value: NaN equals itself, -0.0 is not 0.0."""
+    if isinstance(value, float):
+        return ("nan",) if math.isnan(value) else (value, math.copysign(1.0, value))
+    if isinstance(value, tuple):
+        return tuple(map(same_value_key, value))
+    return value
+
+
+def to_json_value(value: object) -> object:
+    """A JSON-able form: tuples as lists, floats that JSON lacks as text. Symbolic dims raise `KindError`."""
+    if isinstance(value, tuple):
+        return [to_json_value(item) for item in value]
+    if isinstance(value, Expr):
+        raise KindError(f"{value} is a symbolic dim, which JSON cannot hold")
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
+
+
+def from_json_value(kind: str, value: object) -> object:
+    """The inverse of `to_json_value`, before normalisation."""
+    if kind in ("float", "floats", "number"):
+        if isinstance(value, list):
+            return [from_json_value("float", item) for item in value]
+        if value in ("nan", "inf", "-inf"):
+            return float(str(value))
+    return value

@@ -1,0 +1,1 @@
+"""From a function to results: compilation of segments, executors, eager ops, jit."""

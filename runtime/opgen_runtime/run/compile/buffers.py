@@ -1,0 +1,97 @@
+"""Memory of results: large buffers are kept when their last array is gone, and given out again.
+
+A fresh buffer of 64 MB costs 5 to 50 ms of page faults, several times what an elementwise kernel over it costs, so
+reuse decides the speed of large results (docs/performance.md).  A result's `base` is a lease on its buffer; views of
+the result, and whatever else keeps it alive, keep the lease, and the buffer returns when the lease dies.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from ...base import forks
+
+_lock = forks.lock()  # of all pools
+
+LEAST: Final = 1 << 20  # bytes; below it numpy's own allocation is cheap
+KEPT: Final = 1 << 29  # bytes that are kept at most while nobody uses them
+_ALIGNMENT: Final = 64  # bytes: a cache line, and the widest vector
+
+
+class _Lease:
+    """The owner of one result's memory, seen by numpy through the array interface."""
+
+    __slots__ = ("__array_interface__", "_memory", "_pool")
+
+    def __init__(
+        self, pool: BufferPool, memory: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[np.generic]
+    ) -> None:
+        self._pool = pool
+        self._memory = memory
+        first = memory.ctypes.data
+        aligned = first + -first % _ALIGNMENT
+        self.__array_interface__ = {
+            "data": (aligned, False),
+            "shape": shape,
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+    def __del__(self) -> None:
+        self._pool.give_back(self._memory)
+
+
+class BufferPool:
+    """Buffers by size.  Safe to use from several threads, and from a destructor that runs at any point."""
+
+    def __init__(self, limit: int = KEPT) -> None:
+        self._limit = limit
+        self._free: dict[int, list[np.ndarray]] = {}
+        self._bytes = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that are kept and in nobody's use."""
+        return self._bytes
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
+        """A C-contiguous array of undefined content, aligned to 64 bytes where it is large."""
+        size = math.prod(shape) * dtype.itemsize
+        if size < LEAST:
+            return np.empty(shape, dtype)
+        capacity = size + _ALIGNMENT
+        with _lock:
+            waiting = self._free.get(capacity)
+            memory = waiting.pop() if waiting else None
+            if memory is not None:
+                self._bytes -= capacity
+        if memory is None:
+            memory = np.empty(capacity, np.uint8)
+        found = np.asarray(_Lease(self, memory, shape, dtype))
+        return found if found.dtype == dtype else found.view(dtype)  # numpy's interface cannot say bfloat16
+
+    def give_back(self, memory: np.ndarray) -> None:
+        """Keep a buffer for the next result of its size, if there is room.
+
+        Destructors come here, at any point of any thread: they must not wait.  Where another thread is busy with the
+        pool, the buffer is freed.
+        """
+        if _lock.acquire(blocking=False):
+            try:
+                if self._bytes + memory.nbytes <= self._limit:
+                    self._free.setdefault(memory.nbytes, []).append(memory)
+                    self._bytes += memory.nbytes
+            finally:
+                _lock.release()
+
+    def clear(self) -> None:
+        """Free what is kept."""
+        with _lock:
+            self._free.clear()
+            self._bytes = 0
+
+
+POOL: Final = BufferPool()

@@ -1,0 +1,222 @@
+"""Calling a kernel without Python in between: `Entry` makes built-in functions of a kernel's own signature.
+
+Through ctypes a call on a few elements costs microseconds, in the entry well below one: the arguments are checked, the
+result is made and the kernel runs in machine code (`entry_text.py`).  It reads the objects of CPython and numpy, whose
+layouts are verified first; where they are others (another version, a build without the interpreter lock) there are no
+entries, and calls go the way through ctypes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...base.errors import CodegenError
+from ...codegen.objects.support import load_module
+from . import entry_text
+from .buffers import LEAST
+from .entry_text import RECORD_WORDS, SYMBOLS, Word
+from .pointers import address_of
+
+if TYPE_CHECKING:
+    from .kernel import NativeKernel
+
+_NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
+_ARRAY_TYPE: Final = 2
+_FASTCALL: Final = 0x0080  # METH_FASTCALL
+_HELD_BYTES: Final = 1 << 12  # operands up to this size: the kernel is over before another thread could start
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Descriptor(np.ndarray):
+    """The words that the machine code reads, and what must live as long as they do."""
+
+    kept: tuple[object, ...]
+
+
+class Entry:
+    """Built-in functions for a kernel with one output.
+
+    `new(*inputs)` gives a new array, `into(*inputs, out)` fills `out` and gives it; either gives `NotImplemented`,
+    and does nothing, unless every argument is a plain array of exactly the kernel's dtype and shape, contiguous and
+    aligned, `out` writeable and apart from the inputs.  Both raise MemoryError as the kernel does.
+    """
+
+    __slots__ = ("into", "new")
+
+    def __init__(self, kernel: NativeKernel, methods: _Methods) -> None:
+        descriptor = _descriptor(kernel, methods)
+        self.new: Callable[..., Any] = methods.bound(0, descriptor)
+        self.into: Callable[..., Any] = methods.bound(1, descriptor)
+
+
+def make_entry(kernel: NativeKernel) -> Entry | None:
+    """The entry of a kernel; None where there can be none.
+
+    Kernels of several outputs have none, nor those of data-dependent or of large results, whose memory has its own
+    pool.
+    """
+    if len(kernel.outputs) != 1 or kernel.has_lengths:
+        return None
+    if _bytes(kernel.outputs) >= LEAST:
+        return None
+    methods = _methods()
+    return None if methods is None else Entry(kernel, methods)
+
+
+def _bytes(slots: Sequence[Any]) -> int:
+    return sum(int(np.prod(slot.shape, dtype=np.int64)) * slot.dtype.itemsize for slot in slots)
+
+
+def _descriptor(kernel: NativeKernel, methods: _Methods) -> _Descriptor:
+    operands = (*kernel.inputs, kernel.outputs[0])
+    shapes = [np.array(slot.shape, np.int64) for slot in operands]
+    dtypes = [np.dtype(slot.dtype) for slot in operands]
+    constants = np.array(kernel.constant_addresses, np.uint64)
+    records = np.zeros((len(operands), RECORD_WORDS), np.int64)
+    for record, dtype, shape in zip(records, dtypes, shapes, strict=True):
+        record[:] = (id(dtype), shape.size, address_of(shape), int(np.prod(shape)) * dtype.itemsize)
+    words = np.zeros(len(Word), np.int64).view(_Descriptor)
+    for word, value in {
+        **methods.words,
+        Word.KERNEL: kernel.code_address,
+        Word.KERNEL_DIMS: kernel.dims_address,
+        Word.KERNEL_STRIDES: kernel.strides_address,
+        Word.INPUTS: len(kernel.inputs),
+        Word.CONSTANTS: constants.size,
+        Word.CONSTANT_ADDRESSES: address_of(constants),
+        Word.RECORDS: address_of(records),
+        Word.RELEASES: int(_bytes(operands) > _HELD_BYTES),
+    }.items():
+        words[word] = value
+    words.kept = (kernel.memory, shapes, dtypes, constants, records)
+    return words
+
+
+class _Methods:
+    """The two functions in memory, and the words that all descriptors share."""
+
+    def __init__(self, array_type: int, new_array: int) -> None:
+        addresses = load_module("native entry", entry_text.entry_text(), SYMBOLS, None)
+        self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
+        for method in self._methods:
+            ctypes.pythonapi.Py_IncRef(
+                ctypes.py_object(method)
+            )  # functions read theirs when they die, at exit too
+        self._make = ctypes.pythonapi.PyCFunction_NewEx
+        self._make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        self._make.restype = ctypes.py_object
+        self.words: dict[Word, int] = {
+            Word.ARRAY_TYPE: array_type,
+            Word.NOT_IMPLEMENTED: id(NotImplemented),
+            Word.NEW_ARRAY: new_array,
+            Word.INCREF: _python_function("Py_IncRef"),
+            Word.DECREF: _python_function("Py_DecRef"),
+            Word.NO_MEMORY: _python_function("PyErr_NoMemory"),
+            Word.SAVE_THREAD: _python_function("PyEval_SaveThread"),
+            Word.RESTORE_THREAD: _python_function("PyEval_RestoreThread"),
+        }
+
+    def bound(self, number: int, descriptor: _Descriptor) -> Callable[..., Any]:
+        """The function with the descriptor as `self`, which it keeps alive."""
+        made: Callable[..., Any] = self._make(ctypes.addressof(self._methods[number]), descriptor, None)
+        return made
+
+
+@lru_cache(maxsize=1)
+def _methods() -> _Methods | None:
+    """Made once a process and kept; None where the layouts are not the expected ones."""
+    table = _numpy_table()
+    if table is None or not _layouts_are_known():
+        return None
+    if table[_ARRAY_TYPE] != id(np.ndarray) or not _allocates(table[_NEW_FROM_DESCR]):
+        return None
+    try:
+        return _Methods(table[_ARRAY_TYPE], table[_NEW_FROM_DESCR])
+    except CodegenError:
+        return None
+
+
+def _python_function(name: str) -> int:
+    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _numpy_table() -> Any:
+    """numpy's table of C functions, as ints; None if it is not found."""
+    module = sys.modules.get("numpy._core._multiarray_umath") or sys.modules.get(
+        "numpy.core._multiarray_umath"
+    )
+    capsule = getattr(module, "_ARRAY_API", None)
+    if capsule is None or not hasattr(ctypes, "pythonapi"):
+        return None
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    return ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_size_t))
+
+
+def _layouts_are_known() -> bool:
+    """Whether the offsets of `entry_text` hold on arrays that differ in every field."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or _is_free_threaded():
+        return False
+    base = np.arange(64, dtype=np.float64)
+    locked = base.astype(np.int16)
+    locked.flags.writeable = False
+    samples = (base, base[3:], base[::-1], base.reshape(4, 16).T, np.empty((2, 0, 3), np.int8), locked)
+    return all(_is_as_expected(sample) for sample in samples)
+
+
+def _is_free_threaded() -> bool:
+    return not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def _is_as_expected(array: np.ndarray) -> bool:
+    def read(kind: type[Any], offset: int) -> int:
+        return int(kind.from_address(id(array) + offset).value)
+
+    def pointer(offset: int) -> int:
+        return read(ctypes.c_size_t, offset)
+
+    flags = read(ctypes.c_int, entry_text.FLAGS_OFFSET)
+    contiguous = array.flags.c_contiguous and array.flags.aligned
+    wanted = entry_text.CONTIGUOUS_ALIGNED
+    dims = (ctypes.c_int64 * array.ndim).from_address(pointer(entry_text.DIMS_OFFSET))
+    return (
+        pointer(entry_text.TYPE_OFFSET) == id(type(array))
+        and pointer(entry_text.DATA_OFFSET) == array.__array_interface__["data"][0]
+        and read(ctypes.c_int, entry_text.RANK_OFFSET) == array.ndim
+        and tuple(dims) == array.shape
+        and pointer(entry_text.DTYPE_OFFSET) == id(array.dtype)
+        and (flags & wanted == wanted) == contiguous
+        and bool(flags & entry_text.WRITEABLE) == array.flags.writeable
+    )
+
+
+def _allocates(address: int) -> bool:
+    """Whether the function at `address` makes arrays as PyArray_NewFromDescr does."""
+    function = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
+    )(address)  # fmt: skip
+    dims, dtype = np.array([3, 2], np.int64), np.dtype(np.float32)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(dtype))  # the function takes this reference
+    made = function(np.ndarray, dtype, 2, dims.ctypes.data, None, None, 0, None)
+    return (
+        type(made) is np.ndarray and made.shape == (3, 2) and made.dtype is dtype and made.flags.c_contiguous
+    )

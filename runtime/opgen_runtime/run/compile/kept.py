@@ -1,0 +1,60 @@
+"""`Kept`: a bounded memory of what was made for a key."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+from ...base import forks
+
+V = TypeVar("V")
+
+_lock = forks.lock()  # of all memories: it is held for an instant
+
+
+class Kept(Generic[V]):
+    """Values by key, at most `limit` of them: a new one beyond that takes the place of the least recently used.
+
+    Threads may share one.
+    """
+
+    __slots__ = ("_values", "limit")
+
+    def __init__(self, limit: int) -> None:
+        assert limit > 0
+        self.limit = limit
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+
+    def get(self, key: Hashable) -> V | None:
+        """The value of `key`, used most recently from now on; None if it is not kept."""
+        with _lock:
+            found = self._values.get(key)
+            if found is not None:
+                self._values.move_to_end(key)
+        return found
+
+    def put(self, key: Hashable, value: V) -> V:
+        """Keep `value` and give it back."""
+        dropped = []  # freed after the lock is: what a kernel's end needs may take long
+        with _lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self.limit:
+                dropped.append(self._values.popitem(last=False))
+        del dropped
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with _lock:
+            dropped, self._values = self._values, OrderedDict()
+        del dropped
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        """The keys, the least recently used first."""
+        with _lock:
+            return iter(list(self._values))

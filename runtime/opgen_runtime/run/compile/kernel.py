@@ -1,0 +1,241 @@
+"""What a segment is compiled to: something that computes output arrays from input arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from abc import ABC, abstractmethod
+from array import array as packed
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ...base.errors import ExecutorError
+from ...codegen.load import Loaded
+from .buffers import POOL
+from .entry import Entry, make_entry
+from .pointers import address_of
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One operand: its name for messages, its shape and its element type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+
+class Kernel(ABC):
+    """A compiled segment.  `inputs` and `outputs` say what `run` takes and gives.
+
+    An output whose size depends on data has its greatest size in `outputs`; `run` gives it cut to what is used.
+    Kernels may be run by several threads at once.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+
+    def entry(self) -> Entry | None:
+        """Built-in functions that run the kernel without Python in between; None where there are none."""
+        return None
+
+    @abstractmethod
+    def run(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """Compute the outputs, into new arrays or into `outputs`.
+
+        Inputs may have any layout; those that are not C-contiguous and aligned are copied.  Outputs may overlap
+        inputs, and have the other byte order.  Raises ExecutorError for a wrong number of arrays, shape or dtype, and
+        MemoryError.
+        """
+
+    def _checked_inputs(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        if len(inputs) != len(self.inputs):
+            raise ExecutorError(f"{self.name}: expected {len(self.inputs)} inputs, found {len(inputs)}")
+        return [self._fitting(slot, given, "input") for slot, given in zip(self.inputs, inputs, strict=True)]
+
+    def _checked_outputs(self, outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        if len(outputs) != len(self.outputs):
+            raise ExecutorError(f"{self.name}: expected {len(self.outputs)} outputs, found {len(outputs)}")
+        for slot, given in zip(self.outputs, outputs, strict=True):
+            self._check(slot, given, "output")
+            if not given.flags.writeable:
+                raise ExecutorError(f"{self.name}: output {slot.name} is read-only")
+        return list(outputs)
+
+    def _check(self, slot: Slot, given: np.ndarray, role: str) -> None:
+        if not isinstance(given, np.ndarray):
+            raise ExecutorError(
+                f"{self.name}: {role} {slot.name} must be an array, found {type(given).__name__}"
+            )
+        if given.shape != slot.shape or given.dtype.newbyteorder("=") != slot.dtype:
+            found = Slot(slot.name, given.shape, given.dtype)
+            raise ExecutorError(f"{self.name}: {role} {slot.name} must be {slot}, found {found}")
+
+    def _fitting(self, slot: Slot, given: np.ndarray, role: str) -> np.ndarray:
+        """The array, or a contiguous, aligned copy in this machine's byte order."""
+        self._check(slot, given, role)
+        flags = given.flags
+        if flags.c_contiguous and flags.aligned and given.dtype.isnative:
+            return given
+        return np.array(given, dtype=slot.dtype, order="C", copy=True)
+
+
+_SIGNATURE: Final = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+
+
+class NativeKernel(Kernel):
+    """Machine code, called through ctypes, which releases the interpreter lock meanwhile.
+
+    `constants` are operands that belong to the kernel; they follow the inputs.  `lengths` of data-dependent
+    dims follow the outputs: (output, axis, position of the length among them).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[Slot],
+        outputs: Sequence[Slot],
+        loaded: Loaded,
+        constants: Sequence[np.ndarray] = (),
+        lengths: Sequence[tuple[int, int, int]] = (),
+    ) -> None:
+        super().__init__(name, inputs, outputs)
+        self._loaded = loaded  # keeps the code in memory
+        self._function = _SIGNATURE(loaded.address)
+        self._constants = tuple(constants)
+        self.constant_addresses = [address_of(constant) for constant in constants]
+        self._lengths = tuple(lengths)
+        self._entry: tuple[Entry | None] | None = None  # once it was asked for
+        self._length_count = 1 + max((position for _, _, position in lengths), default=-1)
+        self._input_kinds = tuple((slot.shape, slot.dtype) for slot in self.inputs)
+        self._output_kinds = tuple((slot.shape, slot.dtype) for slot in self.outputs)
+        shapes = (
+            [s.shape for s in self.inputs] + [c.shape for c in constants] + [s.shape for s in self.outputs]
+        )
+        shapes += [()] * self._length_count
+        self._dims = packed("q", [dim for shape in shapes for dim in shape])
+        self._strides = packed("q", [stride for shape in shapes for stride in _contiguous_strides(shape)])
+        self.dims_address = self._dims.buffer_info()[0]
+        self.strides_address = self._strides.buffer_info()[0]
+
+    @property
+    def code_address(self) -> int:
+        return self._loaded.address
+
+    @property
+    def memory(self) -> tuple[object, ...]:
+        """What must live while the code can be called: the code itself, the constants, the operands' dims."""
+        return self._loaded, self._constants, self._dims, self._strides
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether the size of an output depends on data."""
+        return bool(self._lengths)
+
+    def entry(self) -> Entry | None:
+        if self._entry is None:
+            self._entry = (make_entry(self),)
+        return self._entry[0]
+
+    def run(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        if len(inputs) != len(self._input_kinds):
+            inputs = self._checked_inputs(inputs)
+        addresses: list[int] = []
+        kept: list[np.ndarray] = []  # copies must live until the call is over
+        for position, (given, (shape, dtype)) in enumerate(zip(inputs, self._input_kinds, strict=True)):
+            fits = type(given) is np.ndarray and given.dtype is dtype and given.shape == shape
+            if not (fits and (flags := given.flags).c_contiguous and flags.aligned):
+                given = self._fitting(self.inputs[position], given, "input")
+                kept.append(given)
+            addresses.append(address_of(given))
+        if outputs is None:
+            results = [POOL.empty(shape, dtype) for shape, dtype in self._output_kinds]
+            return self._launch(addresses, results)
+        wanted = self._checked_outputs(outputs)
+        results = self._places(wanted, addresses)
+        cut = self._launch(addresses, results)
+        for array, result in zip(wanted, results, strict=True):
+            if array is not result:
+                array[...] = result
+        return cut if self._lengths else wanted
+
+    def _launch(self, addresses: list[int], results: list[np.ndarray]) -> list[np.ndarray]:
+        """Run the code; gives the results, those of data-dependent size cut."""
+        pointers = addresses + self.constant_addresses
+        for result in results:
+            pointers.append(address_of(result))
+        lengths = packed("q", bytes(8 * self._length_count)) if self._lengths else None
+        if lengths is not None:
+            first = lengths.buffer_info()[0]
+            pointers += [first + 8 * position for position in range(self._length_count)]
+        data = packed("Q", pointers)
+        if self._function(data.buffer_info()[0], self.dims_address, self.strides_address, None):
+            raise MemoryError(f"{self.name}: no memory for temporaries")
+        return results if lengths is None else self._cut(results, lengths)
+
+    def _cut(self, results: list[np.ndarray], lengths: Sequence[int]) -> list[np.ndarray]:
+        """Views of the part of each result that the data filled."""
+        cut = list(results)
+        for output, axis, position in self._lengths:
+            length, bound = lengths[position], self.outputs[output].shape[axis]
+            if not 0 <= length <= bound:
+                name = self.outputs[output].name
+                raise ExecutorError(
+                    f"{self.name}: dim {axis} of {name} came out as {length}; expected 0 to {bound}"
+                )
+            cut[output] = cut[output][(slice(None),) * axis + (slice(length),)]
+        return cut
+
+    def _places(self, outputs: Sequence[np.ndarray], addresses: Sequence[int]) -> list[np.ndarray]:
+        """The given arrays themselves where they are contiguous and overlap no other operand, else new ones."""
+        taken = [
+            (first, first + slot.dtype.itemsize * math.prod(slot.shape))
+            for first, slot in zip(addresses, self.inputs, strict=True)
+        ]
+        places: list[np.ndarray] = []
+        for array in outputs:
+            flags = array.flags
+            first = address_of(array)
+            last = first + array.nbytes
+            clear = all(last <= begin or end <= first for begin, end in taken)
+            if flags.c_contiguous and flags.aligned and array.dtype.isnative and clear:
+                taken.append((first, last))
+                places.append(array)
+            else:
+                places.append(np.empty(array.shape, array.dtype.newbyteorder("=")))
+        return places
+
+
+class EmptyKernel(Kernel):
+    """A segment whose outputs have no elements: there is nothing to compute."""
+
+    def run(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        self._checked_inputs(inputs)
+        if outputs is not None:
+            return self._checked_outputs(outputs)
+        return [np.empty(slot.shape, slot.dtype) for slot in self.outputs]
+
+
+def _contiguous_strides(shape: tuple[int, ...]) -> list[int]:
+    """Strides in elements of a C-contiguous array."""
+    strides, step = [], 1
+    for dim in reversed(shape):
+        strides.append(step)
+        step *= dim
+    return strides[::-1]

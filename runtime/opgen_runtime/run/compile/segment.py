@@ -1,0 +1,272 @@
+"""One fused segment, a function of the graph IR, as tensor expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import ir
+from ...base.arith import const
+from ...base.contract import is_own
+from ...base.errors import CodegenError
+from ...base.target import Target
+from ...base.vocabulary import OpPattern, is_float_array
+from ...compute import te
+from ...compute.te.tensor import Tensor
+from ...declaration import OpDeclaration, compute_call
+from ...lower.library.strategy import Selection, choose
+from ...operator.registry import Op
+from ...operator.types import Binding, TensorType, TupleType, Type
+
+Value = Tensor | tuple["Value", ...]
+OperandTensors = Tensor | tuple[Tensor, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A data-dependent dim: axis `axis` of result `result` has the length that tensor `source` holds."""
+
+    result: int
+    axis: int
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCall:
+    """A call of the segment with the implementation that its strategy chose."""
+
+    op: Op
+    pattern: OpPattern
+    selection: Selection
+
+    @property
+    def is_own(self) -> bool:
+        """Whether compute and schedule are the runtime's or generated of it, so that they were checked with it."""
+        chosen = self.selection.implementation
+        return is_own(chosen.compute or self.op.get_attr("compute")) and is_own(chosen.schedule)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Tensor expressions of a function.
+
+    `inputs`: one placeholder a tensor parameter, then one a constant array (`ir_constants`).  `outputs`: the
+    results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    results: int
+    counts: tuple[Count, ...]
+    calls: tuple[ChosenCall, ...]
+
+
+def flat_types(type_: Type, what: str) -> tuple[TensorType, ...]:
+    """The tensor types of a value, tuples spread.  Raises CodegenError where a type is not known."""
+    if isinstance(type_, TensorType):
+        return (type_,)
+    if isinstance(type_, TupleType):
+        return tuple([t for part in type_.fields for t in flat_types(part, what)])
+    raise CodegenError(f"{what} has type {type_}; a kernel needs tensors of known type (run InferType first)")
+
+
+def static_shape(type_: TensorType, what: str) -> tuple[int, ...]:
+    """The shape as ints.  Raises CodegenError for symbolic and unknown dims."""
+    for dim in type_.shape:
+        if not isinstance(dim, int):
+            raise CodegenError(
+                f"{what} has type {type_}; its dims must be bound to values before compilation"
+            )
+    return tuple([int(dim) for dim in type_.shape if isinstance(dim, int)])
+
+
+def bound_constants(function: ir.Function) -> list[ir.Constant]:
+    """The constants of a segment that are operands of the kernel; those of equal elements are part of its code."""
+    return [
+        node
+        for node in ir.post_order(function.body)
+        if isinstance(node, ir.Constant) and not is_uniform(node)
+    ]
+
+
+def is_uniform(constant: ir.Constant) -> bool:
+    """Whether a constant is one element, so that it is written into the expression."""
+    return constant.data.size == 1
+
+
+def kernel_name(function: ir.Function) -> str:
+    """A readable symbol: the names of the ops in order, a few of them where there are many."""
+    ops = [
+        node.op.name
+        for node in ir.post_order(function.body)
+        if isinstance(node, ir.Call) and isinstance(node.op, Op)
+    ]
+    shown = ops if len(ops) <= 6 else [*ops[:3], f"and_{len(ops) - 5}_more", *ops[-2:]]
+    name = "_".join(shown) or "copy"
+    return "opgen_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+
+
+def segment_of(function: ir.Function, target: Target) -> Segment:
+    """The tensor expressions of `function`, with the implementation chosen for each call.
+
+    Raises CodegenError for a function that is no segment (control flow, types that are not static), and what
+    strategies and compute expressions raise.
+    """
+    return _Translation(function, target).run()
+
+
+class _Translation:
+    def __init__(self, function: ir.Function, target: Target) -> None:
+        self.function = function
+        self.target = target
+        self.values: dict[int, Value] = {}
+        self.inputs: list[Tensor] = []
+        self.calls: list[ChosenCall] = []
+        self.counts: dict[int, list[tuple[int, int, Tensor]]] = {}  # of a call: (result, axis, length)
+
+    def run(self) -> Segment:
+        function = self.function
+        for position, param in enumerate(function.params):
+            self.values[id(param)] = self._placeholders(param.checked_type, param.name_hint, position)
+        parameters = list(self.inputs)
+        for node in ir.post_order(function.body):
+            if id(node) not in self.values:
+                self.values[id(node)] = self._value(node)
+        constants = self.inputs[len(parameters) :]
+        results = tuple(_flat(self.values[id(function.body)]))
+        counts = tuple(self._counts(results))
+        lengths = tuple(dict.fromkeys(tensor for _, _, tensor in counts))
+        return Segment(
+            kernel_name(function),
+            (*parameters, *constants),
+            (*results, *lengths),
+            len(results),
+            tuple(Count(r, axis, len(results) + lengths.index(tensor)) for r, axis, tensor in counts),
+            tuple(self.calls),
+        )
+
+    def _counts(self, results: Sequence[Tensor]) -> Iterator[tuple[int, int, Tensor]]:
+        body = self.function.body
+        for call in ir.post_order(body):
+            for result, axis, length in self.counts.get(id(call), ()):
+                tensor = tuple(_flat(self.values[id(call)]))[result]
+                places = [k for k, t in enumerate(results) if t is tensor]
+                if not places:
+                    raise CodegenError(
+                        f"{self._op_name(call)}: a result of data-dependent size must leave the kernel"
+                    )
+                yield from ((place, axis, length) for place in places)
+
+    @staticmethod
+    def _op_name(node: ir.Expr) -> str:
+        return node.op.name if isinstance(node, ir.Call) and isinstance(node.op, Op) else type(node).__name__
+
+    def _placeholders(self, type_: Type, name: str, position: int) -> Value:
+        if isinstance(type_, TupleType):
+            return tuple(
+                [self._placeholders(part, f"{name}_{k}", position) for k, part in enumerate(type_.fields)]
+            )
+        what = f"parameter {name} ({position})"
+        (tensor_type,) = flat_types(type_, what)
+        return self._input(name, static_shape(tensor_type, what), str(tensor_type.dtype))
+
+    def _input(self, name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
+        tensor = te.placeholder(name, shape, dtype)
+        self.inputs.append(tensor)
+        return tensor
+
+    def _value(self, node: ir.Expr) -> Value:
+        match node:
+            case ir.Constant():
+                return self._constant(node)
+            case ir.Call() if isinstance(node.op, Op):
+                return self._call(node, node.op)
+            case ir.Tuple():
+                return tuple([self.values[id(part)] for part in node.fields])
+            case ir.TupleGetItem():
+                whole = self.values[id(node.tuple_value)]
+                assert isinstance(whole, tuple)
+                return whole[node.index]
+            case ir.Var():
+                raise CodegenError(f"variable {node.name_hint} is not a parameter of the segment")
+        raise CodegenError(
+            f"{type(node).__name__} cannot be part of a kernel; only calls, constants and tuples can"
+        )
+
+    def _constant(self, node: ir.Constant) -> Tensor:
+        data = node.data
+        name = f"constant{len(self.values)}"
+        if not is_uniform(node):
+            return self._input(name, data.shape, data.dtype.name)
+        value = const(float(data.item()) if is_float_array(data.dtype) else data.item(), data.dtype.name)
+        return te.compute(name, data.shape, data.dtype.name, lambda *_: value)
+
+    def _call(self, node: ir.Call, op: Op) -> Value:
+        declaration: OpDeclaration | None = op.get_attr("declaration", None)
+        compute = op.get_attr("compute", None)
+        if declaration is None or compute is None:
+            raise CodegenError(f"op {op.name} has no compute expression")
+        types = [arg.checked_type for arg in node.args]
+        binding: Binding = declaration.signature.bind(op.name, node.attrs, types, site=node.span)
+        selection = choose(op, binding.names, self.target)
+        pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
+        self.calls.append(ChosenCall(op, pattern, selection))
+        results = len(binding.outputs)
+        lengths = (
+            0 if declaration.extern is not None else len(binding.dynamic)
+        )  # such a function cuts by itself
+        own = selection.implementation.compute
+        what = (
+            f"{op.name}: the compute of {selection.implementation.name}" if own else f"{op.name}: its compute"
+        )
+        operands = _operands(declaration, [self.values[id(arg)] for arg in node.args])
+        tensors = compute_call(own or compute, what, binding, operands, lengths)
+        if lengths:
+            self.counts[id(node)] = list(_dynamic_axes(declaration, binding, tensors[results:]))
+        return tensors[:results] if binding.is_tuple else tensors[0]
+
+
+def _operands(declaration: OpDeclaration, values: Sequence[Value]) -> list[OperandTensors]:
+    """One entry a declared input: a tensor, a tuple of them if it is variadic, None if it is absent."""
+    operands: list[OperandTensors] = []
+    for declared, value in zip(declaration.signature.inputs, values, strict=False):
+        if isinstance(value, Tensor):
+            operands.append((value,) if declared.variadic else value)
+        elif declared.variadic:
+            operands.append(tuple(_flat(value)))
+        else:
+            operands.append(None)
+    missing = len(declaration.signature.inputs) - len(operands)
+    return [*operands, *[None] * missing]
+
+
+def _dynamic_axes(
+    declaration: OpDeclaration, binding: Binding, lengths: Sequence[Tensor]
+) -> Iterator[tuple[int, int, Tensor]]:
+    """(result, axis, tensor of the length) of each data-dependent dim of the results."""
+    by_name = dict(zip(declaration.signature.dynamic, lengths, strict=True))
+    for result, axes in enumerate(binding.dynamic_axes):
+        for axis, name in axes:
+            yield result, axis, by_name[name]
+
+
+def _flat(value: Value) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    else:
+        for part in value:
+            yield from _flat(part)
+
+
+def is_empty(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether no shape has an element."""
+    return all(math.prod(shape) == 0 for shape in shapes)
+
+
+def constant_arrays(function: ir.Function) -> list[np.ndarray]:
+    """The arrays of `bound_constants`, contiguous."""
+    return [np.ascontiguousarray(node.data) for node in bound_constants(function)]

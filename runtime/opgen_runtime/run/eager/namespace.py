@@ -1,0 +1,50 @@
+"""Eager ops by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from ...base.errors import did_you_mean
+from ...declaration.index import announced_ops
+from ...operator.registry import Op
+from .eager_op import EagerOp
+
+_by_name: Final[dict[str, EagerOp]] = {}
+
+
+def op(name: str) -> EagerOp:
+    """The op of that full name on arrays. Raises RegistryError, listing near names, if there is none."""
+    registered = Op.get(name)
+    found = _by_name.get(name)
+    if found is None or found.declaration is not registered.get_attr("declaration"):
+        found = _by_name[name] = EagerOp(registered)
+    return found
+
+
+def namespace(
+    module: str, ops: Collection[str], prefix: str = "", others: Collection[str] = ()
+) -> tuple[Callable[[str], EagerOp], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a module without code, in which ops are bound when they are first used.
+
+    `ops`: the names of functions that the module has; `prefix`, with its dot, makes them the ops' full names.
+    `others`: what else the module shows.
+    """
+
+    def lookup(name: str) -> EagerOp:
+        if name not in ops:
+            raise AttributeError(f"module {module!r} has no op {name!r}{_hint(name, ops)}", name=name)
+        found = op(prefix + name)
+        setattr(sys.modules[module], name, found)  # the next access does not come here
+        return found
+
+    return lookup, lambda: sorted({*ops, *others})
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    elsewhere = [full for full in announced_ops() if full.rpartition(".")[2] == name]
+    if elsewhere:
+        texts = [f"eager.op({full!r})" if "." in full else f"eager.{full}" for full in elsewhere]
+        return f"; write {' or '.join([f'opgen_runtime.{text}' for text in texts])}"
+    return did_you_mean(name, known)

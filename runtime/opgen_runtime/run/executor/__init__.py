@@ -1,0 +1,56 @@
+"""Executors: what runs programs.
+
+value.py         Value, what a program gives
+bindings.py      values for free variables, checked against their types
+interpreter.py   a program node by node
+op_by_op.py      one op through its tensor expression and numpy
+debug.py         the executor of kind "debug"
+plan.py          a partitioned function as steps over slots and buffers
+handover.py      results as arrays of other libraries
+kept.py          a bounded memory of what was compiled
+executable.py    build(): a function compiled; Executable: running it
+graph.py         the executor of kind "graph"
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Final
+
+from ...base.errors import ExecutorError
+from ...base.target import Target
+from ...ir import IRModule
+from ..compile import Entry, Kept
+from .base import Executor
+from .bindings import array_type, as_array, bind, concrete_types
+from .debug import DebugExecutor
+from .executable import Executable, build
+from .graph import GraphExecutor
+from .handover import asarray
+from .value import Arrays, Result, Value, wrap
+
+_KINDS: Final[dict[str, Callable[[IRModule | None, Target | None], Executor]]] = {
+    "debug": lambda module, target: DebugExecutor(module),
+    "graph": GraphExecutor,
+}
+
+
+def create_executor(
+    kind: str = "debug", module: IRModule | None = None, target: Target | str | None = None
+) -> Executor:
+    """An executor: "debug" runs op by op through numpy, "graph" compiles for `target` (the host by default).
+
+    Raises ExecutorError for an unknown kind.
+    """
+    if kind not in _KINDS:
+        near = difflib.get_close_matches(kind, _KINDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ExecutorError(f"unknown executor kind {kind!r}; expected one of {', '.join(_KINDS)}{hint}")
+    return _KINDS[kind](module, Target.parse(target) if isinstance(target, str) else target)
+
+
+__all__ = [
+    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Kept", "Result", "Value",
+    "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "wrap",
+]  # fmt: skip

@@ -1,0 +1,122 @@
+"""Running a program node by node; how an op or a compiled segment is run is left to the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from ...base.errors import ExecutorError
+from ...ir import (
+    Call,
+    Constant,
+    Expr,
+    ExprFunctor,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    Let,
+    Steps,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from ...operator.registry import Op
+from .value import Arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function with the values of its free variables."""
+
+    function: Function
+    environment: Mapping[Var, Bound]
+
+
+Bound: TypeAlias = "Arrays | Closure"
+
+
+class Runner(Protocol):
+    """How the work is done."""
+
+    def run_op(self, call: Call, args: Sequence[Arrays]) -> Arrays:
+        """The value of a call of an op."""
+
+    def run_segment(self, function: Function, args: Sequence[Arrays]) -> Arrays:
+        """The value of a call of a function marked `Primitive`."""
+
+
+def run(expr: Expr, values: Mapping[Var, Bound], runner: Runner, module: IRModule | None = None) -> Bound:
+    """The value of `expr` where its free variables have `values`.
+
+    Of a branch only the chosen side is run, of what is shared each node once.  Raises ExecutorError for a variable
+    without a value.
+    """
+    return _Interpreter(values, runner, module).visit(expr)
+
+
+class _Interpreter(ExprFunctor[Bound]):
+    """One activation: the body of a function or of a let under fixed values."""
+
+    def __init__(self, values: Mapping[Var, Bound], runner: Runner, module: IRModule | None) -> None:
+        super().__init__()
+        self.values = dict(values)
+        self.runner = runner
+        self.module = module
+
+    def visit_var(self, var: Var) -> Bound:
+        if var not in self.values:
+            raise ExecutorError(f"variable {var.name_hint!r} has no value")
+        return self.values[var]
+
+    def visit_global_var(self, var: GlobalVar) -> Bound:
+        if self.module is None:
+            raise ExecutorError(f"@{var.name} is used, but no module is given")
+        return Closure(self.module[var], {})
+
+    def visit_constant(self, constant: Constant) -> Bound:
+        return constant.data
+
+    def visit_tuple(self, tup: Tuple) -> Steps[Bound]:
+        fields: list[Arrays] = []
+        for field in tup.fields:
+            value: Bound = yield field
+            if isinstance(value, Closure):
+                raise ExecutorError("a tuple holds a function; executors keep tensors in tuples only")
+            fields.append(value)
+        return tuple(fields)
+
+    def visit_tuple_get_item(self, item: TupleGetItem) -> Steps[Bound]:
+        source: Bound = yield item.tuple_value
+        assert isinstance(source, tuple)
+        return source[item.index]
+
+    def visit_let(self, let: Let) -> Steps[Bound]:
+        self.values[let.var] = yield let.value
+        result: Bound = yield let.body
+        return result
+
+    def visit_if(self, node: If) -> Steps[Bound]:
+        condition: Bound = yield node.condition
+        assert isinstance(condition, np.ndarray)
+        result: Bound = yield node.then if bool(condition) else node.otherwise
+        return result
+
+    def visit_function(self, function: Function) -> Bound:
+        return Closure(function, self.values)
+
+    def visit_call(self, call: Call) -> Steps[Bound]:
+        args: list[Bound] = []
+        for arg in call.args:
+            args.append((yield arg))
+        if isinstance(call.op, Op):
+            return self.runner.run_op(call, args)  # type: ignore[arg-type]  # the types of ops admit no closures
+        if isinstance(call.op, Function) and "Primitive" in call.op.attrs:
+            return self.runner.run_segment(call.op, args)  # type: ignore[arg-type]  # nor do those of segments
+        callee: Bound = yield call.op
+        assert isinstance(callee, Closure)
+        values = {**callee.environment, **dict(zip(callee.function.params, args, strict=True))}
+        return run(callee.function.body, values, self.runner, self.module)

@@ -1,0 +1,239 @@
+"""`jit`: a Python function of arrays, traced through the ops that it calls and compiled.
+
+    f = jit(lambda a, b, c: ops.tanh(a * b + c) * ops.sigmoid(a))
+    f(x, y, z)
+
+The function runs once for each combination of shapes and dtypes, on tracers (`tracer.py`), which have the face of
+numpy's arrays; what it builds is optimised and compiled, elementwise chains into one kernel.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from ...base.errors import CallError
+from ...base.target import Target
+from ...base.vocabulary import FLOAT64, DType
+from ...ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
+from ...operator.types import TupleType
+from ..executor import Entry, Executable, Kept, build
+from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
+from .operands import tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_KEPT: Final = 256  # compiled signatures a function
+
+
+class Jitted(Generic[P, R]):
+    """A function of arrays that is compiled for each signature it is called with; the last 256 used are kept."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        target: Target | None = None,
+        static_argnums: Iterable[int] = (),
+        static_argnames: Iterable[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.target = target
+        self._names = _parameter_names(function)
+        self._static_positions, self._static_names = _static(self._names, static_argnums, static_argnames)
+        self._compiled: Kept[_Compiled] = Kept(_KEPT)
+        self._entry: Entry | None = None  # of the signature of arrays alone that was called last
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The result as arrays, in the tuples in which the function gives it.
+
+        Raises CallError for what is no argument or result, or where Python needs the value of a traced one; and what
+        the ops' type relations raise.
+        """
+        entry = self._entry
+        if entry is not None and not kwargs:
+            entered = entry.new(*args)
+            if entered is not NotImplemented:
+                return entered
+        leaves: list[Any] = []
+        key: object = tuple([self._key(k, arg, leaves) for k, arg in enumerate(args)])
+        if kwargs:
+            key = (key, tuple([(name, self._key(name, value, leaves)) for name, value in kwargs.items()]))
+        if any([leaf is None for leaf in leaves]):
+            return self._inlined(args, kwargs)
+        found = self._compiled.get(key)
+        if found is None:
+            function, shape, given = self._trace(args, kwargs)
+            found = self._compiled.put(key, _Compiled(build(function, self.target), shape, given))
+        elif found.shape is None and found.plain and not kwargs and _same(leaves, args):
+            self._entry = found.executable.entry()
+        return found.run(leaves)
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Function:
+        """The program that the function builds for arguments of these types, before any optimisation."""
+        return self._trace(args, kwargs)[0]
+
+    def _key(self, place: int | str, value: object, leaves: list[Any]) -> object:
+        if place in self._static_positions or place in self._static_names:
+            return static_key(value)
+        return key_of(value, leaves)
+
+    def _trace(
+        self, args: Sequence[object], kwargs: dict[str, object]
+    ) -> tuple[Function, Any, list[tuple[int, DType | None]]]:
+        parameters = Parameters()
+        names = [*self._names, *[f"arg{k}" for k in range(len(self._names), len(args))]]
+        traced = [
+            arg if k in self._static_positions else parameters.stand_in(arg, name)
+            for k, (arg, name) in enumerate(zip(args, names, strict=False))
+        ]
+        named = {
+            name: value if name in self._static_names else parameters.stand_in(value, name)
+            for name, value in kwargs.items()
+        }
+        result = self.__wrapped__(*traced, **named)  # type: ignore[arg-type]  # tracers stand for the arrays
+        results: list[Expr] = []
+        shape = _collect(result, results)
+        body = results[0] if shape is None else _tuple(results)
+        return Function(tuple(parameters.params), body), shape, parameters.given
+
+    def _inlined(self, args: Sequence[object], kwargs: dict[str, object]) -> Any:
+        """Called on values of a program that is being built: a part of it."""
+        inside = holds_tracer([args, kwargs])
+        result = self.__wrapped__(*with_faces(args), **with_faces(kwargs))
+        return result if inside else _exprs(result)
+
+
+class _Compiled:
+    """A program with the structure of its result; `given`: the leaf of each parameter, with a float's dtype."""
+
+    __slots__ = ("executable", "given", "plain", "shape")
+
+    def __init__(self, executable: Executable, shape: Any, given: Sequence[tuple[int, DType | None]]) -> None:
+        self.executable = executable
+        self.shape = shape
+        self.given = given
+        self.plain = all([pair == (k, None) for k, pair in enumerate(given)])
+
+    def run(self, leaves: list[Any]) -> Any:
+        if not self.plain:
+            leaves = [leaves[k] if d is None else literal_array(leaves[k], d) for k, d in self.given]
+        result = self.executable.run(leaves)
+        if self.shape is None:
+            return result
+        return _shaped(self.shape, iter(result if isinstance(result, tuple) else (result,)))  # type: ignore[arg-type]  # tensors
+
+
+@overload
+def jit(
+    function: Callable[P, R],
+    target: Target | str | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Jitted[P, R]: ...
+@overload
+def jit(
+    function: None = None,
+    target: Target | str | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(
+    function: Callable[P, R] | None = None,
+    target: Target | str | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Any:
+    """`function`, compiled for each signature it is called with; a decorator, too, with or without options.
+
+    Inside, arguments are tracers, which take numpy's operators, methods and functions and the ops of
+    `opgen_runtime.ops`, and have numpy's shapes and dtypes:
+
+        arrays          of numpy, or of others with `__dlpack__`, `__array_interface__` or `__array__`: tracers
+        floats          weak tracers: values that are given when the program runs and take the dtype of what they meet;
+                        another value compiles nothing
+        ints, bools, texts, None, dtypes, enums, slices
+                        as they are: Python may use them for axes, shapes, `if`; each value is compiled for itself
+        tuples, lists, dicts
+                        of these
+
+    Arguments that `static_argnums` or `static_argnames` name are as they are, too, whatever they are, if they have a
+    hash: a float that decides the program, a function.  Results are tensors, numbers, and tuples of them.
+
+    Raises CallError for a name that is no parameter's.
+    """
+    positions = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
+    names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames)
+    chosen = Target.parse(target) if isinstance(target, str) else target
+    if function is None:
+        return lambda function: Jitted(function, chosen, positions, names)
+    return Jitted(function, chosen, positions, names)
+
+
+def _parameter_names(function: Callable[..., object]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _static(
+    names: Sequence[str], positions: Iterable[int], named: Iterable[str]
+) -> tuple[frozenset[int], frozenset[str]]:
+    """The static parameters, by position and by name alike."""
+    at = {position % len(names) if position < 0 and names else position for position in positions}
+    called = {*named, *[names[k] for k in at if k < len(names)]}
+    return frozenset({*at, *[k for k, name in enumerate(names) if name in called]}), frozenset(called)
+
+
+def _collect(result: object, results: list[Expr]) -> Any:
+    """The tensors of a traced result, and its structure: None for one tensor, else a tuple of structures."""
+    if isinstance(result, tuple | list):
+        return tuple([_collect(item, results) for item in result])
+    if isinstance(result, Expr) and isinstance(result.checked_type, TupleType):
+        return tuple([_collect(item, results) for item in result])
+    if isinstance(result, Traced):
+        results.append(result.typed(FLOAT64) if result.weak else result.expr)
+    elif isinstance(result, Expr):
+        results.append(result)
+    elif is_literal(result) or admissible(result):
+        results.append(tensor(result).expr)
+    else:
+        raise CallError(f"a compiled function gives tensors or tuples of them, found {type(result).__name__}")
+    return None
+
+
+def _tuple(results: Sequence[Expr]) -> Expr:
+    """The tensors as a tuple; all of one call's results in order are the call itself."""
+    first = results[0] if results else None
+    if isinstance(first, TupleGetItem) and isinstance(first.tuple_value.checked_type, TupleType):
+        whole = first.tuple_value
+        own = [r for r in results if isinstance(r, TupleGetItem) and r.tuple_value is whole]
+        fields = first.tuple_value.checked_type.fields
+        if len(own) == len(results) == len(fields) and [r.index for r in own] == list(range(len(fields))):
+            return whole
+    return Tuple(tuple(results))
+
+
+def _exprs(result: Any) -> Any:
+    if isinstance(result, tuple | list):
+        return tuple([_exprs(item) for item in result])
+    return result.expr if isinstance(result, Traced) else result
+
+
+def _same(leaves: Sequence[object], args: Sequence[object]) -> bool:
+    """Whether the arguments are arrays and nothing else."""
+    return len(leaves) == len(args) and all(leaf is arg for leaf, arg in zip(leaves, args, strict=True))
+
+
+def _shaped(shape: Any, leaves: Iterator[np.ndarray]) -> Any:
+    """The arrays in the structure of the traced result."""
+    return next(leaves) if shape is None else tuple([_shaped(part, leaves) for part in shape])

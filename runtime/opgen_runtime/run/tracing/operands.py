@@ -1,0 +1,126 @@
+"""Operands of numpy's functions as tracers of the dtypes that numpy computes in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ... import ops
+from ...base.errors import CallError, DTypeError
+from ...base.vocabulary import DTYPES, DType
+from ...ir import Expr, admissible, admit, const, first_traced, is_literal
+from .tracer import Tracer, wrap
+
+Operand: TypeAlias = "Tracer | bool | int | float"
+"""A tracer, or a Python number, which is weak."""
+DTypeLike: TypeAlias = "np.dtype[Any] | str | type[Any]"
+
+
+def operand(value: object) -> Operand:
+    """What numpy's functions compute with, of an array, a number, a tracer, or a sequence of these.
+
+    Raises CallError for anything else.
+    """
+    if isinstance(value, Tracer) or is_literal(value):
+        return value  # type: ignore[return-value]  # just seen
+    if isinstance(value, Expr):
+        made: Tracer = wrap(value)
+        return made
+    if admissible(value):
+        return Tracer(const(admit(value)))
+    if isinstance(value, list | tuple):
+        if first_traced(value) is None:
+            return Tracer(const(np.asarray(value)))
+        items = [tensor(item) for item in value]
+        dtype = common_dtype(items)
+        return ops.stack([to(item, dtype) for item in items])  # type: ignore[return-value]  # traced
+    raise CallError(f"expected an array or a number, found {type(value).__name__}")
+
+
+def is_operand(value: object) -> bool:
+    """Whether Python's operators take `value` beside a tracer."""
+    return isinstance(value, Tracer | Expr | list | tuple) or is_literal(value) or admissible(value)
+
+
+def tensor(value: object) -> Tracer:
+    """`operand`, with numbers as tensors of numpy's own dtypes: int64, float64, bool."""
+    found = operand(value)
+    if isinstance(found, Tracer):
+        return Tracer(found.expr) if found.weak else found
+    return Tracer(const(np.asarray(found)))
+
+
+def is_weak(value: Operand) -> bool:
+    return value.weak if isinstance(value, Tracer) else type(value) is not bool
+
+
+def promotable(value: Operand) -> Any:
+    """What numpy's rules of promotion know of the operand: its dtype, or the Python type of a weak number."""
+    if isinstance(value, Tracer):
+        return float if value.weak else value.dtype
+    return np.dtype(bool) if type(value) is bool else type(value)
+
+
+def common_dtype(values: Sequence[Operand]) -> np.dtype[Any]:
+    """The dtype in which numpy 2 joins the operands; Python numbers take that of the tensors if it is of their kind."""
+    strong = [p for v in values if isinstance(p := promotable(v), np.dtype)]
+    weak = [p for v in values if not isinstance(p := promotable(v), np.dtype)]
+    if not strong:
+        return np.dtype(np.float64 if float in weak else np.int64)
+    found = np.result_type(*strong)
+    if float in weak and not _is_float(found):
+        return np.dtype(np.float64)
+    return np.dtype(np.int64) if weak and found.kind == "b" else found
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return element(dtype).is_float
+
+
+def element(dtype: DTypeLike) -> DType:
+    """The element type of a dtype. Raises DTypeError if tensors have none such."""
+    name = np.dtype(dtype).name
+    if name not in DTYPES:
+        raise DTypeError(f"tensors have no dtype {name}; expected one of {', '.join(DTYPES)}")
+    return DType(name)
+
+
+def to(value: Operand, dtype: DTypeLike) -> Tracer:
+    """The operand in a dtype. Raises DTypeError for a Python int that does not fit."""
+    wanted = element(dtype)
+    if not isinstance(value, Tracer):
+        if type(value) is bool and not wanted.is_bool:
+            value = int(value)
+        return Tracer(
+            const(bool(value) if wanted.is_bool else float(value) if wanted.is_float else value, wanted)
+        )
+    if value.weak and wanted.is_float:
+        return Tracer(value.typed(wanted))
+    if value.expr.checked_type.dtype is wanted:  # type: ignore[attr-defined]  # a tensor's
+        return Tracer(value.expr)
+    return wrap(ops.cast(value.expr, dtype=wanted))  # type: ignore[no-any-return]
+
+
+def full(shape: tuple[int, ...], value: bool | int | float, dtype: DTypeLike) -> Tracer:
+    """A tensor of one value."""
+    return wrap(ops.full(to(value, dtype).expr, shape=shape))  # type: ignore[no-any-return]
+
+
+def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
+    """The axes that numpy's `axis` names, in 0..ndim-1. Raises numpy's AxisError, and CallError for a traced axis."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    found = tuple([one_axis(each, ndim) for each in given])
+    if len(set(found)) < len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return found
+
+
+def one_axis(axis: Any, ndim: int) -> int:
+    at = axis.__index__()
+    if not -ndim <= at < ndim:
+        raise np.exceptions.AxisError(at, ndim)
+    return int(at) % ndim

@@ -1,0 +1,273 @@
+"""numpy's functions of shapes on tracers: reshaping, permuting, joining, cutting, repeating, filling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ...base.errors import CallError
+from .functions import maps
+from .operands import DTypeLike, axes_of, common_dtype, full, one_axis, operand, tensor, to
+from .tracer import Tracer
+
+Shape = int | Sequence[int]
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    """A shape as ints; raises CallError for traced values."""
+    if hasattr(shape, "__index__"):
+        return (shape.__index__(),)
+    return tuple([dim.__index__() for dim in shape])
+
+
+@maps("reshape")
+def reshape(a: Any, shape: Any, order: str = "C") -> Tracer:
+    if order not in ("C", "A"):
+        raise CallError(f"reshape while a function is traced takes order 'C', found {order!r}")
+    x = tensor(a)
+    dims = _dims(shape)
+    known = math.prod([dim for dim in dims if dim != -1])
+    if dims.count(-1) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    if -1 in dims and (known == 0 or x.size % known):
+        raise ValueError(f"cannot reshape array of size {x.size} into shape {dims}")
+    dims = tuple([x.size // known if dim == -1 else dim for dim in dims])
+    if math.prod(dims) != x.size or any([dim < 0 for dim in dims]):
+        raise ValueError(f"cannot reshape array of size {x.size} into shape {dims}")
+    if dims == x.shape:
+        return x
+    if x.size == 0:
+        return full(dims, 0, x.dtype)
+    return ops.reshape(x, newshape=dims)  # type: ignore[return-value]  # traced
+
+
+@maps("ravel", method="ravel")
+def ravel(a: Any, order: str = "C") -> Tracer:
+    return reshape(a, (-1,) if tensor(a).size else (0,), "C" if order == "K" else order)
+
+
+@maps("permute_dims")
+@maps("transpose")
+def transpose(a: Any, axes: Any = None) -> Tracer:
+    x = tensor(a)
+    order = tuple(reversed(range(x.ndim))) if axes is None else axes_of(axes, x.ndim)
+    if len(order) != x.ndim:
+        raise ValueError("axes don't match array")
+    return x if order == tuple(range(x.ndim)) else ops.transpose(x, axes=order)  # type: ignore[return-value]  # traced
+
+
+@maps("matrix_transpose")
+def matrix_transpose(x: Any) -> Tracer:
+    return swapaxes(x, -1, -2)
+
+
+@maps("swapaxes", method="swapaxes")
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
+    x = tensor(a)
+    order = list(range(x.ndim))
+    first, second = one_axis(axis1, x.ndim), one_axis(axis2, x.ndim)
+    order[first], order[second] = order[second], order[first]
+    return transpose(x, order)
+
+
+@maps("moveaxis")
+def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
+    x = tensor(a)
+    sources, places = axes_of(source, x.ndim), axes_of(destination, x.ndim)
+    if len(sources) != len(places):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return transpose(x, order)
+
+
+@maps("expand_dims")
+def expand_dims(a: Any, axis: Any) -> Tracer:
+    x = tensor(a)
+    count = len(axis) if isinstance(axis, tuple | list) else 1
+    places = axes_of(axis, x.ndim + count)
+    rest = iter(x.shape)
+    return reshape(x, [1 if k in places else next(rest) for k in range(x.ndim + count)])
+
+
+@maps("squeeze", method="squeeze")
+def squeeze(a: Any, axis: Any = None) -> Tracer:
+    x = tensor(a)
+    axes = tuple([k for k, dim in enumerate(x.shape) if dim == 1]) if axis is None else axes_of(axis, x.ndim)
+    if any([x.shape[k] != 1 for k in axes]):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return reshape(x, [dim for k, dim in enumerate(x.shape) if k not in axes])
+
+
+@maps("atleast_1d")
+def atleast_1d(a: Any) -> Tracer:
+    x = tensor(a)
+    return reshape(x, (1,)) if x.ndim == 0 else x
+
+
+@maps("flip")
+def flip(m: Any, axis: Any = None) -> Tracer:
+    x = tensor(m)
+    for each in axes_of(axis, x.ndim):
+        x = ops.reverse(x, axis=each) if x.size else x  # type: ignore[assignment]  # traced
+    return x
+
+
+@maps("roll")
+def roll(a: Any, shift: int, axis: int | None = None) -> Tracer:
+    x = tensor(a)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    at = one_axis(axis, x.ndim)
+    if x.size == 0:
+        return x
+    cut = -shift.__index__() % x.shape[at]
+    before: tuple[Any, ...] = (slice(None),) * at
+    return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], at)
+
+
+def _joined(arrays: Any, dtype: DTypeLike | None) -> list[Tracer]:
+    items = [tensor(each) for each in arrays]
+    if not items:
+        raise ValueError("need at least one array to concatenate")
+    wanted = common_dtype(items) if dtype is None else dtype
+    return [to(item, wanted) for item in items]
+
+
+@maps("concatenate", "concat")
+def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Tracer:
+    items = _joined(arrays, dtype)
+    if axis is None:
+        items, axis = [ravel(item) for item in items], 0
+    at = one_axis(axis, items[0].ndim)
+    extents = [x.shape[:at] + x.shape[at + 1 :] for x in items]
+    if len({x.ndim for x in items}) > 1 or len(set(extents)) > 1:
+        raise ValueError(f"all the input array dimensions except for axis {at} must match exactly")
+    filled = [x for x in items if x.shape[at]]
+    if len(filled) < 2:
+        return (filled or items)[0]
+    return ops.concatenate(filled, axis=at)  # type: ignore[return-value]  # traced
+
+
+@maps("stack")
+def stack(arrays: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tracer:
+    items = _joined(arrays, dtype)
+    if len({x.shape for x in items}) > 1:
+        raise ValueError("all input arrays must have the same shape")
+    return concatenate([expand_dims(x, axis) for x in items], axis)
+
+
+@maps("vstack")
+def vstack(tup: Any, dtype: DTypeLike | None = None) -> Tracer:
+    return concatenate(
+        [reshape(x, (1, *(x.shape or (1,)))) if x.ndim < 2 else x for x in map(tensor, tup)], 0, dtype
+    )
+
+
+@maps("hstack")
+def hstack(tup: Any, dtype: DTypeLike | None = None) -> Tracer:
+    items = [atleast_1d(x) for x in tup]
+    return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
+
+
+@maps("array_split")
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    x = tensor(ary)
+    at = one_axis(axis, x.ndim)
+    extent = x.shape[at]
+    if hasattr(indices_or_sections, "__index__"):
+        parts = indices_or_sections.__index__()
+        if parts <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, more = divmod(extent, parts)
+        edges = [k * each + (k if k < more else more) for k in range(parts + 1)]
+    else:
+        edges = [0, *_dims(indices_or_sections), extent]
+    before: tuple[Any, ...] = (slice(None),) * at
+    return [x[(*before, slice(edges[k], edges[k + 1]))] for k in range(len(edges) - 1)]
+
+
+@maps("split")
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    x = tensor(ary)
+    if hasattr(indices_or_sections, "__index__") and x.shape[one_axis(axis, x.ndim)] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(x, indices_or_sections, axis)
+
+
+@maps("broadcast_to")
+def broadcast_to(array: Any, shape: Any) -> Tracer:
+    x, dims = tensor(array), _dims(shape)
+    if np.broadcast_shapes(x.shape, dims) != dims:
+        raise ValueError(f"could not broadcast shape {x.shape} into {dims}")
+    return x if x.shape == dims else ops.broadcast_to(x, shape=dims)  # type: ignore[return-value]  # traced
+
+
+@maps("broadcast_arrays")
+def broadcast_arrays(*args: Any) -> tuple[Tracer, ...]:
+    items = [tensor(x) for x in args]
+    shape = np.broadcast_shapes(*[x.shape for x in items])
+    return tuple([broadcast_to(x, shape) for x in items])
+
+
+@maps("repeat", method="repeat")
+def repeat(a: Any, repeats: int, axis: int | None = None) -> Tracer:
+    x = tensor(a)
+    if axis is None or x.ndim == 0:
+        x, axis = ravel(x), 0 if axis is None else axis
+    at = one_axis(axis, x.ndim)
+    return ops.repeat(x, repeats=repeats.__index__(), axis=at)  # type: ignore[return-value]  # traced
+
+
+@maps("tile")
+def tile(A: Any, reps: Any) -> Tracer:
+    x, times = tensor(A), _dims(reps)
+    x = reshape(x, (1,) * (len(times) - x.ndim) + x.shape)
+    times = (1,) * (x.ndim - len(times)) + times
+    if 0 in times or x.size == 0:
+        return full(tuple([n * dim for n, dim in zip(times, x.shape, strict=True)]), 0, x.dtype)
+    return ops.tile(x, reps=times) if times else x  # type: ignore[return-value]  # traced
+
+
+@maps("pad")
+def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tracer:
+    x = tensor(array)
+    width = [int(n) for n in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).ravel()]
+    return ops.pad(x, pad_width=width, pad_value=constant_values, pad_mode=mode)  # type: ignore[return-value]  # traced
+
+
+@maps("zeros_like", "empty_like")
+def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Tracer:
+    return full_like(a, 0, dtype, shape)
+
+
+@maps("ones_like")
+def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Tracer:
+    return full_like(a, 1, dtype, shape)
+
+
+@maps("full_like")
+def full_like(a: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Tracer:
+    x = tensor(a)
+    value = to(operand(fill_value), x.dtype if dtype is None else dtype)
+    return broadcast_to(value, x.shape if shape is None else shape)
+
+
+@maps("shape")
+def shape_of(a: Any) -> tuple[int, ...]:
+    return tensor(a).shape
+
+
+@maps("ndim")
+def ndim_of(a: Any) -> int:
+    return tensor(a).ndim
+
+
+@maps("size")
+def size_of(a: Any, axis: int | None = None) -> int:
+    return tensor(a).size if axis is None else tensor(a).shape[axis]
