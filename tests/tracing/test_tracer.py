@@ -162,6 +162,12 @@ def test_floats_are_weak() -> None:
         rt.jit(lambda a, s: ops.multiply(a, s))(ints, 0.5)
 
 
+def test_floats_are_arrays_of_float64_to_products() -> None:
+    """Only numpy's ufuncs take Python numbers as weak; its products make arrays of them first."""
+    for product in (np.dot, np.inner, np.outer):
+        same(lambda a, s, product=product: product(a, s), A[0], 2.5)
+
+
 def test_floats_that_decide_the_program_are_static() -> None:
     def leaky(a: Any, alpha: float) -> Any:
         return ops.leaky_relu(a, alpha=alpha)

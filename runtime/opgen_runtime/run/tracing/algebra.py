@@ -47,7 +47,7 @@ SPECIAL[np.matmul] = matmul
 def dot(a: Any, b: Any) -> Any:
     x, y = tensor(a), tensor(b)
     if x.ndim == 0 or y.ndim == 0:
-        return apply(np.multiply, operand(a), operand(b))
+        return apply(np.multiply, x, y)  # unlike in ufuncs, a Python float is a float64 here
     return matmul(x, y) if y.ndim == 1 or x.ndim == 1 else tensordot(x, y, ((x.ndim - 1,), (y.ndim - 2,)))
 
 
