@@ -46,6 +46,36 @@ def test_a_stream_with_branches_has_the_passes_for_loops(build):
     assert choose_pipeline(replace(func, body=guarded)) is Pipeline.LOOPS
 
 
+@pytest.mark.parametrize(("count", "expected"), [(24, Pipeline.AUTOMATIC), (25, Pipeline.CHOICES)])
+def test_many_choices_in_one_loop_are_kept_from_the_vectorizer(build, count, expected):
+    func = build.element_kernel(lambda x: x + x, ["float32"], 256, 1)
+    assert isinstance(func.body, tir.For)
+    choices = [tir.If(func.body.var < number, func.body.body) for number in range(count)]
+    many = replace(func, body=replace(func.body, body=tir.Block(tuple(choices))))
+    assert choose_pipeline(many) is expected
+    apart = replace(func, body=tir.Block(tuple([replace(func.body, body=each) for each in choices])))
+    assert choose_pipeline(apart) is Pipeline.AUTOMATIC
+    if expected is Pipeline.CHOICES:
+        assert optimise_and_compile(emit(many, TARGET), TARGET, expected).object_code
+
+
+def test_guarded_reads_are_choices():
+    x = te.placeholder("x", (64,), "int32")
+
+    def chain(depth):
+        out = te.compute("out", (64,), "int32", lambda i: nested(te.read(x, i), i, depth))
+        return tir.run_phases(tir.lower(create_schedule((out,)), (x,), (out,), "chain"))
+
+    def nested(value, i, depth):
+        for step in range(depth):
+            known = select(i >= step, te.read(x, i - step), const(step, "int32"))
+            value = select(value > step, known, value + 1)
+        return value
+
+    assert choose_pipeline(chain(4)) is Pipeline.AUTOMATIC
+    assert choose_pipeline(chain(40)) is Pipeline.CHOICES
+
+
 def test_absurd_vectors_never_reach_llvm(build):
     x = te.placeholder("x", (1 << 20,), "float32")
     out = te.compute("out", x.shape, "float32", lambda i: te.read(x, i) * 2.0)
