@@ -56,7 +56,7 @@ def test_infinity_and_nan_in_defaults_and_tests(axis_abs: CheckedOp) -> None:
     assert "default=(_l.inf, -_l.inf, 0.5)" in module(op)
     assert "scale : floats, default=(inf, -inf, 0.5)" in module(op)
     suite = Renderer().python("suite.py.j2", {"suite": suite_view(op, "p")}, DECLARATION)
-    wanted = "from opgen_runtime import"
+    wanted = "from opgen_runtime"
     imports = [line for line in suite.splitlines() if line.startswith(wanted) and " OP" not in line]
     tables = suite[suite.index("CASES:") : suite.index("def reference")]
     names: dict[str, Any] = {}

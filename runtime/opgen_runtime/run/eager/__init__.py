@@ -19,4 +19,4 @@ from .eager_op import EagerOp as EagerOp
 from .namespace import namespace as _namespace
 from .namespace import op as op
 
-__getattr__, __dir__ = _namespace(__name__, _ops, others=("EagerOp", "op"))
+__getattr__, __dir__ = _namespace(__name__, _ops, others=("EagerOp", "op"), public="opgen_runtime.eager")

@@ -24,17 +24,19 @@ def op(name: str) -> EagerOp:
 
 
 def namespace(
-    module: str, ops: Collection[str], prefix: str = "", others: Collection[str] = ()
+    module: str, ops: Collection[str], prefix: str = "", others: Collection[str] = (), public: str = ""
 ) -> tuple[Callable[[str], EagerOp], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module without code, in which ops are bound when they are first used.
 
     `ops`: the names of functions that the module has; `prefix`, with its dot, makes them the ops' full names.
-    `others`: what else the module shows.
+    `others`: what else the module shows.  `public`: what users call the module, where it stands elsewhere.
     """
 
     def lookup(name: str) -> EagerOp:
         if name not in ops:
-            raise AttributeError(f"module {module!r} has no op {name!r}{_hint(name, ops)}", name=name)
+            raise AttributeError(
+                f"module {(public or module)!r} has no op {name!r}{_hint(name, ops)}", name=name
+            )
         found = op(prefix + name)
         setattr(sys.modules[module], name, found)  # the next access does not come here
         return found
