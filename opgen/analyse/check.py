@@ -16,21 +16,21 @@ from ..expression.translate import Translator, make_lambda
 from ..expression.translate_blocks import translate_compute
 from ..model import CheckedAttr, CheckedOp, CheckedSignature, CheckedStrategy
 from ..model.opdef import OpDef, StrategyDef
-from .assemble import Assembled, Assembler
-from .attrs import check_attrs
-from .cases import check_cases
-from .defaults import check_defaults
-from .ends import check_ends
-from .gradients import check_gradients
-from .inferred import inferred_operands
-from .namespace import resolve_names
-from .probes import find_probes
-from .refused import refused_cases
-from .remainder import sound_part
-from .run import Runner
-from .sampled import sample_cases
-from .seams import SeamRoots, check_seam
-from .signature import check_signature
+from .cases.inferred import inferred_operands
+from .cases.refused import refused_cases
+from .cases.sampled import sample_cases
+from .names.namespace import resolve_names
+from .proofs.assemble import Assembled, Assembler
+from .proofs.defaults import check_defaults
+from .proofs.ends import check_ends
+from .proofs.probes import find_probes
+from .proofs.remainder import sound_part
+from .proofs.run import Runner
+from .signatures.attrs import check_attrs
+from .signatures.gradients import check_gradients
+from .signatures.seams import SeamRoots, check_seam
+from .signatures.signature import check_signature
+from .signatures.tests import check_cases
 
 _ORDER = (
     Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE, Kind.LET, Kind.DEF, Kind.OUTPUT,

@@ -12,9 +12,9 @@ from ..diagnostics import Diagnostic, Diagnostics, Place, printable
 from ..document import Document, TextNode, compose, make_source, validate
 from ..model import CheckedOp
 from .check import check_op
-from .define import define
-from .inherit import by_name, inherit
-from .seams import SeamRoots
+from .names.define import define
+from .names.inherit import by_name, inherit
+from .signatures.seams import SeamRoots
 
 MAX_BYTES: Final = 4_000_000  # no text of more is read into memory
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from opgen_runtime.base.errors import AttrError, OpgenError
 from opgen_runtime.base.vocabulary import DTYPES
 
-from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
+from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
 from .located import PYTHON_ERRORS
 from .run import Bound, Runner
 from .samples import Sample

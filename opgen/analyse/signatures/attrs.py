@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 from functools import partial
 
-from ..diagnostics import Diagnostics, Place
-from ..expression import syntax as s
-from ..expression.print import link_text, operand_text
-from ..expression.scope import Kind, Namespace
-from ..expression.translate import Translator, at, call, make_lambda, name
-from ..model import AttrValue, CheckedAttr, CheckedBound
-from ..model.opdef import AttrDef, OpDef
+from ...diagnostics import Diagnostics, Place
+from ...expression import syntax as s
+from ...expression.print import link_text, operand_text
+from ...expression.scope import Kind, Namespace
+from ...expression.translate import Translator, at, call, make_lambda, name
+from ...model import AttrValue, CheckedAttr, CheckedBound
+from ...model.opdef import AttrDef, OpDef
 from .values import ValueProblem, parse_value
 
 Link = tuple[s.Expression, str, s.Expression | None]

@@ -15,10 +15,10 @@ from typing import Final
 
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 
-from ..model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
-from .run import Runner
-from .samples import case_samples
-from .values import ValueProblem, parse_operand
+from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
+from ..proofs.run import Runner
+from ..proofs.samples import case_samples
+from ..signatures.values import ValueProblem, parse_operand
 
 MAX_SAMPLED: Final = 16  # with the declared tests well below 40 compiled signatures an op
 _BASES: Final = 4  # declared tests that are varied

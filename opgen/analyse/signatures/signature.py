@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 
-from ..diagnostics import Diagnostics, did_you_mean
-from ..document import TextNode
-from ..expression import syntax as s
-from ..expression.print import to_text
-from ..expression.scope import Kind, Namespace
-from ..expression.translate import Translator, at, make_lambda
-from ..expression.translate_let import flatten_let, translate_let
-from ..model import (
+from ...diagnostics import Diagnostics, did_you_mean
+from ...document import TextNode
+from ...expression import syntax as s
+from ...expression.print import to_text
+from ...expression.scope import Kind, Namespace
+from ...expression.translate import Translator, at, make_lambda
+from ...expression.translate_let import flatten_let, translate_let
+from ...model import (
     BoundRule,
     CheckedAttr,
     CheckedInput,
@@ -27,8 +27,8 @@ from ..model import (
     ShapeEntry,
     StaticEntry,
 )
-from ..model.opdef import InputDef, LayoutDef, OpDef, OutputDef, RequireDef
-from .namespace import binding_of
+from ...model.opdef import InputDef, LayoutDef, OpDef, OutputDef, RequireDef
+from ..names.namespace import binding_of
 from .relations import relation_requires
 
 DType = str | tuple[str, ...]

@@ -17,7 +17,7 @@ from opgen_runtime.base.errors import (
     UndecidedError,
 )
 
-from ..diagnostics import CODES, Place
+from ...diagnostics import CODES, Place
 
 _CODES: Final = {
     "too-large": "limit",

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..diagnostics import Place
-from ..expression import syntax as s
-from ..expression.paths import assigned, defines
-from ..model.opdef import OpDef
+from ...diagnostics import Place
+from ...expression import syntax as s
+from ...expression.paths import assigned, defines
+from ...model.opdef import OpDef
 
 _HARMLESS: Final = frozenset(
     {"compute", "tests", "reference", "grad", "strategy", "pattern", "traits", "doc", "since", "deprecated"}

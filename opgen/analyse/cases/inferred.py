@@ -8,10 +8,10 @@ from dataclasses import replace
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.operator.types import TupleType, Type, infer_unknown
 
-from ..model import CheckedCase, Inference
-from .located import PYTHON_ERRORS
-from .run import Bound, Runner
-from .samples import OperandType, case_samples
+from ...model import CheckedCase, Inference
+from ..proofs.located import PYTHON_ERRORS
+from ..proofs.run import Bound, Runner
+from ..proofs.samples import OperandType, case_samples
 
 
 def inferred_operands(runner: Runner, cases: Sequence[CheckedCase]) -> tuple[Inference, ...]:

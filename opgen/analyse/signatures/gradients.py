@@ -6,13 +6,13 @@ import ast
 from collections.abc import Sequence
 from typing import Final
 
-from ..diagnostics import Diagnostics, did_you_mean
-from ..expression.convert import Rejected
-from ..expression.scope import Namespace
-from ..expression.text import Text, make_text, parse_python
-from ..expression.translate import at, make_lambda, name
-from ..model import CheckedGradient
-from ..model.opdef import GradientDef, OpDef
+from ...diagnostics import Diagnostics, did_you_mean
+from ...expression.convert import Rejected
+from ...expression.scope import Namespace
+from ...expression.text import Text, make_text, parse_python
+from ...expression.translate import at, make_lambda, name
+from ...model import CheckedGradient
+from ...model.opdef import GradientDef, OpDef
 
 _OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 

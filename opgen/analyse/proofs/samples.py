@@ -13,10 +13,10 @@ from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 from opgen_runtime.operator import types
 from opgen_runtime.operator.types import TensorType
 
-from ..diagnostics import Place
-from ..model import AttrValue, CheckedAttr, CheckedCase, CheckedSignature
+from ...diagnostics import Place
+from ...model import AttrValue, CheckedAttr, CheckedCase, CheckedSignature
+from ..signatures.values import parse_operand
 from .located import PYTHON_ERRORS
-from .values import parse_operand
 
 OperandType = TensorType | tuple[TensorType, ...] | None
 

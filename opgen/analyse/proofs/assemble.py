@@ -12,8 +12,8 @@ from typing import Any, Final
 from opgen_runtime.operator import types
 from opgen_runtime.operator.attrs import Attrs, attr
 
-from ..expression.translate import at, place_of
-from ..model import (
+from ...expression.translate import at, place_of
+from ...model import (
     BoundRule,
     CheckedAttr,
     CheckedOutput,

@@ -13,11 +13,11 @@ from typing import Final
 
 from opgen_runtime.base.errors import DTypeError, ShapeError
 
-from ..model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
-from .run import Runner
+from ...model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
+from ..proofs.run import Runner
+from ..proofs.samples import Sample, case_samples
+from ..signatures.values import ValueProblem, parse_operand
 from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped, variations
-from .samples import Sample, case_samples
-from .values import ValueProblem, parse_operand
 
 MAX_REFUSED: Final = 16
 _NUMBER: Final = re.compile(r"[0-9]+")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.operator.attrs import value_text
 
-from ..diagnostics import Diagnostics, Place
-from ..model import AttrValue, CheckedAttr
-from ..model.opdef import AttrDef, OpDef
+from ...diagnostics import Diagnostics, Place
+from ...model import AttrValue, CheckedAttr
+from ...model.opdef import AttrDef, OpDef
 from .assemble import Assembler
 from .located import PYTHON_ERRORS
 

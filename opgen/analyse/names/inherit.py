@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..diagnostics import Diagnostics, did_you_mean
-from ..document import Document, ListNode, MapNode, Node, TextNode
+from ...diagnostics import Diagnostics, did_you_mean
+from ...document import Document, ListNode, MapNode, Node, TextNode
 
 OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "doc")
 """Keys that a child never takes over."""

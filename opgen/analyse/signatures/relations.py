@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ..diagnostics import Diagnostics, Place, did_you_mean
-from ..document import TextNode
-from ..expression import syntax as s
-from ..model.opdef import OpDef, RequireDef
+from ...diagnostics import Diagnostics, Place, did_you_mean
+from ...document import TextNode
+from ...expression import syntax as s
+from ...model.opdef import OpDef, RequireDef
 
 
 def relation_requires(op: OpDef, diagnostics: Diagnostics) -> tuple[RequireDef, ...]:

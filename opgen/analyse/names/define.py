@@ -8,12 +8,12 @@ from typing import Final
 
 from opgen_runtime.ir.operators import OPERATORS
 
-from ..diagnostics import Diagnostics, Place, did_you_mean
-from ..document import Declaration, DeclarationPart, ListNode, Node, TextNode
-from ..document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
-from ..expression import syntax as s
-from ..expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
-from ..model.opdef import (
+from ...diagnostics import Diagnostics, Place, did_you_mean
+from ...document import Declaration, DeclarationPart, ListNode, Node, TextNode
+from ...document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
+from ...expression import syntax as s
+from ...expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
+from ...model.opdef import (
     AttrDef,
     CaseDef,
     DTypeDef,

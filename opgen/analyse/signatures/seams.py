@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..diagnostics import Diagnostics, did_you_mean
-from ..document import TextNode
+from ...diagnostics import Diagnostics, did_you_mean
+from ...document import TextNode
 
 _MAX_BYTES: Final = 2_000_000
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from opgen_runtime.base.vocabulary import DTYPES
 
-from ..document import TextNode
-from ..model import AttrValue
+from ...document import TextNode
+from ...model import AttrValue
 
 LIST_KINDS: Final = frozenset({"shape", "ints", "floats", "strs"})
 _INT = re.compile(r"[+-]?[0-9]{1,19}\Z")

@@ -13,11 +13,11 @@ from opgen_runtime.compute import lang, te
 from opgen_runtime.compute.te.pattern import derive_pattern
 from opgen_runtime.operator.types import Binding, TensorType
 
-from ..diagnostics import Diagnostics, Place
-from ..expression import syntax as s
-from ..expression.paths import defines
-from ..model import CheckedAttr, CheckedCase, CheckedSignature
-from ..model.opdef import OpDef
+from ...diagnostics import Diagnostics, Place
+from ...expression import syntax as s
+from ...expression.paths import defines
+from ...model import CheckedAttr, CheckedCase, CheckedSignature
+from ...model.opdef import OpDef
 from .assemble import Assembled, Assembler
 from .located import PYTHON_ERRORS, code_of, hint_of, message_of, place_by_name, place_in_code
 from .meter import MAX_TOTAL

@@ -9,7 +9,7 @@ from typing import Any, Final
 from opgen_runtime.base.errors import AccessError
 from opgen_runtime.compute import lang
 
-from ..model import BoundProbe, CheckedAttr
+from ...model import BoundProbe, CheckedAttr
 from .probes import REACH, with_attr
 from .run import Bound, Runner
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..diagnostics import Diagnostics, Place, did_you_mean
-from ..document import TextNode
-from ..model import AttrValue, CheckedAttr, CheckedCase
-from ..model.opdef import CaseDef, InputDef, OpDef
+from ...diagnostics import Diagnostics, Place, did_you_mean
+from ...document import TextNode
+from ...model import AttrValue, CheckedAttr, CheckedCase
+from ...model.opdef import CaseDef, InputDef, OpDef
 from .values import ValueProblem, is_none, normal_operand, parse_value
 
 Operand = str | tuple[str, ...] | None

@@ -1,0 +1,6 @@
+"""Cases for the generated suite, made from the declared tests.
+
+sampled.py     calls with other shapes, dtypes and attrs
+refused.py     calls that must be refused
+inferred.py    which operands' types follow from the rest of a call
+"""
