@@ -236,7 +236,9 @@ class Call(Expr):
     type_args: tuple[Type, ...] = ()
 
     def __post_init__(self) -> None:
-        _set_type(self, call_type(self.op, self.args, self.attrs, self.span))
+        callee = self.op if isinstance(self.op, Op) else self.op.checked_type
+        types = tuple([arg.checked_type for arg in self.args])
+        _set_type(self, call_type(callee, types, self.attrs, self.span))
 
     def children(self) -> tuple[Expr, ...]:
         return (self.op, *self.args) if isinstance(self.op, Expr) else self.args

@@ -7,7 +7,7 @@ the pass InferType solves the whole expression.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from ..base.arith import Any
 from ..base.arith.expr import Dim
@@ -26,9 +26,6 @@ from ..operator.types import (
     certainly_different,
     dims_equal,
 )
-
-if TYPE_CHECKING:
-    from .expr import Expr
 
 _CACHE_SIZE = 4096
 
@@ -64,11 +61,14 @@ def declared(op: Op) -> Declared | None:
     return cast("Declared | None", op.get_attr("declaration", None))
 
 
-def call_type(op: Op | Expr, args: Sequence[Expr], attrs: Attrs | None, site: object | None) -> Type:
-    """The type of a call. Raises what the op's type relation raises, or CallError for a callee that is no function."""
-    types = tuple([arg.checked_type for arg in args])
-    if not isinstance(op, Op):
-        return _function_call_type(op, types, site)
+def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, site: object | None) -> Type:
+    """The type of a call of an op, or of a value of type `callee`, on operands of the given types.
+
+    Raises what the op's type relation raises, or CallError for a callee that is no function.
+    """
+    if isinstance(callee, Type):
+        return _function_call_type(callee, types, site)
+    op = callee
     declaration = declared(op)
     if declaration is None:
         return _relation_type(op, types, attrs, site)
@@ -109,8 +109,7 @@ def _relation_type(op: Op, types: Sequence[Type], attrs: Attrs | None, site: obj
     return reporter.value if done else result
 
 
-def _function_call_type(callee: Expr, types: Sequence[Type], site: object | None) -> Type:
-    function = callee.checked_type
+def _function_call_type(function: Type, types: Sequence[Type], site: object | None) -> Type:
     if isinstance(function, IncompleteType):
         return IncompleteType()
     if not isinstance(function, FuncType):

@@ -115,7 +115,9 @@ def _why_not_typed(step: Step) -> str | None:
         if not call.checked_type.is_complete or not all(arg.checked_type.is_complete for arg in call.args):
             continue
         try:
-            found: Type | str = call_type(op, call.args, call.attrs, call.span)
+            found: Type | str = call_type(
+                op, tuple(arg.checked_type for arg in call.args), call.attrs, call.span
+            )
         except OpgenError as error:
             found = str(error)
         if found != call.checked_type:

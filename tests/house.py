@@ -1,0 +1,186 @@
+"""What the imports of a package say of its rooms: who imports whom, and which files go round in a circle.
+
+Every import statement counts alike: at the top, inside a function, for type checkers only.
+
+    python -m tests.house            the figures of both packages
+    python -m tests.house --arrows   and every arrow between rooms
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+# Each source file of a package, as a dotted name inside it, and the files that it imports.
+Imports = Mapping[str, frozenset[str]]
+Arrow = tuple[str, str]
+ROOT: Final = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package: its name, its folder, and the folders whose parts are not looked at one by one.
+
+    A room of the first level is a folder or file of the package; one of the second level is a folder or file of such a
+    folder, where that holds folders at all, and else the folder itself.
+    """
+
+    name: str
+    folder: Path
+    generated: tuple[str, ...] = ()
+
+
+RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops",))
+GENERATOR: Final = Package("opgen", ROOT / "opgen")
+
+
+def imports(package: Package) -> Imports:
+    """What each file of a package imports of the same package."""
+    files = {
+        ".".join(path.relative_to(package.folder).with_suffix("").parts): path
+        for path in sorted(package.folder.rglob("*.py"))
+    }
+    names = frozenset(name.removesuffix("__init__").removesuffix(".") for name in files)
+    found: dict[str, frozenset[str]] = {}
+    for name, path in files.items():
+        if name.split(".")[0] in package.generated:
+            continue
+        inside = name.split(".")[:-1]
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        asked = {module for node in ast.walk(tree) for module in _asked(node, package.name, inside)}
+        module = name.removesuffix("__init__").removesuffix(".")
+        found[module] = frozenset(_files(asked, names)) - {module}
+    return found
+
+
+def _asked(node: ast.AST, package: str, inside: list[str]) -> Iterator[tuple[str, ...]]:
+    """The names that a statement imports from the package, as paths inside it; a last part may be an attribute."""
+    match node:
+        case ast.Import(names=names):
+            for alias in names:
+                head, *rest = alias.name.split(".")
+                if head == package:
+                    yield tuple(rest)
+        case ast.ImportFrom(module=module, names=names, level=level):
+            parts = module.split(".") if module else []
+            if level:
+                parts = [*inside[: len(inside) - level + 1], *parts]
+            elif parts[:1] == [package]:
+                parts = parts[1:]
+            else:
+                return
+            for alias in names:
+                yield (*parts, alias.name)
+
+
+def _files(asked: Iterable[tuple[str, ...]], names: frozenset[str]) -> Iterator[str]:
+    for parts in asked:
+        whole, outer = ".".join(parts), ".".join(parts[:-1])
+        yield whole if whole in names else outer
+
+
+def circles(graph: Imports) -> list[frozenset[str]]:
+    """The sets of files that import each other in a circle: strongly connected parts of more than one file."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for root in sorted(graph):
+        pending: list[tuple[str, Iterator[str]]] = [] if root in seen else [(root, iter(sorted(graph[root])))]
+        seen.add(root)
+        while pending:
+            name, rest = pending[-1]
+            for each in rest:
+                if each in graph and each not in seen:
+                    seen.add(each)
+                    pending.append((each, iter(sorted(graph[each]))))
+                    break
+            else:
+                order.append(name)
+                pending.pop()
+    importers: dict[str, set[str]] = {name: set() for name in graph}
+    for name, imported in graph.items():
+        for each in imported & graph.keys():
+            importers[each].add(name)
+    found: list[frozenset[str]] = []
+    placed: set[str] = set()
+    for root in reversed(order):
+        group: set[str] = set()
+        stack = [root]
+        while stack:
+            name = stack.pop()
+            if name not in placed:
+                placed.add(name)
+                group.add(name)
+                stack.extend(importers[name])
+        if len(group) > 1:
+            found.append(frozenset(group))
+    return sorted(found, key=sorted)
+
+
+def without(graph: Imports, left_out: Iterable[Arrow]) -> Imports:
+    """The imports but those named."""
+    cut = frozenset(left_out)
+    return {name: frozenset(each for each in to if (name, each) not in cut) for name, to in graph.items()}
+
+
+def rooms(graph: Imports, level: int) -> frozenset[str]:
+    """The rooms of the first or the second level."""
+    return frozenset(room for name in graph if (room := _room(name, graph, level)))
+
+
+def arrows(graph: Imports, level: int, aside: Iterable[str] = ()) -> frozenset[Arrow]:
+    """Which room imports which; those named aside, and the package's own `__init__`, do not count."""
+    left_out = frozenset(aside)
+    found: set[Arrow] = set()
+    for name, imported in graph.items():
+        source = _room(name, graph, level)
+        for each in imported:
+            to = _room(each, graph, level)
+            if source and to and source != to and not {source, to} & left_out:
+                found.add((source, to))
+    return frozenset(found)
+
+
+def _room(name: str, graph: Imports, level: int) -> str:
+    parts = name.split(".")
+    if level == 1 or not _holds_folders(parts[0], graph):
+        return parts[0]
+    return ".".join(parts[:level])
+
+
+def _holds_folders(room: str, graph: Imports) -> bool:
+    return any(name.startswith(f"{room}.") and name.count(".") >= 2 for name in graph)
+
+
+def upward(found: Iterable[Arrow], storeys: Iterable[Iterable[str]]) -> list[Arrow]:
+    """The arrows that do not lead from a storey to one below it; storeys from the highest down."""
+    height = {room: -place for place, storey in enumerate(storeys) for room in storey}
+    return sorted(arrow for arrow in found if height[arrow[0]] <= height[arrow[1]])
+
+
+def figures(package: Package, graph: Imports, aside: Iterable[str] = ()) -> str:
+    """The package in one sentence."""
+    files = sum(map(len, circles(graph)))
+    return (
+        f"{package.name}: {len(rooms(graph, 1))} rooms, {len(rooms(graph, 2))} of the second level with "
+        f"{len(arrows(graph, 2))} arrows between them, {len(arrows(graph, 2, aside))} without those to "
+        f"{' and '.join(aside) or 'none'}; {files} files in circles"
+    )
+
+
+def main() -> None:
+    for package in (RUNTIME, GENERATOR):
+        graph = imports(package)
+        print(figures(package, graph, ("base.errors", "base.vocabulary")))
+        for circle in circles(graph):
+            print(f"  a circle of {len(circle)}: {' '.join(sorted(circle))}")
+        if "--arrows" in sys.argv[1:]:
+            for source, to in sorted(arrows(graph, 2)):
+                print(f"  {source} -> {to}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The rooms of both packages as their imports show them; `python -m tests.house` prints the figures."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from typing import Final
+
+import pytest
+
+from .house import (
+    GENERATOR,
+    ROOT,
+    RUNTIME,
+    Arrow,
+    Imports,
+    Package,
+    arrows,
+    circles,
+    figures,
+    imports,
+    rooms,
+    upward,
+    without,
+)
+
+# Expressions, functions and modules print themselves: their `__str__` imports the printer, which imports them.
+PRINTING: Final[tuple[Arrow, ...]] = (
+    ("base.arith.expr", "base.arith.printer"),
+    ("ir.expr", "ir.printer"),
+    ("ir.module", "ir.printer"),
+)
+# Circles that are still to be opened; none may join them.
+STILL_OPEN: Final[tuple[frozenset[str], ...]] = (
+    frozenset({"codegen.llvm.outline", "codegen.llvm.statement"}),
+    frozenset({"frontend.onnx.convert", "frontend.onnx.functions"}),
+    frozenset({"lower.schedule.rows", "lower.schedule.stage"}),
+    frozenset(
+        "operator.types." + name
+        for name in (
+            "arguments",
+            "backward",
+            "frame",
+            "outputs",
+            "patterns",
+            "plan",
+            "seam",
+            "signature",
+            "steps",
+        )
+    ),
+    frozenset("operator.types." + name for name in ("binding", "reporter", "type")),
+    frozenset({"run.compile.entry", "run.compile.kernel"}),
+)
+# What every room may import without saying more about itself than that it has errors and names for things.
+ASIDE: Final = ("base.errors", "base.vocabulary")
+
+
+@pytest.mark.parametrize(("package", "most_rooms", "most_arrows"), [(RUNTIME, 13, 128), (GENERATOR, 12, 29)])
+def test_few_rooms_and_few_arrows(package: Package, most_rooms: int, most_arrows: int) -> None:
+    graph = imports(package)
+    print(figures(package, graph, ASIDE))
+    assert len(rooms(graph, 1)) <= most_rooms
+    between = arrows(graph, 2, ASIDE)
+    assert len(between) <= most_arrows, "\n".join(f"{source} -> {to}" for source, to in sorted(between))
+
+
+def test_no_storey_imports_a_higher_one() -> None:
+    for package, title in (
+        (RUNTIME, "The storeys of the runtime import only downwards"),
+        (GENERATOR, "The stages of the generator import only backwards"),
+    ):
+        graph = imports(package)
+        storeys = _storeys(title)
+        assert rooms(graph, 1) - {"__main__"} <= {room for storey in storeys for room in storey}
+        assert not upward((each for each in arrows(graph, 1) if "__main__" not in each), storeys)
+
+
+@pytest.mark.parametrize("package", [RUNTIME, GENERATOR], ids=lambda package: package.name)
+def test_no_circle_of_files_but_for_printing(package: Package) -> None:
+    left = [each for each in circles(without(imports(package), PRINTING)) if each not in STILL_OPEN]
+    assert not left, "\n".join(" ".join(sorted(circle)) for circle in left)
+
+
+def test_the_printing_imports_are_there() -> None:
+    graph = imports(RUNTIME)
+    assert all(to in graph[source] for source, to in PRINTING)
+
+
+def test_what_is_measured() -> None:
+    """A package of two storeys: a circle inside one room, an arrow upward, two arrows between rooms."""
+    graph = _graph(
+        {
+            "low.here.one": ["low.here.two"],
+            "low.here.two": ["low.here.three"],
+            "low.here.three": ["low.here.one", "high"],
+            "low.there.file": ["low.here.one", "low.here.two", "low.errors"],
+            "low.errors": [],
+            "high": ["low.there.file", "low.errors"],
+        }
+    )
+    assert circles(graph) == [
+        frozenset({"low.here.one", "low.here.two", "low.here.three", "high", "low.there.file"})
+    ]
+    opened = without(graph, [("low.here.three", "high")])
+    assert circles(opened) == [frozenset({"low.here.one", "low.here.two", "low.here.three"})]
+    assert circles(without(opened, [("low.here.three", "low.here.one")])) == []
+    assert rooms(graph, 1) == {"low", "high"}
+    assert rooms(graph, 2) == {"low.here", "low.there", "low.errors", "high"}
+    assert arrows(opened, 2, ["low.errors"]) == {("low.there", "low.here"), ("high", "low.there")}
+    assert upward(arrows(graph, 1), [["high"], ["low"]]) == [("low", "high")]
+
+
+def _graph(imported: dict[str, list[str]]) -> Imports:
+    return {name: frozenset(each) for name, each in imported.items()}
+
+
+def _storeys(title: str) -> list[Iterable[str]]:
+    """The layers of an import-linter contract, from the highest down."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["name"] == title)
+    return [[room.strip(" ()") for room in layer.split(":")] for layer in layers]
