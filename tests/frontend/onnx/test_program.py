@@ -168,6 +168,16 @@ def test_errors_name_the_node() -> None:
         run(made, [f32(2, 3), f32(4)])
 
 
+def test_num_outputs_of_split_is_that_of_the_node() -> None:
+    text = "g (float[5] x) => (float[k] a, float[n] b) {{ a, b = Split <num_outputs = {}> (x) }}"
+    x = f32(5)
+    for found, wanted in zip(run(model(text.format(2)), [x]), (x[:3], x[3:]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    for wrong in (1, 3, 0, -1, 1 << 40):
+        with pytest.raises(ModelError, match=f"Split: .*num_outputs.*{wrong}"):
+            run(model(text.format(wrong)), [x])
+
+
 def test_load_gives_a_module_and_its_weights() -> None:
     module, params = load(DENSE, shapes={"x": (2, 4)})
     assert list(params) == ["w"]
