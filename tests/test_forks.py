@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import llvmlite.binding as llvm
+import numpy as np
 import pytest
 
+import opgen_runtime
 from opgen_runtime.base import forks
 from tests.stress.fork import driven
 
@@ -55,6 +59,21 @@ def _forked(child: str, seconds: float = 30) -> int:
     program = f"import signal\nsignal.alarm({seconds:.0f})\nimport os, threading, time, warnings\n"
     program += "warnings.simplefilter('ignore')\n" + child
     return subprocess.run([sys.executable, "-c", program], timeout=seconds + 30, check=False).returncode
+
+
+def test_no_module_of_numpy_is_imported_behind_the_back_of_forks() -> None:
+    """`np.random` and its like import on first use, which a fork cannot wait for."""
+    late = set(dir(np)) - set(vars(np)) | {"ma", "random", "testing", "fft"}
+    runtime = Path(opgen_runtime.__file__).parent
+    found = [
+        f"{path.relative_to(runtime)}:{node.lineno}: np.{node.attr}"
+        for path in runtime.rglob("*.py")
+        if not {"ops", "testing"} & set(path.relative_to(runtime).parts)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id == "np" and node.attr in late
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize(

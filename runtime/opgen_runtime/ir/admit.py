@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ def admit(value: object, what: str = "the operand") -> np.ndarray:
     Raises CallError for what is none of these, for a masked array, and for one that its library does not give out.
     """
     if isinstance(value, np.ndarray | np.generic):
-        if isinstance(value, np.ma.MaskedArray):
+        if _is_masked(value):
             raise CallError(
                 f"{what} is a masked array, whose mask would be lost; fill it with .filled(value)"
             )
@@ -38,6 +39,11 @@ def admit(value: object, what: str = "the operand") -> np.ndarray:
     else:
         array = _of_another(value, what)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _is_masked(array: object) -> bool:
+    """Whether this is a masked array; numpy loads their module late, and there is none before that."""
+    return isinstance(array, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
 def admissible(value: object) -> bool:

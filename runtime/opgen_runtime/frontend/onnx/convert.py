@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import default_rng
 from onnx.defs import onnx_opset_version
 
 from ...base.vocabulary import DType
@@ -268,7 +269,7 @@ def _tensor_type(value: Value) -> TensorType | None:
 
 def fresh_key() -> np.ndarray:
     """Two random words."""
-    return np.random.default_rng().integers(0, 1 << 32, 2, np.uint32)
+    return default_rng().integers(0, 1 << 32, 2, np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import default_rng
 from onnx import TypeProto, ValueInfoProto
 
 from ...base.errors import CallError
@@ -168,7 +169,7 @@ def random_inputs(
     `dims` gives named dynamic dims their extents; those without one are 1.  Raises ModelError for an input of
     unknown rank.
     """
-    random = np.random.default_rng(seed)
+    random = default_rng(seed)
     found: dict[str, np.ndarray] = {}
     for each in signature.inputs:
         if not isinstance(each, TensorInput):
