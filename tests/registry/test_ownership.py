@@ -76,7 +76,7 @@ print(refused(lambda: transform.find_pass({name!r})(module)))
 """).splitlines()
     assert out[0].startswith(f"RegistryError: 'transform.{name}' belongs to opgen_runtime.transform.")
     assert out[0].endswith(
-        "__main__ cannot take it: choose another name, or pass override=True to replace it"
+        "__main__.take.<locals>.evil cannot take it: choose another name, or pass override=True to replace it"
     )
     assert out[1] == f"PassError: pass {name} raised AssertionError: ran"
 

@@ -131,13 +131,14 @@ def test_a_right_pass_is_left_alone_and_may_declare_another_type() -> None:
     assert str(right()(MODULE)["main"].checked_type).endswith("Tensor[(), float32]")
 
 
-def test_a_pass_runs_on_a_module() -> None:
+def test_a_pass_runs_on_a_module_or_a_function() -> None:
     @function_pass(name="Wrong")
     def right(function: Function, module: IRModule, context: PassContext) -> Function:
         return function
 
-    with pytest.raises(PassError, match="pass Wrong runs on an IRModule, found Function"):
-        right()(MODULE["main"])  # type: ignore[arg-type]
+    with pytest.raises(PassError, match="pass Wrong runs on an IRModule or a Function, found Call"):
+        right()(MODULE["main"].body)  # type: ignore[call-overload]
+    assert right()(MODULE["main"]) is MODULE["main"]
     constant = Function((), const(1.0, "float32"))
     assert isinstance(right()(IRModule.from_expr(constant))["main"].body, Constant)
 

@@ -135,9 +135,9 @@ def test_a_long_chain_is_partitioned_in_linear_time() -> None:
         op = Op.get("exp")
         for _ in range(length):
             expr = ir.Call(op, (expr,))
-        start = time.perf_counter()
+        start = time.process_time()
         segments(expr)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert seconds(8_000) < 16 * max(seconds(1_000), 0.005)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from ..base.errors import RegistryError
@@ -13,19 +13,25 @@ from .visitor import free_vars
 class IRModule:
     """An immutable mapping of global names to functions, in order of definition.
 
-    `valid` names the passes whose results hold for the module; a changed module starts without any.
+    `valid` names the passes whose results hold for the module; a changed module starts without any.  `typed`: the
+    functions known to have every type; what is found out of a function goes on to the modules that hold it.
     """
 
-    __slots__ = ("_by_name", "functions", "valid")
+    __slots__ = ("_by_name", "functions", "typed", "valid")
     functions: Mapping[GlobalVar, Function]
     valid: frozenset[str]
+    typed: set[Function]
 
     def __init__(
-        self, functions: Mapping[GlobalVar, Function] | None = None, valid: frozenset[str] = frozenset()
+        self,
+        functions: Mapping[GlobalVar, Function] | None = None,
+        valid: frozenset[str] = frozenset(),
+        typed: Collection[Function] = (),
     ) -> None:
         """Raises RegistryError for two functions of one name."""
         self.valid = valid
         self.functions = MappingProxyType(dict(functions or {}))
+        self.typed = set(typed).intersection(self.functions.values()) if typed else set()
         self._by_name: dict[str, GlobalVar] = {}
         for var in self.functions:
             if var.name in self._by_name:
@@ -61,19 +67,25 @@ class IRModule:
 
     def with_function(self, name: str | GlobalVar, function: Function) -> IRModule:
         """The module with `name` defined as `function`, replaced in its place or added at the end."""
-        name = name if isinstance(name, str) else name.name
-        known = self._by_name.get(name)
-        var = GlobalVar(name, function.checked_type) if known is None else known
-        return IRModule({**self.functions, var: function})
+        return self.with_functions({name if isinstance(name, str) else name.name: function})
+
+    def with_functions(self, functions: Mapping[str, Function]) -> IRModule:
+        """The module with each function defined under its name, replaced in its place or added at the end."""
+        merged = dict(self.functions)
+        for name, function in functions.items():
+            known = self._by_name.get(name)
+            merged[GlobalVar(name, function.checked_type) if known is None else known] = function
+        return IRModule(merged, typed=self.typed)
 
     def with_valid(self, valid: frozenset[str]) -> IRModule:
         """The same module with other results of passes known to hold."""
-        return self if valid == self.valid else IRModule(self.functions, valid)
+        return self if valid == self.valid else IRModule(self.functions, valid, self.typed)
 
     def without_function(self, name: str) -> IRModule:
         """The module without `name`. Raises RegistryError if there is no such function."""
         gone = self.global_var(name)
-        return IRModule({var: function for var, function in self.functions.items() if var is not gone})
+        kept = {var: function for var, function in self.functions.items() if var is not gone}
+        return IRModule(kept, typed=self.typed)
 
     def __str__(self) -> str:
         from .printer import to_text  # printing is the one service a node needs from above

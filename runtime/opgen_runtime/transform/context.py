@@ -1,8 +1,7 @@
-"""`PassContext`: under which settings passes run; instruments that watch them."""
+"""`PassContext`: under which settings passes run."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -10,43 +9,11 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Final
 
 from ..base.errors import PassError
-from ..ir import IRModule
+from ..operator.registry import list_global_func_names
+from .info import Option, PassInfo, candidates
+from .instruments import PassInstrument
 
-
-@dataclass(frozen=True, slots=True)
-class PassInfo:
-    """What is known of a pass.
-
-    `opt_level`: the least level of the context at which a Sequential runs it.  `required`: names of passes whose
-    result it relies on.  `preserves`: names of passes whose result still holds after it.  `changes_type`: whether
-    the type of `main` may be another one after it.
-    """
-
-    name: str
-    opt_level: int = 0
-    required: tuple[str, ...] = ()
-    preserves: tuple[str, ...] = ()
-    changes_type: bool = False
-
-
-class PassInstrument:
-    """Watches passes; override what is of interest.  An exception in any method ends the run and is passed on."""
-
-    def enter_pass_context(self) -> None:
-        """The context is entered."""
-
-    def exit_pass_context(self) -> None:
-        """The context is left; called exactly for those instruments whose context was entered."""
-
-    def should_run(self, module: IRModule, info: PassInfo) -> bool:
-        """Whether the pass may run; required passes run in any case."""
-        return True
-
-    def run_before_pass(self, module: IRModule, info: PassInfo) -> None:
-        """The pass is about to run on `module`."""
-
-    def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
-        """The pass has given `module`."""
+NAMESPACE: Final = "transform"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +24,11 @@ class ConfigKey:
     kind: type
     default: Any
     doc: str
+    least: int | None = None
 
 
 _config_keys: Final[dict[str, ConfigKey]] = {}
+_unregistered: Final[set[str]] = set()  # names of passes that no decorator made, such as those of Sequentials
 
 
 def register_config(name: str, kind: type, default: object, doc: str) -> ConfigKey:
@@ -70,17 +39,44 @@ def register_config(name: str, kind: type, default: object, doc: str) -> ConfigK
     return key
 
 
+def register_options(pass_name: str, options: Mapping[str, Option]) -> dict[str, ConfigKey]:
+    """The keys `pass.option` of a pass's options, by option; those of an earlier pass of the name are forgotten."""
+    for name in [name for name in _config_keys if name.startswith(f"{pass_name}.")]:
+        del _config_keys[name]
+    keys: dict[str, ConfigKey] = {}
+    for name, option in options.items():
+        full = f"{pass_name}.{name}"
+        keys[name] = ConfigKey(full, type(option.default), option.default, option.doc, option.least)
+        _config_keys[full] = keys[name]
+    return keys
+
+
 def config_keys() -> list[ConfigKey]:
     """All keys, by name."""
     return [_config_keys[name] for name in sorted(_config_keys)]
+
+
+def know_pass(name: str) -> None:
+    """Make the name of a pass one that a context may disable or require."""
+    _unregistered.add(name)
+
+
+def check_pass_names(names: Iterable[str], what: str) -> None:
+    """Raises PassError for a name that no pass has, listing those there are; `what` says where it was given."""
+    for name in names:
+        if name in _unregistered:
+            continue
+        registered = {found.partition(".")[2] for found in list_global_func_names(NAMESPACE)}
+        if name not in registered:
+            raise PassError(f"{what} names {name!r}, which no pass has{candidates(name, registered)}")
 
 
 class PassContext:
     """Settings of passes: `with PassContext(opt_level=3, disabled=["FuseOps"]):`.
 
     `required`: names of passes that run whatever their level; `disabled`: names of passes that a Sequential leaves
-    out.  `config`: values of registered keys.  Raises PassError for an unknown key, listing those there are, and
-    for a value of the wrong type.
+    out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`.  Raises
+    PassError for an unknown key or name, listing those there are, and for a value of the wrong type.
     """
 
     def __init__(
@@ -92,9 +88,9 @@ class PassContext:
         instruments: Sequence[PassInstrument] = (),
     ) -> None:
         self.opt_level = opt_level
-        self.required = frozenset(required)
-        self.disabled = frozenset(disabled)
-        self.config: Mapping[str, object] = MappingProxyType(_checked_config(config or {}))
+        self.required = frozenset(_names(required, "required"))
+        self.disabled = frozenset(_names(disabled, "disabled"))
+        self.config: Mapping[str, object] = MappingProxyType(_checked_config(dict(config or {})))
         self.instruments = tuple(instruments)
         self._entered: list[tuple[Token[PassContext], int]] = []
 
@@ -144,19 +140,26 @@ class PassContext:
             raise failures[0]
 
 
-def _checked_config(config: Mapping[str, object]) -> dict[str, object]:
+def _names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise PassError(f"{what} is a list of names of passes, found the text {names!r}")
+    listed = tuple(names)
+    check_pass_names(listed, f"PassContext({what}=...)")
+    return listed
+
+
+def _checked_config(config: dict[str, Any]) -> dict[str, object]:
     for name, value in config.items():
         key = _config_keys.get(name)
         if key is None:
-            near = difflib.get_close_matches(name, _config_keys, n=3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            listed = ", ".join(sorted(_config_keys)) or "none"
-            raise PassError(f"unknown configuration key {name!r}{hint} (known: {listed})")
+            raise PassError(f"unknown configuration key {name!r}{candidates(name, _config_keys)}")
         if type(value) is not key.kind:
             raise PassError(
                 f"configuration key {name!r} takes {key.kind.__name__}, found {value!r} of {type(value).__name__}"
             )
-    return dict(config)
+        if key.least is not None and isinstance(value, int) and value < key.least:
+            raise PassError(f"configuration key {name!r} is at least {key.least}, found {value}")
+    return config
 
 
 _DEFAULT: Final = PassContext()

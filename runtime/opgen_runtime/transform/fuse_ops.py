@@ -19,23 +19,24 @@ from types import MappingProxyType
 from ..base.vocabulary import OpPattern
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, Var, rebuild
 from ..operator.types import TupleType
-from .context import PassContext, register_config
+from .context import PassContext
+from .define import function_pass
 from .infer_type import InferType
-from .infrastructure import function_pass
+from .info import Option
 from .post_dominators import Node, dataflow, find_post_dominators, is_op_call, is_segment
 
-MAX_OPS = register_config("FuseOps.max_ops", int, 256, "The most ops that one segment may have.")
+MAX_OPS = Option(256, "The most ops that one segment may have.", least=1)
 PRIMITIVE = MappingProxyType({"Primitive": 1})
 Rule = Callable[[OpPattern, bool], bool]
 """`(pattern of a group, whether it is the sink) -> whether it may be joined`."""
 
 
-@function_pass(name="FuseOps", required=(InferType,), preserves=("InferType",))
-def FuseOps(function: Function, module: IRModule, context: PassContext) -> Function:
+@function_pass(name="FuseOps", required=(InferType,), preserves=("InferType",), options={"max_ops": MAX_OPS})
+def FuseOps(function: Function, module: IRModule, context: PassContext, *, max_ops: int) -> Function:
     """Partition into segments; at level 0 every op is a segment of its own."""
     if "Primitive" in function.attrs:
         return function
-    return fuse(function, context.value(MAX_OPS) if context.opt_level > 0 else 1)
+    return fuse(function, max_ops if context.opt_level > 0 else 1)
 
 
 def fuse(function: Function, max_ops: int = 256) -> Function:

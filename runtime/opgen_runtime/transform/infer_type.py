@@ -7,7 +7,7 @@ An expression that is typed already is returned as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from ..base.errors import TypeInferenceError
 from ..ir import (
@@ -38,26 +38,39 @@ from ..operator.types import (
 )
 from ..operator.types.shapes import prefer
 from .context import PassContext
-from .infrastructure import module_pass
+from .define import module_pass
 
 
 @module_pass(name="InferType")
 def InferType(module: IRModule, context: PassContext) -> IRModule:
     """Types every expression of the module. Raises TypeInferenceError and its kin; unknown types are listed."""
-    if all(_is_typed(function) for function in module.functions.values()):
+    for function in module.functions.values():
+        if function not in module.typed and _is_typed(function):
+            module.typed.add(function)
+    if len(module.typed) == len(module.functions):
         return module
+    return _inferred(module, module.typed) or _inferred(module, frozenset()) or module
+
+
+def _inferred(module: IRModule, known: Set[Function]) -> IRModule | None:
+    """The module with every type, where those of the functions `known` are; None where one of these has changed."""
     inference = _Inference()
-    for var in module.functions:
-        inference.global_types[var.name] = inference.solver.fresh(var.name)
     for var, function in module.functions.items():
-        inference.solver.unify(inference.global_types[var.name], inference.collect(function))
+        inference.global_types[var.name] = (
+            function.checked_type if function in known else inference.solver.fresh(var.name)
+        )
+    for var, function in module.functions.items():
+        if function not in known:
+            inference.solver.unify(inference.global_types[var.name], inference.collect(function))
     inference.solve()
     functions: dict[GlobalVar, Function] = {}
     for var, function in module.functions.items():
         typed = inference.rebuild(function)
         assert isinstance(typed, Function)
+        if function in known and typed.checked_type != function.checked_type:
+            return None  # it calls what has another type than before
         functions[inference.global_var(var)] = typed
-    return IRModule(functions)
+    return IRModule(functions, typed=functions.values())
 
 
 def infer_type(expr: Expr, types: Mapping[Var, Type] | None = None) -> Expr:
@@ -122,7 +135,9 @@ class _Inference:
         return self._global_vars.setdefault(var.name, GlobalVar(var.name, found, span=var.span))
 
     def found(self, node: Expr) -> Type:
-        return self.solver.resolve(self.terms[id(node)])
+        """The type of a variable; of a function that was typed before, its own."""
+        term = self.terms.get(id(node))
+        return node.checked_type if term is None else self.solver.resolve(term)
 
     def _term(self, node: Expr) -> Type:
         if isinstance(node, Var):
