@@ -107,7 +107,7 @@ def _of_checked(op: CheckedOp) -> _Entry:
 
 
 def _of_declaration(op: OpDeclaration) -> _Entry:
-    seams = (op.extern, op.signature.seam)
+    seams = (op.extern, op.signature.relation)
     return _Entry(
         op.name,
         PurePath(op.source).parent.name,

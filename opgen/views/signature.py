@@ -26,7 +26,7 @@ def signature_text(signature: CheckedSignature) -> str:
     if signature.dynamic:
         parts["dynamic"] = dict(signature.dynamic)
     if signature.relation_seam is not None:
-        parts["seam"] = signature.relation_seam
+        parts["relation"] = signature.relation_seam
     return call("_Signature", **parts)
 
 

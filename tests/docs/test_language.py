@@ -22,7 +22,7 @@ from opgen.analyse import check_project
 from opgen.diagnostics import CODES, to_text
 from opgen.expression import allowed
 from opgen.expression.vocabulary import CONSTANTS, LIBRARY
-from opgen_runtime import testing
+from opgen_runtime import testing, types
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("language.md", *sorted(f"language/{path.name}" for path in (DOCS / "language").glob("*.md")))
@@ -222,8 +222,11 @@ def test_values(name: str, pages: Mapping[str, Page]) -> None:
     wrong: list[str] = []
     for table in page.tables:
         op = importlib.import_module(f"{page.package}._{table.name}").OP
-        binding = op.get_attr("declaration").signature.bind(
-            table.name, None, [rt.TensorType(a.shape, a.dtype.name) for a in table.operands.values()]
+        binding = types.bind(
+            op.get_attr("declaration").signature,
+            table.name,
+            None,
+            [rt.TensorType(a.shape, a.dtype.name) for a in table.operands.values()],
         )
         for number, (expression, wanted) in enumerate(table.statics):
             value = binding.names[f"v{number}"]

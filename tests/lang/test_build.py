@@ -13,7 +13,7 @@ from opgen_runtime.base.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS, D
 from opgen_runtime.compute import lang as _l
 from opgen_runtime.compute import te
 from opgen_runtime.operator.attrs import Attrs, attr
-from opgen_runtime.operator.types import Input, Let, Output, Signature, Spread, Static, TensorType
+from opgen_runtime.operator.types import Input, Let, Output, Signature, Spread, Static, TensorType, bind
 
 
 class NoAttrs(Attrs):
@@ -43,7 +43,7 @@ def run(
 
     values = AxisAttrs(**attrs) if attrs else NoAttrs()
     flat = [t for a in arrays for t in (a if isinstance(a, tuple) else (a,))]
-    binding = declared.signature.bind("test", values, [type_of(a) for a in flat])
+    binding = bind(declared.signature, "test", values, [type_of(a) for a in flat])
     feeds = {}
     operands: list[object] = []
     for declared_input, array in zip(declared.signature.inputs, arrays, strict=True):
@@ -297,7 +297,7 @@ def test_symbolic_dims_leave_proofs_open_or_closed() -> None:
     for compute, left in ((guarded, 0), (beyond, 1)):
         declared = unary(compute)
         n = dim("n")
-        binding = declared.signature.bind("test", NoAttrs(), [TensorType((n,), "int32")])
+        binding = bind(declared.signature, "test", NoAttrs(), [TensorType((n,), "int32")])
         unproved: list[str] = []
         _l.build(declared, binding, [te.placeholder("data", (n,), "int32")], unproved)
         # `data[0]` in `guarded` is read only where i >= n - 1 with 0 <= i < n, so n >= 1 there
@@ -328,7 +328,7 @@ def test_a_symbolic_dim_is_a_float_where_a_static_one_is() -> None:
         (found,) = run(scaled, np.array([1, 2, 3, -4], "float32"))
         np.testing.assert_array_equal(found, np.array([1, 2, 3, -4]) * expected)
         n = dim("n")
-        binding = scaled.signature.bind("test", NoAttrs(), [TensorType((n,), "float32")])
+        binding = bind(scaled.signature, "test", NoAttrs(), [TensorType((n,), "float32")])
         (out,) = _l.build(scaled, binding, [te.placeholder("data", (n,), "float32")], [])
         assert isinstance(out.op, Compute)
         factor = out.op.body.b

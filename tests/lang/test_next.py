@@ -14,7 +14,7 @@ from opgen_runtime.compute import lang as _l
 from opgen_runtime.compute import te
 from opgen_runtime.compute.lang.reduce import Unrolled
 from opgen_runtime.operator.attrs import Attrs
-from opgen_runtime.operator.types import Input, Output, Signature, TensorType
+from opgen_runtime.operator.types import Input, Output, Signature, TensorType, bind
 
 
 class NoAttrs(Attrs):
@@ -31,7 +31,7 @@ def first(term: object, size: int) -> np.ndarray:
 
     declared = SimpleNamespace(signature=signature, compute=compute)
     data = np.arange(size)
-    binding = signature.bind("test", NoAttrs(), [TensorType(data.shape, "int64")])
+    binding = bind(signature, "test", NoAttrs(), [TensorType(data.shape, "int64")])
     tensor = te.placeholder("data", data.shape, "int64")
     return te.evaluate(_l.build(declared, binding, [tensor]), {tensor: data})[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -27,6 +28,7 @@ from opgen_runtime.operator.types import (
     TypeSolver,
     TypeVar,
     broadcast,
+    relate,
 )
 
 
@@ -38,7 +40,9 @@ def infer(signature: Signature, attrs: Attrs | None, *types: object) -> tuple[bo
     """Solves one relation; None stands for a type that is not known. The last type is the result's."""
     solver = TypeSolver()
     given: list[Type] = [IncompleteType(f"{k}") if each is None else each for k, each in enumerate(types)]  # type: ignore[misc]
-    solver.add_relation(signature.relation, given, len(given) - 1, attrs, op_name="op", site="model.py:7")
+    solver.add_relation(
+        partial(relate, signature), given, len(given) - 1, attrs, op_name="op", site="model.py:7"
+    )
     done = solver.solve()
     return done, [solver.resolve(each) for each in given]
 
@@ -240,7 +244,7 @@ def test_a_chain_is_solved_from_its_end() -> None:
     solver = TypeSolver()
     chain: list[Type] = [solver.fresh(str(k)) for k in range(50)]
     for a, b in pairwise(chain):
-        solver.add_relation(RELU.relation, (a, b), 1, None, op_name="relu")
+        solver.add_relation(partial(relate, RELU), (a, b), 1, None, op_name="relu")
     assert not solver.solve()
     assert len(solver.unresolved()) == 49
     solver.assign(chain[-1], t(3))
@@ -251,8 +255,10 @@ def test_a_chain_is_solved_from_its_end() -> None:
 def test_an_unresolved_relation_wakes_when_another_gives_its_input() -> None:
     solver = TypeSolver()
     w, hidden, bias, out = (solver.fresh(name) for name in ("w", "hidden", "bias", "out"))
-    solver.add_relation(DENSE.relation, (hidden, w, bias, out), 3, DenseAttrs(units=4), op_name="dense")
-    solver.add_relation(RELU.relation, (t(2, 3), hidden), 1, None, op_name="relu")
+    solver.add_relation(
+        partial(relate, DENSE), (hidden, w, bias, out), 3, DenseAttrs(units=4), op_name="dense"
+    )
+    solver.add_relation(partial(relate, RELU), (t(2, 3), hidden), 1, None, op_name="relu")
     assert solver.solve()
     assert [solver.resolve(each) for each in (w, bias, out)] == [t(4, 3), t(4), t(2, 4)]
 

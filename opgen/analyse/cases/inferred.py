@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.operator.types import TupleType, Type, infer_unknown
+from opgen_runtime.operator.types import TupleType, Type, infer_unknown, relate
 
 from ...model import CheckedCase, Inference
 from ..proofs.located import PYTHON_ERRORS
@@ -37,7 +38,7 @@ def _inference(runner: Runner, case: CheckedCase) -> Inference:
 def _found(runner: Runner, bound: Bound, unknown: Sequence[int]) -> list[int]:
     """The positions of the operands that follow; none where the relation fails or says another type."""
     types = [_type(operand) for operand in bound.sample.operands]
-    relation = runner.assembled.signature.relation
+    relation = partial(relate, runner.assembled.signature)
     runner.meter.reset()
     try:
         found = infer_unknown(

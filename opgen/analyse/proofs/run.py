@@ -11,7 +11,7 @@ from opgen_runtime.base.errors import AttrError, OpgenError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang, te
 from opgen_runtime.compute.te.pattern import derive_pattern
-from opgen_runtime.operator.types import Binding, TensorType
+from opgen_runtime.operator.types import Binding, TensorType, bind
 
 from ...diagnostics import Diagnostics, Place
 from ...expression import syntax as s
@@ -144,8 +144,8 @@ class Runner:
         made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            binding = self.assembled.signature.bind(
-                self.op.name, made, sample.operands, site="the declaration"
+            binding = bind(
+                self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
             )
         return made, binding
 

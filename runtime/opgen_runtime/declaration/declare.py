@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import Final
 
@@ -11,6 +12,7 @@ from ..base.errors import CallError
 from ..ir import Call, Operand, Span, make_call, refuse_traced
 from ..operator.attrs import Attrs
 from ..operator.registry import Op, provide_func, register_op
+from ..operator.types import relate
 from .compute import compute_of
 from .declaration import OpDeclaration
 
@@ -40,7 +42,7 @@ def _fill(op: Op, declaration: OpDeclaration) -> None:
     )
     for operand in declaration.signature.inputs:
         op.add_argument(operand.name, "Tensor" if not operand.variadic else "Tuple of tensors", operand.doc)
-    op.add_type_rel(declaration.full_name, declaration.signature.relation)
+    op.add_type_rel(declaration.full_name, partial(relate, declaration.signature))
     op.set_attr("declaration", declaration)
     op.set_attr("compute", compute_of(declaration))
     op.set_attr("TOpPattern", declaration.pattern)

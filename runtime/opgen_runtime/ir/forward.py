@@ -23,6 +23,7 @@ from ..operator.types import (
     TupleType,
     Type,
     TypeVar,
+    bind,
     certainly_different,
     dims_equal,
 )
@@ -78,7 +79,7 @@ def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, s
         return found
     if not all([t.is_complete for t in types]):
         return IncompleteType()
-    binding = declaration.signature.bind(op.name, attrs, types, site=site)
+    binding = bind(declaration.signature, op.name, attrs, types, site=site)
     return _cache.put(key, binding.result_type)
 
 

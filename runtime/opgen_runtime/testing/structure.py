@@ -25,7 +25,7 @@ from ..compute.te import (
 from ..declaration import OpDeclaration
 from ..ir import Call
 from ..operator.registry import Op
-from ..operator.types import TupleType, Type
+from ..operator.types import TupleType, Type, bind
 from .data import Spec
 
 AnySpec = Spec | tuple[Spec, ...] | None
@@ -47,7 +47,7 @@ def structure_of(call: Call, specs: Sequence[AnySpec]) -> Structure:
     op = call.op
     assert isinstance(op, Op)
     declaration: OpDeclaration = op.get_attr("declaration")
-    binding = declaration.signature.bind(declaration.name, call.attrs, [_type(spec) for spec in specs])
+    binding = bind(declaration.signature, declaration.name, call.attrs, [_type(spec) for spec in specs])
     tensors = [_operand(f"operand{k}", spec) for k, spec in enumerate(specs)]
     operations = [tensor.op for tensor in tensor_order(op.get_attr("compute")(binding, tensors))]
     one_operand = declaration.pattern == OpPattern.ELEMWISE and len(call.args) == 1

@@ -107,7 +107,7 @@ def build(
     Gives the output tensors in order, then one rank-0 int64 tensor for each data-dependent dim (`dynamic`),
     whose outputs have the bound's extent there.
 
-    `binding` is what `signature.bind` gave for the operands' types.  Accesses that cannot be proved in
+    `binding` is what `bind` gave for the operands' types.  Accesses that cannot be proved in
     bounds raise AccessError; with `unproved`, those that symbolic dims leave open are described there
     instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules; with `failures`
     what can be told from one another is noted there, and Poisoned is raised if there is any.

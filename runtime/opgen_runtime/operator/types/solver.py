@@ -10,17 +10,9 @@ from typing import Any
 from ...base.arith import eq
 from ...base.arith.expr import Dim
 from ...base.errors import DTypeError, OpgenError, ShapeError, TypeInferenceError
-from .binding import Assumption
+from .relation import Assumption, FuncType, RelationFunction, TypeRelation
 from .shapes import certainly_different, dim_text, prefer
-from .type import (
-    FuncType,
-    IncompleteType,
-    RelationFunction,
-    TensorType,
-    TupleType,
-    Type,
-    TypeRelation,
-)
+from .type import IncompleteType, TensorType, TupleType, Type
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +35,7 @@ class TypeSolver:
 
         solver = TypeSolver()
         out = solver.fresh("out")
-        solver.add_relation(signature.relation, (data, weight, out), 2, attrs, op_name="dense")
+        solver.add_relation(partial(relate, signature), (data, weight, out), 2, attrs, op_name="dense")
         solver.solve()
         solver.resolve(out)
 

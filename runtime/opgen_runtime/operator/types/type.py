@@ -1,21 +1,15 @@
-"""The types of IR expressions. All are immutable; `==` is equality of value."""
+"""The types of values. All are immutable; `==` is equality of value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from ...base.arith.expr import Dim, Shape
 from ...base.errors import DTypeError, ShapeError
 from ...base.vocabulary import DType
 from .shapes import dim_text, dims_equal, normalise_dim, shape_key, shape_text
-
-if TYPE_CHECKING:
-    from .reporter import TypeReporter
-
-RelationFunction = Callable[[Sequence["Type"], int, Any, "TypeReporter"], bool]
-"""`(types, num_inputs, attrs, reporter) -> bool`: False = not enough is known yet, True = done."""
 
 
 class Type:
@@ -146,91 +140,6 @@ class IncompleteType(Type):
 
     def __repr__(self) -> str:
         return f"?{self.name}"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class TypeRelation(Type):
-    """A constraint: `function(args, num_inputs, attrs, reporter)` holds; `args` are inputs, then the output."""
-
-    type_key: ClassVar[str] = "TypeRelation"
-    name: str
-    function: RelationFunction
-    args: tuple[Type, ...]
-    num_inputs: int
-    attrs: Any = None
-
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(map(repr, self.args))})"
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class FuncType(Type):
-    """The type of a function. Equality is up to the names of its type parameters."""
-
-    type_key: ClassVar[str] = "FuncType"
-    params: tuple[Type, ...]
-    ret: Type
-    type_params: tuple[TypeVar, ...] = ()
-    constraints: tuple[TypeRelation, ...] = ()
-
-    @property
-    def is_complete(self) -> bool:
-        return self.ret.is_complete and all(p.is_complete for p in self.params)
-
-    def instantiate(self, types: Sequence[Type]) -> FuncType:
-        """The function type with its type parameters replaced by `types`, one each."""
-        mapping = dict(zip(self.type_params, types, strict=True))
-        return FuncType(
-            tuple(substitute_types(p, mapping) for p in self.params),
-            substitute_types(self.ret, mapping),
-            (),
-            tuple(
-                TypeRelation(
-                    c.name,
-                    c.function,
-                    tuple(substitute_types(a, mapping) for a in c.args),
-                    c.num_inputs,
-                    c.attrs,
-                )
-                for c in self.constraints
-            ),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not FuncType:
-            return NotImplemented
-        if self is other:
-            return True
-        if len(self.type_params) != len(other.type_params):
-            return False
-        mine, theirs = self.instantiate(other.type_params), other
-        return (mine.params, mine.ret, mine.constraints) == (theirs.params, theirs.ret, theirs.constraints)
-
-    def __hash__(self) -> int:
-        return hash((len(self.params), len(self.type_params), type(self.ret)))
-
-    def __repr__(self) -> str:
-        generic = f"[{', '.join(v.name for v in self.type_params)}]" if self.type_params else ""
-        where = f" where {', '.join(map(repr, self.constraints))}" if self.constraints else ""
-        return f"fn{generic}({', '.join(map(repr, self.params))}) -> {self.ret!r}{where}"
-
-
-def substitute_types(t: Type, mapping: dict[TypeVar, Type]) -> Type:
-    """`t` with its type variables replaced."""
-    if not mapping:
-        return t
-    if isinstance(t, TypeVar):
-        return mapping.get(t, t)
-    if isinstance(t, TupleType):
-        return TupleType(tuple(substitute_types(f, mapping) for f in t.fields))
-    if isinstance(t, FuncType):
-        return FuncType(
-            tuple(substitute_types(p, mapping) for p in t.params),
-            substitute_types(t.ret, mapping),
-            t.type_params,
-            t.constraints,
-        )
-    return t
 
 
 def _tensor_dtype(dtype: object) -> DType:

@@ -19,7 +19,7 @@ from ...compute.te.tensor import Tensor
 from ...declaration import OpDeclaration, compute_call
 from ...lower.library.strategy import Selection, choose
 from ...operator.registry import Op
-from ...operator.types import Binding, TensorType, TupleType, Type
+from ...operator.types import Binding, TensorType, TupleType, Type, bind
 
 Value = Tensor | tuple["Value", ...]
 OperandTensors = Tensor | tuple[Tensor, ...] | None
@@ -211,7 +211,7 @@ class _Translation:
         if declaration is None or compute is None:
             raise CodegenError(f"op {op.name} has no compute expression")
         types = [arg.checked_type for arg in node.args]
-        binding: Binding = declaration.signature.bind(op.name, node.attrs, types, site=node.span)
+        binding: Binding = bind(declaration.signature, op.name, node.attrs, types, site=node.span)
         selection = choose(op, binding.names, self.target)
         pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
         self.calls.append(ChosenCall(op, pattern, selection))

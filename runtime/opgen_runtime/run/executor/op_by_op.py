@@ -13,7 +13,7 @@ from ...compute.te.tensor import Tensor
 from ...declaration import OpDeclaration, compute_call
 from ...ir import Call
 from ...operator.registry import Op
-from ...operator.types import Binding, Signature, TupleType, Type
+from ...operator.types import Binding, Signature, TupleType, Type, bind
 from .bindings import array_type
 from .value import Arrays
 
@@ -28,7 +28,7 @@ def call_op(call: Call, args: Sequence[Arrays]) -> Arrays:
         raise ExecutorError(f"op {op.name!r} has no compute; the debug executor cannot run it")
     signature = declaration.signature
     types = [_type(arg) for arg in args]
-    binding = signature.bind(op.name, call.attrs, types, site=call.span)
+    binding = bind(signature, op.name, call.attrs, types, site=call.span)
     lengths = 0 if declaration.extern is not None else len(binding.dynamic)
     feeds: dict[Tensor, np.ndarray] = {}
     operands: list[Tensor | tuple[Tensor, ...] | None] = []

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...base.arith import Analyzer, post_order
-from ...base.arith.expr import Any as unknown_dim
-from ...base.arith.expr import Binary, Const, Dim, Expr, Shape, Var
-from ...base.arith.expr import dim as symbolic_dim
-from ...base.errors import DTypeError, OpgenError, ShapeError, UndecidedError
-from ...base.vocabulary import DTYPES, DType
+from ....base.arith import Analyzer, post_order
+from ....base.arith.expr import Any as unknown_dim
+from ....base.arith.expr import Binary, Const, Dim, Expr, Shape, Var
+from ....base.arith.expr import dim as symbolic_dim
+from ....base.errors import DTypeError, OpgenError, ShapeError, UndecidedError
+from ....base.vocabulary import DTYPES, DType
+from ..rules import Output, Spread, Static, needs_of
+from ..shapes import shape_text
+from ..signature import Signature
+from ..type import TensorType
 from .frame import Frame, RuleFailedError
 from .patterns import entry_text
-from .rules import Output, Spread, Static, needs_of
-from .shapes import shape_text
-from .type import TensorType
-
-if TYPE_CHECKING:
-    from .signature import Signature
 
 Reader = Callable[[Frame], Any]
 DynamicAxes = tuple[tuple[int, str], ...]  # axis of a result and the data-dependent dim that it is

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...base.errors import CallError, call_site
-from .type import IncompleteType, TensorType, TupleType
-
-if TYPE_CHECKING:
-    from .rules import Input
-    from .signature import Signature
+from ....base.errors import CallError, call_site
+from ..rules import Input
+from ..signature import Signature
+from ..type import IncompleteType, TensorType, TupleType
 
 
 def group_arguments(

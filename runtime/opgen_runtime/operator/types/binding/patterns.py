@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...base.arith.expr import Dim, Expr
-from ...base.errors import ShapeError, UndecidedError
+from ....base.arith.expr import Dim, Expr
+from ....base.errors import ShapeError, UndecidedError
+from ..rules import Entry, Input, Spread, Static, needs_of
+from ..shapes import dim_text
+from ..type import TensorType
 from .frame import MISSING, Frame, MismatchError, value_of
-from .rules import Entry, Input, Spread, Static, needs_of
-from .shapes import dim_text
-from .type import TensorType
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
 
 
 class Role(Enum):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from .solver import TypeSolver
-from .type import RelationFunction, TupleType, Type
+from ..relation import RelationFunction
+from ..solver import TypeSolver
+from ..type import TupleType, Type
 
 
 def infer_unknown(

@@ -5,23 +5,20 @@ A step says which names it `needs` and which it `gives`; `run(frame)` takes it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Any
 
-from ...base.arith import Analyzer, logical_not
-from ...base.arith.expr import Const, Expr
-from ...base.errors import AttrError, DTypeError, OpgenError, ShapeError, UndecidedError
-from ...base.vocabulary import DTYPE_CLASSES, DType
-from .binding import Assumption
+from ....base.arith import Analyzer, logical_not
+from ....base.arith.expr import Const, Expr
+from ....base.errors import AttrError, DTypeError, OpgenError, ShapeError, UndecidedError
+from ....base.vocabulary import DTYPE_CLASSES, DType
+from ..relation import Assumption
+from ..rules import Bound, Input, Let, Require, needs_of
+from ..signature import Signature
+from ..type import TensorType
 from .frame import Frame, MismatchError, value_of
 from .patterns import Pattern, PatternEntry
-from .rules import Bound, Input, Let, Require, needs_of
-from .type import TensorType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-
-    from .signature import Signature
 
 
 class Step:

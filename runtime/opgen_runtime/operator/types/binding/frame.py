@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ...base.arith import Analyzer, eq, structural_equal, sub
-from ...base.arith.expr import AnyDim, Binary, Const, Dim, Expr
-from ...base.errors import OpgenError, ShapeError, UndecidedError, call_site, shown
-from ...base.vocabulary import DType
-from .binding import Assumption
-from .layout import Layout, check_layouts, parse_layout, to_canonical, to_stored
-from .rules import Input, Output
-from .shapes import certainly_different, dim_text, prefer, shape_text
-from .type import TensorType
-
-if TYPE_CHECKING:
-    from .signature import Signature
+from ....base.arith import Analyzer, eq, structural_equal, sub
+from ....base.arith.expr import AnyDim, Binary, Const, Dim, Expr
+from ....base.errors import OpgenError, ShapeError, UndecidedError, call_site, shown
+from ....base.vocabulary import DType
+from ..layout import Layout, check_layouts, parse_layout, to_canonical, to_stored
+from ..relation import Assumption
+from ..rules import Input, Output
+from ..shapes import certainly_different, dim_text, prefer, shape_text
+from ..signature import Signature
+from ..type import TensorType
 
 MISSING: Final = object()
 # What a declared expression can raise on values that its declaration did not foresee.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from ...base.errors import OpgenError, TypeInferenceError, UndecidedError, call_site
-from ...base.forks import import_module
+from ....base.errors import OpgenError, TypeInferenceError, UndecidedError, call_site
+from ....base.forks import import_module
+from ..relation import RelationFunction, TypeReporter
+from ..solver import TypeSolver
+from ..type import TensorType, TupleType, Type
 from .frame import EVALUATION_ERRORS, Frame
-from .solver import TypeSolver
-from .type import RelationFunction, TensorType, TupleType, Type
-
-if TYPE_CHECKING:
-    from .reporter import TypeReporter
 
 
 @lru_cache(maxsize=256)
@@ -26,11 +24,11 @@ def load_relation(path: str) -> RelationFunction:
         raise TypeInferenceError(f"type relation {path!r} cannot be loaded: {error}") from error
 
 
-def run_seam(
-    seam: RelationFunction | str, inputs: Sequence[Type], result: Type, attrs: Any, reporter: TypeReporter
+def run_relation(
+    written: RelationFunction | str, inputs: Sequence[Type], result: Type, attrs: Any, reporter: TypeReporter
 ) -> bool:
     """Runs a hand-written relation. Raises TypeInferenceError, naming the op, for what it did not foresee."""
-    relation = load_relation(seam) if isinstance(seam, str) else seam
+    relation = load_relation(written) if isinstance(written, str) else written
     try:
         return relation((*inputs, result), len(inputs), attrs, reporter)
     except UndecidedError:
@@ -46,14 +44,14 @@ def run_seam(
         ) from error
 
 
-def seam_outputs(frame: Frame, seam: RelationFunction | str) -> tuple[TensorType, ...]:
+def written_outputs(frame: Frame, written: RelationFunction | str) -> tuple[TensorType, ...]:
     """The types of the results of a call whose operands are known. Raises TypeInferenceError if they stay open."""
     solver = TypeSolver()
     out = solver.fresh("out")
     inputs = as_types(frame.groups)
 
     def relation(types: Sequence[Type], num_inputs: int, attrs: Any, reporter: TypeReporter) -> bool:
-        return run_seam(seam, types[:num_inputs], types[num_inputs], attrs, reporter)
+        return run_relation(written, types[:num_inputs], types[num_inputs], attrs, reporter)
 
     solver.add_relation(
         relation, (*inputs, out), len(inputs), frame.attrs, op_name=frame.op_name, site=frame.place()

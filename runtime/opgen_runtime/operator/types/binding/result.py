@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...base.arith.expr import Dim, Expr, Shape
-from .type import TensorType, TupleType, Type
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A condition that the shapes alone do not decide; it is taken to hold and checked with the values.
-
-    `condition` is None where the rule could not even be evaluated without the value of a symbolic dim.
-    """
-
-    text: str
-    condition: Expr | None = None
-
+from ....base.arith.expr import Dim, Shape
+from ..relation import Assumption
+from ..type import TensorType, TupleType, Type
 
 OperandTypes = TensorType | tuple[TensorType, ...] | None
 

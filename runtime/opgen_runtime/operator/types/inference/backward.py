@@ -8,21 +8,19 @@ a static value, and where they are an input's shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...base.arith import dim
-from ...base.arith.expr import Binary, Const, Dim, Expr, Var
-from ...base.errors import DTypeError, ShapeError, UndecidedError
-from ...base.vocabulary import DTYPES
-from .frame import Frame, RuleFailedError, value_of
-from .patterns import entry_text
-from .rules import Input, Output, Spread, Static, needs_of
-from .steps import PatternStep, Step, allowed_dtypes
-from .type import IncompleteType, TensorType, TupleType, Type
-
-if TYPE_CHECKING:
-    from .reporter import TypeReporter
-    from .signature import Signature
+from ....base.arith import dim
+from ....base.arith.expr import Binary, Const, Dim, Expr, Var
+from ....base.errors import DTypeError, ShapeError, UndecidedError
+from ....base.vocabulary import DTYPES
+from ..binding.frame import Frame, RuleFailedError, value_of
+from ..binding.patterns import entry_text
+from ..binding.steps import PatternStep, Step, allowed_dtypes
+from ..relation import TypeReporter
+from ..rules import Input, Output, Spread, Static, needs_of
+from ..signature import Signature
+from ..type import IncompleteType, TensorType, TupleType, Type
 
 
 def infer_backwards(

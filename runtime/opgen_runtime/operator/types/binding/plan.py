@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...base.arith.expr import AnyDim, Dim, Shape
-from ...base.errors import TypeInferenceError
-from .binding import Binding
+from ....base.arith.expr import AnyDim, Dim, Shape
+from ....base.errors import TypeInferenceError
+from ..rules import Bound, Function, Let, Require, needs_of
+from ..signature import Signature
+from ..type import TensorType
 from .frame import Frame, RuleFailedError
 from .outputs import DynamicAxes, OutputPlan, guarded
 from .patterns import Pattern
-from .rules import Bound, Function, Let, Require, needs_of
-from .seam import seam_outputs
+from .result import Binding
 from .steps import AbsentStep, BoundStep, DTypeStep, EquationStep, LetStep, PatternStep, RequireStep, Step
-from .type import TensorType
-
-if TYPE_CHECKING:
-    from .signature import Signature
+from .written import written_outputs
 
 
 class Plan:
     """The steps of a binding, in order, and its outputs."""
 
-    def __init__(self, signature: Signature, steps: Sequence[Step], outputs: Sequence[OutputPlan]) -> None:
-        self.signature = signature
+    def __init__(self, steps: Sequence[Step], outputs: Sequence[OutputPlan]) -> None:
         self.steps = tuple(steps)
         self.outputs = tuple(outputs)
 
     def run(self, frame: Frame) -> Binding:
         """Binds the call; the errors are the user's."""
         run_steps(frame, self.steps)
-        signature = self.signature
+        signature = frame.signature
         bounds: dict[str, Dim] = {}
         for name, function in signature.dynamic.items():
             bounds[name] = bound_of(frame, signature, name, function)
@@ -40,10 +37,10 @@ class Plan:
         shapes: list[Shape] = []
         counts: list[int] = []
         dynamic: list[DynamicAxes] = []
-        if signature.seam is not None:
-            types = list(seam_outputs(frame, signature.seam))
+        if signature.relation is not None:
+            types = list(written_outputs(frame, signature.relation))
             shapes = [t.shape for t in types]
-            counts = _seam_counts(frame, signature, len(types))
+            counts = _written_counts(frame, signature, len(types))
             dynamic = [_unknown_axes(t, bounds) for t in types]
         for output in self.outputs:
             made, stored, axes = output.types(frame, bounds)
@@ -70,7 +67,7 @@ def _unknown_axes(made: TensorType, bounds: Mapping[str, Dim]) -> DynamicAxes:
     return tuple((axis, next(iter(bounds))) for axis in unknown if bounds)
 
 
-def _seam_counts(frame: Frame, signature: Signature, count: int) -> list[int]:
+def _written_counts(frame: Frame, signature: Signature, count: int) -> list[int]:
     variadic = [output.variadic is not None for output in signature.outputs]
     if not any(variadic) and count != len(variadic):
         raise frame.error(
@@ -161,7 +158,7 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
                 raise _stuck(op_name, waiting, known)
             ordered.append(AbsentStep(missing))
             known |= missing
-    outputs = [] if signature.seam is not None else [OutputPlan(signature, o) for o in signature.outputs]
+    outputs = [] if signature.relation is not None else [OutputPlan(signature, o) for o in signature.outputs]
     wanted = {name for output in outputs for name in output.needs} - known
     if wanted - never:
         raise TypeInferenceError(
@@ -169,7 +166,7 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
         )
     if never - known:
         ordered.append(AbsentStep(never - known))
-    return Plan(signature, ordered, outputs)
+    return Plan(ordered, outputs)
 
 
 def _is_absent(step: Step, absent: set[str]) -> bool:

@@ -1,0 +1,17 @@
+"""Binding: a signature run forwards, from known operands to the types of the results.
+
+run.py         bind
+arguments.py   arguments of a call -> one entry an input
+frame.py       the state of one binding, and its error messages
+patterns.py    shape patterns
+steps.py       element types, patterns, bounds, `let`, `require`, each as one step
+outputs.py     output types
+plan.py        the order of the steps, found once for each kind of call
+written.py     hand-written relations
+result.py      Binding
+"""
+
+from .result import Binding
+from .run import bind
+
+__all__ = ["Binding", "bind"]

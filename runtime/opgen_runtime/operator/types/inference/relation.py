@@ -1,0 +1,40 @@
+"""The type relation of a declared op: its signature run both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..binding.arguments import group_arguments
+from ..binding.plan import make_steps
+from ..binding.run import bind, is_known
+from ..binding.written import as_types, run_relation
+from ..relation import TypeReporter
+from ..signature import Signature
+from ..type import Type
+from .backward import infer_backwards
+
+
+def relate(
+    signature: Signature, types: Sequence[Type], num_inputs: int, attrs: Any, reporter: TypeReporter
+) -> bool:
+    """The type relation: `types` are those of the inputs, then the result's.
+
+    Infers the result from the inputs, and inputs from the other inputs, the attrs and the result.  True
+    when all is known, False when not enough is known yet; raises like `bind` for a mistake of the user.
+    """
+    operands: list[Any] = list(types[:num_inputs])
+    result = types[num_inputs]
+    groups = group_arguments(signature, reporter.op_name, operands, reporter.site)
+    if not all(is_known(group) for group in groups):
+        steps = make_steps(signature, () if attrs is None else tuple(attrs.keys()))
+        groups = infer_backwards(signature, groups, attrs, result, reporter, steps)
+        if not all(is_known(group) for group in groups):
+            if signature.relation is None:
+                return False
+            return run_relation(signature.relation, as_types(groups), result, attrs, reporter)
+    binding = bind(signature, reporter.op_name, attrs, groups, site=reporter.site)
+    reporter.assign(result, binding.result_type)
+    for assumption in binding.undecided:
+        reporter.assume(assumption)
+    return True
