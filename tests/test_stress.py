@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from opgen_runtime.run.compile import Kept
+from opgen_runtime.base.kept import Kept
 from tests.stress import cache, entry
 from tests.stress._process import fresh
 

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from opgen_runtime.base.kept import Kept
 from opgen_runtime.run import eager
-from opgen_runtime.run.executor import Kept
 
 A = np.array([[1.0, -2.0, 3.0]], np.float32)
 

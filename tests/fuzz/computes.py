@@ -36,7 +36,7 @@ from opgen_runtime.lower.schedule import Attach, Schedule, Split, Stage, create_
 from opgen_runtime.lower.schedule.kind import ForKind
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import pipeline
 from opgen_runtime.run.executor import create_executor
 from opgen_runtime.transform import FunctionPass, PassContext, PassInfo
 
@@ -49,7 +49,7 @@ def case(seed: int) -> None:
     """One mutant of one kind."""
     rng = random.Random(seed)
     kind = rng.choice((_a_compute, _a_schedule, _a_function, _a_pass))
-    kernels.forget_kernels()
+    pipeline.forget_kernels()
     try:
         kind(rng)
     except OpgenError as error:
@@ -73,7 +73,7 @@ def _a_compute(rng: random.Random) -> None:
     data = np.random.default_rng(rng.randrange(1 << 30)).standard_normal((rows, columns)).astype(np.float32)
     register_op_attr(OP, "compute", compute, plevel=30)
     try:
-        (out,) = kernels.compile_segment(function).run([data])
+        (out,) = pipeline.compile_segment(function).run([data])
     finally:
         _forget("compute", 30)
     assert out.shape == (rows,), out.shape
@@ -167,7 +167,7 @@ def _a_schedule(rng: random.Random) -> None:
     data = np.random.default_rng(rng.randrange(1 << 30)).standard_normal((rows, columns)).astype(np.float32)
     register_op_attr(OP, "strategy", strategy, plevel=30)
     try:
-        (out,) = kernels.compile_segment(function).run([data])
+        (out,) = pipeline.compile_segment(function).run([data])
     finally:
         _forget("strategy", 30)
     np.testing.assert_allclose(out, np.exp(data).sum(axis=1), rtol=1e-4)

@@ -11,7 +11,7 @@ import pytest
 
 from opgen_runtime import ir, ops
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +19,9 @@ def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """Every test has its own cache on disk and no kernels in memory."""
     directory = tmp_path / "kernels"
     monkeypatch.setenv("OPGEN_CACHE_DIR", str(directory))
-    kernels.forget_kernels()
+    pipeline.forget_kernels()
     yield directory
-    kernels.forget_kernels()
+    pipeline.forget_kernels()
 
 
 def variable(name: str, shape: tuple[int, ...], dtype: str = "float32") -> ir.Var:

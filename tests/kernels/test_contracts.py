@@ -17,8 +17,7 @@ from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.lower.schedule import Attach, Split, create_schedule
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import compile as kernels
-from opgen_runtime.run import eager
+from opgen_runtime.run import eager, pipeline
 
 OP = "erf"  # float to float, elementwise
 X = ir.var("x", TensorType((4, 6), "float32"))
@@ -34,7 +33,7 @@ def forget():
 
 
 def run() -> np.ndarray:
-    (out,) = kernels.compile_segment(CALL).run([DATA])
+    (out,) = pipeline.compile_segment(CALL).run([DATA])
     return out
 
 
@@ -248,6 +247,6 @@ def test_a_schedule_that_is_wrong_is_refused(name: str) -> None:
 
 def test_our_own_schedules_keep_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPGEN_VERIFY", "1")
-    kernels.forget_kernels()
+    pipeline.forget_kernels()
     assert eager.softmax(DATA, axis=1).sum() == pytest.approx(4)
     assert isinstance(LanguageError("x"), OpgenError)

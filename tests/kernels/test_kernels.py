@@ -12,12 +12,12 @@ from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import CodegenError, ExecutorError
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import pipeline
 from opgen_runtime.run.compile.pointers import _direct, _documented, address_of
 
 
 def check(function, inputs, *expected, rtol=1e-5):
-    outputs = kernels.compile_segment(function).run(inputs)
+    outputs = pipeline.compile_segment(function).run(inputs)
     assert len(outputs) == len(expected)
     for output, wanted in zip(outputs, expected, strict=True):
         assert output.shape == wanted.shape
@@ -54,7 +54,7 @@ def test_constants_of_one_element_and_of_many(make):
     function = ir.Function((a,), body)
     (x,) = make.arrays(function)
     check(function, [x], x * np.float32(2.5) + row)
-    kernels.forget_kernels()
+    pipeline.forget_kernels()
     check(function, [x], x * np.float32(2.5) + row)  # from the disk
 
 
@@ -67,7 +67,7 @@ def test_a_body_that_is_a_parameter(make):
 
 def test_empty_outputs_compile_nothing(make, cache_directory):
     function = make.chain((0, 4))
-    (out,) = kernels.compile_segment(function).run([np.empty((0, 4), np.float32)] * 3)
+    (out,) = pipeline.compile_segment(function).run([np.empty((0, 4), np.float32)] * 3)
     assert out.shape == (0, 4)
     assert not cache_directory.exists()
 
@@ -93,7 +93,7 @@ class TestOperands:
         function = make.chain((6, 8))
         inputs = make.arrays(function)
         expected = make.chain_reference(*inputs)
-        kernel = kernels.compile_segment(function)
+        kernel = pipeline.compile_segment(function)
         out = np.zeros((6, 8), np.float32)
         (found,) = kernel.run(inputs, [out])
         assert found is out
@@ -108,7 +108,7 @@ class TestOperands:
         expected = make.chain_reference(a, b, c)
         buffer = np.empty(1001, np.float32)
         buffer[:1000] = a
-        kernels.compile_segment(function).run([buffer[:1000], b, c], [buffer[1:]])
+        pipeline.compile_segment(function).run([buffer[:1000], b, c], [buffer[1:]])
         np.testing.assert_allclose(buffer[1:], expected, rtol=1e-5)
 
     @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ class TestOperands:
     def test_what_does_not_fit_is_named(self, make, change, message):
         function = make.chain((6, 8))
         with pytest.raises(ExecutorError) as caught:
-            kernels.compile_segment(function).run(change(make.arrays(function)))
+            pipeline.compile_segment(function).run(change(make.arrays(function)))
         assert message in str(caught.value)
 
     def test_wrong_outputs(self, make):
         function = make.chain((6, 8))
-        kernel, inputs = kernels.compile_segment(function), make.arrays(function)
+        kernel, inputs = pipeline.compile_segment(function), make.arrays(function)
         read_only = np.zeros((6, 8), np.float32)
         read_only.flags.writeable = False
         for outputs, message in (
@@ -145,7 +145,7 @@ class TestOperands:
 
     def test_several_threads_at_once(self, make):
         function = make.chain((200, 300))
-        kernel = kernels.compile_segment(function)
+        kernel = pipeline.compile_segment(function)
         inputs = [make.arrays(function, seed) for seed in range(4)]
         wrong: list[int] = []
 
@@ -173,26 +173,26 @@ class TestRefusals:
     def test_types_must_be_known_and_static(self):
         a = ir.var("a")
         with pytest.raises(CodegenError, match="a kernel needs tensors of known type"):
-            kernels.compile_segment(ir.Function((a,), a))
+            pipeline.compile_segment(ir.Function((a,), a))
         b = ir.var("b", TensorType((dim("n"),), "float32"))
         with pytest.raises(CodegenError, match="its dims must be bound to values"):
-            kernels.compile_segment(ir.Function((b,), ops.tanh(b)))
+            pipeline.compile_segment(ir.Function((b,), ops.tanh(b)))
 
     def test_control_flow_is_no_segment(self, make):
         c = make.variable("c", (), "bool")
         a = make.variable("a", (3,))
         with pytest.raises(CodegenError, match="If cannot be part of a kernel"):
-            kernels.compile_segment(ir.Function((c, a), ir.If(c, a, a)))
+            pipeline.compile_segment(ir.Function((c, a), ir.If(c, a, a)))
 
     def test_a_foreign_target_does_not_run_here(self, make):
         with pytest.raises(CodegenError, match="cannot run on this machine"):
-            kernels.compile_segment(make.chain(), "llvm -mtriple=aarch64-linux-gnu -mcpu=generic")
+            pipeline.compile_segment(make.chain(), "llvm -mtriple=aarch64-linux-gnu -mcpu=generic")
 
 
 def test_stages_cover_the_way_down(make):
-    found = dict(kernels.stages(make.chain(), Target.host()))
+    found = dict(pipeline.kernel_texts(make.chain(), Target.host()))
     names = list(found)
-    assert names[:5] == ["graph", "tensor expressions", "strategy", "pattern", "schedule"]
+    assert names[:4] == ["tensor expressions", "strategy", "pattern", "schedule"]
     assert names[-3:] == ["llvm", "llvm optimised", "assembly"]
     assert {"lower", "storage_flatten", "vectorize_loop", "rewrite_unsafe_select"} <= set(names)
     assert all(found.values())

@@ -13,7 +13,8 @@ from opgen_runtime import codegen, ir, ops
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.run import compile as kernels
-from opgen_runtime.run.compile import build
+from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import steps
 from opgen_runtime.run.compile.key import sources_digest
 
 HOST = Target.host()
@@ -52,22 +53,22 @@ def test_an_op_whose_strategy_was_replaced_is_not_kept_on_disk(make):
 
 
 def test_the_second_request_is_the_same_kernel(make):
-    assert kernels.compile_segment(make.chain()) is kernels.compile_segment(make.chain())
+    assert pipeline.compile_segment(make.chain()) is pipeline.compile_segment(make.chain())
 
 
 def test_the_disk_spares_compilation(make, cache_directory, monkeypatch):
     function = make.chain()
     inputs = make.arrays(function)
-    (first,) = kernels.compile_segment(function).run(inputs)
+    (first,) = pipeline.compile_segment(function).run(inputs)
     assert len(list(cache_directory.glob("*.o"))) >= 1
-    kernels.forget_kernels()
+    pipeline.forget_kernels()
 
     def refuse(*_):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(build, "segment_of", refuse)
+    monkeypatch.setattr(steps, "segment_of", refuse)
     monkeypatch.setattr(codegen, "emit", refuse)
-    (second,) = kernels.compile_segment(function).run(inputs)
+    (second,) = pipeline.compile_segment(function).run(inputs)
     np.testing.assert_array_equal(first, second)
 
 
@@ -75,12 +76,12 @@ def test_the_disk_spares_compilation(make, cache_directory, monkeypatch):
 def test_a_damaged_entry_is_compiled_again(make, cache_directory, damage):
     function = make.chain()
     inputs = make.arrays(function)
-    (first,) = kernels.compile_segment(function).run(inputs)
+    (first,) = pipeline.compile_segment(function).run(inputs)
     path = cache_directory / f"{kernels.front_key(function, HOST)}.o"
     content = path.read_bytes()
     path.write_bytes(content[:-9] if damage is None else damage)
-    kernels.forget_kernels()
-    (second,) = kernels.compile_segment(function).run(inputs)
+    pipeline.forget_kernels()
+    (second,) = pipeline.compile_segment(function).run(inputs)
     np.testing.assert_array_equal(first, second)
     assert path.read_bytes() == content
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opgen_runtime import codegen, ir
+from opgen_runtime import ir
 from opgen_runtime.base.arith import Expr, lt, select
 from opgen_runtime.base.target import Target
 from opgen_runtime.compute import te
@@ -19,8 +19,8 @@ from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import concatenate, split, stack
 from opgen_runtime.run import eager
-from opgen_runtime.run.compile.build import lower_segment
-from opgen_runtime.run.compile.segment import segment_of
+from opgen_runtime.run.compile.records import Request
+from opgen_runtime.run.pipeline import through_kernel, upto
 
 
 @pytest.mark.parametrize("sizes", [range(1, 9), [1] * 60, [0, 3] * 30, [2, 0, 1, 5] * 5])
@@ -104,6 +104,11 @@ def cut(count: int) -> ir.Function:
     return ir.Function((whole,), split(whole, indices_or_sections=[count]))
 
 
+def llvm(function: ir.Function, target: Target) -> str:
+    *_, (_, emitted) = through_kernel(Request(function, target), upto("emit"))
+    return str(emitted.text)
+
+
 @pytest.mark.parametrize("program", [joined, stacked, cut])
 def test_work_is_linear(program: Callable[[int], ir.Function]) -> None:
     """The calls of functions, from type inference to the text for LLVM, tell the work."""
@@ -112,7 +117,7 @@ def test_work_is_linear(program: Callable[[int], ir.Function]) -> None:
     def work(count: int) -> int:
         profile = cProfile.Profile()
         profile.enable()
-        codegen.emit(lower_segment(segment_of(program(count), target), target), target)
+        llvm(program(count), target)
         profile.disable()
         return int(pstats.Stats(profile).total_calls)
 
@@ -126,6 +131,6 @@ def test_code_does_not_grow(program: Callable[[int], ir.Function]) -> None:
     target = Target.host()
 
     def lines(count: int) -> int:
-        return codegen.emit(lower_segment(segment_of(program(count), target), target), target).count("\n")
+        return llvm(program(count), target).count("\n")
 
     assert lines(400) == lines(200)

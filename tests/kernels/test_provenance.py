@@ -130,16 +130,16 @@ def test_what_cannot_be_digested_has_no_key(project: Project) -> None:
 SCRIPT = """
 import numpy as np
 from opgen_runtime import ir
-from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import pipeline
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
-from opgen_runtime.run.compile import build
+from opgen_runtime.run.compile import steps
 from opgen_runtime.operator.types import Input, Output, Signature, TensorType
 from opgen_runtime.base.vocabulary import OpPattern
 import lab_compute
 
 compiled = []
-lower = build.lower_segment
-build.lower_segment = lambda *args: compiled.append(1) or lower(*args)
+segment_of = steps.segment_of
+steps.segment_of = lambda *args: compiled.append(1) or segment_of(*args)
 signature = Signature(
     inputs=(Input("data", shape=("N",)),), outputs=(Output("out", shape="data.shape", dtype="data.dtype"),)
 )
@@ -149,7 +149,7 @@ made = declare(OpDeclaration(
     compute=lab_compute.double, extern=None, pattern=OpPattern.ELEMWISE, strategy=(entry,),
 ), lab_compute.__file__)
 x = ir.var("x", TensorType((3,), "float32"))
-kernel = kernels.compile_segment(ir.Function((x,), call(made, (x,))))
+kernel = pipeline.compile_segment(ir.Function((x,), call(made, (x,))))
 print(kernel.run([np.ones(3, "float32")])[0].tolist(), len(compiled))
 """
 

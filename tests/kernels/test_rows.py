@@ -7,13 +7,13 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.target import Target
-from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import pipeline
 
 
 @pytest.mark.parametrize("shape", [(1536, 128), (12, 128, 128), (2, 6, 128, 128)])
 def test_softmax_keeps_one_row(shape: tuple[int, ...]) -> None:
     x = rt.var("x", rt.TensorType(shape, "float32"))
-    stages = dict(kernels.stages(ir.Function((x,), ops.softmax(x)), Target.host()))
+    stages = dict(pipeline.kernel_texts(ir.Function((x,), ops.softmax(x)), Target.host()))
     lowered = stages["storage_flatten"]
     for allocation in ("allocate m: float32[1] local", "allocate e: float32[128] local"):
         assert allocation in lowered, lowered

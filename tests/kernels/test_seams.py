@@ -13,7 +13,7 @@ from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declar
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.registry import remove_op
 from opgen_runtime.operator.types import Input, Output, Signature, Spread
-from opgen_runtime.run import compile as kernels
+from opgen_runtime.run import pipeline
 from opgen_runtime.run.executor import create_executor
 
 
@@ -82,20 +82,20 @@ DATA = np.array([3, -1, 0, 7, -5], np.float32)
 
 @pytest.mark.parametrize("sort", ["sort_with_positions"], indirect=True)
 def test_a_hand_written_function(sort):
-    kernel = kernels.compile_segment(sort)
+    kernel = pipeline.compile_segment(sort)
     values, order = kernel.run([DATA])
     np.testing.assert_array_equal(values, np.sort(DATA))
     np.testing.assert_array_equal(order, np.argsort(DATA))
     out = [np.zeros(5, np.float32), np.zeros(5, np.int64)]
     assert kernel.run([DATA], out)[0] is out[0]
     np.testing.assert_array_equal(out[0], np.sort(DATA))
-    assert [name for name, _ in kernels.stages(sort)] == ["graph", "tensor expressions", "strategy"]
+    assert [name for name, _ in pipeline.kernel_texts(sort)] == ["tensor expressions", "strategy"]
 
 
 @pytest.mark.parametrize("sort", ["wrong_sort"], indirect=True)
 def test_what_a_hand_written_function_gives_is_checked(sort):
     with pytest.raises(ExecutorError) as caught:
-        kernels.compile_segment(sort).run([DATA])
+        pipeline.compile_segment(sort).run([DATA])
     assert "result values is float64[5], expected float32 (rule: results have their dtype)" in str(
         caught.value
     )
@@ -203,12 +203,12 @@ def test_a_result_of_data_dependent_size(make, cache_directory):
     function = ir.Function((data,), call(made, (data,)))
     try:
         for _ in range(2):  # compiled, then from the disk
-            kernel = kernels.compile_segment(function)
+            kernel = pipeline.compile_segment(function)
             for values in ([1, -2, 3, 0, 5, -6, -7, 8, 9], [-1] * 9, [1] * 9):
                 array = np.array(values, np.float32)
                 (out,) = kernel.run([array])
                 np.testing.assert_array_equal(out, array[array > 0])
-            kernels.forget_kernels()
+            pipeline.forget_kernels()
     finally:
         remove_op("test_positives")
 
@@ -278,9 +278,9 @@ def test_a_schedule_of_the_strategy_is_used(vector):
     made = op("test_double", signature, compute=double, strategy=(entry,), pattern=OpPattern.ELEMWISE)
     function = ir.Function((vector,), call(made, (vector,)))
     try:
-        (out,) = kernels.compile_segment(function).run([DATA])
+        (out,) = pipeline.compile_segment(function).run([DATA])
         np.testing.assert_array_equal(out, DATA * 2)
         assert special.used == 1
-        assert "special, plevel 15" in dict(kernels.stages(function))["strategy"]
+        assert "special, plevel 15" in dict(pipeline.kernel_texts(function))["strategy"]
     finally:
         remove_op("test_double")

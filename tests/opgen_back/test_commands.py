@@ -317,7 +317,15 @@ def test_explain_prints_every_stage(fresh: Path) -> None:
     run("add-op", "axis_abs")
     names = run("explain", "axis_abs", "--stages").stdout.splitlines()
     assert names[0] == "declaration (opdefs/elementwise/axis_abs.yaml:2)"
-    for name in ("checked op", "type inference", "tensor expressions", "schedule", "vectorize_loop", "llvm"):
+    for name in (
+        "checked op",
+        "InferType",
+        "FuseOps",
+        "tensor expressions",
+        "schedule",
+        "vectorize_loop",
+        "llvm",
+    ):
         assert name in names
     assert names[-1] == "assembly"
     one = run(

@@ -29,12 +29,17 @@ def doubled(x: np.ndarray) -> np.ndarray:
 """
 
 STAGES = """\
-── type inference ──────────────────────────────────────────────────────────────────────────────────
-axis_abs: fn(Tensor[(4, 20), float32]) -> Tensor[(4, 20), float32]
-
-── graph ───────────────────────────────────────────────────────────────────────────────────────────
-fn (%data: Tensor[(4, 20), float32]) {
+── InferType ───────────────────────────────────────────────────────────────────────────────────────
+def @main(%data: Tensor[(4, 20), float32]) {
   shown.axis_abs(%data)
+}
+
+── FuseOps ─────────────────────────────────────────────────────────────────────────────────────────
+def @main(%data: Tensor[(4, 20), float32]) {
+  %0 = fn (%data_1: Tensor[(4, 20), float32], Primitive=1) {
+    shown.axis_abs(%data_1)
+  };
+  %0(%data)
 }
 
 ── tensor expressions ──────────────────────────────────────────────────────────────────────────────
@@ -109,7 +114,7 @@ def explain(*arguments: str) -> str:
 
 def test_stages_of_a_call(project: Path) -> None:
     text = explain()
-    start, end = text.index("── type"), text.index("opgen_shown_axis_abs(")
+    start, end = text.index("── InferType"), text.index("opgen_shown_axis_abs(")
     assert text[start:end] == STAGES
 
 

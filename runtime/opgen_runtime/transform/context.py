@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
@@ -75,8 +75,10 @@ class PassContext:
     """Settings of passes: `with PassContext(opt_level=3, disabled=["FuseOps"]):`.
 
     `required`: names of passes that run whatever their level; `disabled`: names of passes that a Sequential leaves
-    out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`.  Raises
-    PassError for an unknown key or name, listing those there are, and for a value of the wrong type.
+    out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`.  `hooks`:
+    functions from loop IR to loop IR, each run after the stage of a kernel that it is named by (`opgen explain OP
+    --stages` prints the names).  Raises PassError for an unknown key or name, listing those there are, and for a
+    value of the wrong type.
     """
 
     def __init__(
@@ -86,12 +88,14 @@ class PassContext:
         disabled: Iterable[str] = (),
         config: Mapping[str, object] | None = None,
         instruments: Sequence[PassInstrument] = (),
+        hooks: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
         self.opt_level = opt_level
         self.required = frozenset(_names(required, "required"))
         self.disabled = frozenset(_names(disabled, "disabled"))
         self.config: Mapping[str, object] = MappingProxyType(_checked_config(dict(config or {})))
         self.instruments = tuple(instruments)
+        self.hooks: Mapping[str, Callable[[Any], Any]] = MappingProxyType(dict(hooks or {}))
         self._entered: list[tuple[Token[PassContext], int]] = []
 
     @staticmethod

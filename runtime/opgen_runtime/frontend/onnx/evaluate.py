@@ -11,8 +11,7 @@ import numpy as np
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, post_order
 from ...operator.types import TensorType, TupleType, Type
 from ...run.executor import build
-from ...run.executor.op_by_op import call_op
-from ...run.executor.value import Arrays
+from ...run.interpret import Arrays, call_op
 from .limits import Budget
 
 _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling

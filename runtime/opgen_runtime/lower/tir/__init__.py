@@ -24,7 +24,7 @@ from .bound import Domain, infer_bound
 from .contract import verify_final, verify_lowered
 from .interpret import interpret
 from .lower import lower
-from .phases import PHASES, run_phases
+from .phases import PHASES, Phase, hooked, run_phases
 from .printer import stmt_text, to_text
 from .stmt import (
     Allocate,
@@ -56,12 +56,14 @@ __all__ = [
     "If",
     "LetStmt",
     "Load",
+    "Phase",
     "Prefetch",
     "PrimFunc",
     "Ramp",
     "Splat",
     "Stmt",
     "Store",
+    "hooked",
     "infer_bound",
     "interpret",
     "lower",

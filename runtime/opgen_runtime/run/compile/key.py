@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Final, TypeGuard
 
 from ... import ir
@@ -19,17 +19,26 @@ from ...lower.library.strategy import schedule_named
 from ...operator.registry import Op
 from .provenance import digest_of, stamp
 
-# The storeys whose sources decide what code a segment becomes.
+# The storeys, and the files beside, whose sources decide what code a segment becomes.
 _STOREYS: Final = ("base", "operator", "compute", "ir", "declaration", "lower", "codegen", "run/compile")
+_FILES: Final = ("run/pipeline.py",)
 
 
-def front_key(function: ir.Function, target: Target) -> str | None:
-    """A hex digest, equal in every process for equal segments, or None if the segment cannot be kept on disk.
+def front_key(
+    function: ir.Function, target: Target, hooks: Mapping[str, Callable[..., object]] = MappingProxyType({})
+) -> str | None:
+    """A hex digest, equal in every process for equal segments, or None if the kernel must not be kept.
 
     It covers the structure and types of the segment, the declarations of its ops with their generated modules
-    and schedules, the runtime's sources, the target, and the versions of LLVM and llvmlite.
+    and schedules, the runtime's sources, the target, the versions of LLVM and llvmlite, and the hooks with all that
+    they import.
     """
     parts = [ir.structural_digest(function), _environment(), str(target)]
+    for stage, hook in sorted(hooks.items()):
+        found = digest_of(hook)
+        if found is None:
+            return None
+        parts.append(f"after {stage}: {found}")
     ops = {
         node.op
         for node in ir.post_order(function.body)
@@ -98,6 +107,7 @@ def _sources(root: Path) -> Iterable[str]:
     stack = [os.fspath(root / package) for package in _STOREYS]
     stack.append(os.fspath(root))
     top = os.fspath(root)
+    yield from (f"{path} {stamp(os.fspath(root / path))}" for path in _FILES)
     while stack:
         folder = stack.pop()
         with os.scandir(folder) as found:

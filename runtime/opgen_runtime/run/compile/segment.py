@@ -51,18 +51,58 @@ class ChosenCall:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tensor expressions of a function.
+    """Tensor expressions of a function for a target.
 
-    `inputs`: one placeholder a tensor parameter, then one a constant array (`ir_constants`).  `outputs`: the
+    `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
     """
 
+    function: ir.Function
+    target: Target
     name: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     results: int
     counts: tuple[Count, ...]
     calls: tuple[ChosenCall, ...]
+
+    @property
+    def anchor(self) -> ChosenCall | None:
+        """The call whose schedule the segment follows: the last of the most restrictive pattern."""
+        best: ChosenCall | None = None
+        for call in self.calls:
+            if best is None or call.pattern >= best.pattern:
+                best = call
+        return best
+
+    @property
+    def is_own(self) -> bool:
+        """Whether users have no part in it; see `ChosenCall.is_own`."""
+        return all(call.is_own for call in self.calls)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The tensor expressions, and which implementations were chosen."""
+        yield "tensor expressions", te.to_text(self.outputs)
+        yield "strategy", "\n".join(call.selection.explain() for call in self.calls)
+
+    def feeds(self, arrays: Sequence[np.ndarray]) -> dict[Tensor, np.ndarray]:
+        """The values of all inputs where the parameters' tensors have `arrays`."""
+        return dict(zip(self.inputs, [*arrays, *constant_arrays(self.function)], strict=True))
+
+    def results_of(self, outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The results of what computed `outputs`, flat or not: those of data-dependent size cut."""
+        results = [
+            np.asarray(array).reshape([int(dim) for dim in tensor.shape if isinstance(dim, int)])
+            for array, tensor in zip(outputs, self.outputs, strict=True)
+        ]
+        for count in self.counts:
+            length = int(results[count.source])
+            results[count.result] = results[count.result][(slice(None),) * count.axis + (slice(length),)]
+        return results[: self.results]
+
+    def evaluate(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The results by numpy, where the parameters' tensors have `arrays`."""
+        return self.results_of(te.evaluate(self.outputs, self.feeds(arrays)))
 
 
 def flat_types(type_: Type, what: str) -> tuple[TensorType, ...]:
@@ -141,6 +181,8 @@ class _Translation:
         counts = tuple(self._counts(results))
         lengths = tuple(dict.fromkeys(tensor for _, _, tensor in counts))
         return Segment(
+            function,
+            self.target,
             kernel_name(function),
             (*parameters, *constants),
             (*results, *lengths),

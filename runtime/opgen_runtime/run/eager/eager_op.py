@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from ...base.errors import CallError
+from ...base.kept import Kept
 from ...base.vocabulary import DType
 from ...declaration import OpDeclaration
 from ...ir import Call, Expr, Function, Operand, Tuple, Var, admit, is_literal, literal_array, make_call
 from ...operator.attrs import Attrs
 from ...operator.registry import Op
 from ...operator.types import TensorType
-from ..executor import Entry, Executable, Kept, array_type, build
+from ..executor import Entry, Executable, array_type, build
 
 _KEPT: Final = 1024  # compiled signatures an op
 

@@ -1,13 +1,7 @@
 """Executors: what runs programs.
 
-value.py         Value, what a program gives
-bindings.py      values for free variables, checked against their types
-interpreter.py   a program node by node
-op_by_op.py      one op through its tensor expression and numpy
 debug.py         the executor of kind "debug"
-plan.py          a partitioned function as steps over slots and buffers
 handover.py      results as arrays of other libraries
-kept.py          a bounded memory of what was compiled
 executable.py    build(): a function compiled; Executable: running it
 graph.py         the executor of kind "graph"
 """
@@ -21,14 +15,13 @@ from typing import Final
 from ...base.errors import ExecutorError
 from ...base.target import Target
 from ...ir import IRModule
-from ..compile import Entry, Kept
+from ..compile import Entry
+from ..interpret import Arrays, Result, Value, array_type, as_array, bind, concrete_types, wrap
 from .base import Executor
-from .bindings import array_type, as_array, bind, concrete_types
 from .debug import DebugExecutor
 from .executable import Executable, build
 from .graph import GraphExecutor
 from .handover import asarray
-from .value import Arrays, Result, Value, wrap
 
 _KINDS: Final[dict[str, Callable[[IRModule | None, Target | None], Executor]]] = {
     "debug": lambda module, target: DebugExecutor(module),
@@ -51,6 +44,6 @@ def create_executor(
 
 
 __all__ = [
-    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Kept", "Result", "Value",
+    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result", "Value",
     "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "wrap",
 ]  # fmt: skip

@@ -10,8 +10,7 @@ import numpy as np
 
 from ...base.errors import ExecutorError
 from ...ir import Expr, Function, GlobalVar, IRModule, Var, as_expr, free_vars
-from .bindings import bind
-from .value import Arrays, Result, wrap
+from ..interpret import Arrays, Result, bind, wrap
 
 
 class Executor(ABC):

@@ -10,13 +10,11 @@ from ...base.errors import ExecutorError
 from ...base.target import Target
 from ...ir import Call, Function, IRModule, structural_digest
 from ...operator.types import TupleType
-from ...transform import FuseOps, InferType, PassContext, Sequential
-from ..compile import Entry, Kernel, compile_segment
-from .interpreter import run
-from .plan import Plan, Slots, make_plan
-from .value import Arrays
-
-OPTIMISE = Sequential([InferType(), FuseOps()], name="Optimise")
+from ...transform import PassContext
+from ..compile import Entry, Kernel
+from ..interpret import Arrays, run
+from ..pipeline import compile_segment, optimise
+from ..plan import Plan, Slots, make_plan
 
 
 def build(function: Function, target: Target | None = None, context: PassContext | None = None) -> Executable:
@@ -24,16 +22,20 @@ def build(function: Function, target: Target | None = None, context: PassContext
 
     Its types must be known and its dims ints.  Raises what the passes and the compilation raise.
     """
-    module = OPTIMISE(IRModule.from_expr(function), context)
-    return Executable(module["main"], target or Target.host())
+    context = context or PassContext.current()
+    module = optimise(IRModule.from_expr(function), context)
+    return Executable(module["main"], target or Target.host(), context)
 
 
 class Executable:
     """A compiled function: `run(arrays)` gives new arrays.  It may be run by several threads at once."""
 
-    def __init__(self, function: Function, target: Target) -> None:
+    def __init__(self, function: Function, target: Target, context: PassContext | None = None) -> None:
         self.function = function
         self.target = target
+        self.context = (
+            context or PassContext.current()
+        )  # also for segments that are compiled when they are met
         self.plan: Plan | None = make_plan(function)
         self._kernels: dict[str, Kernel] = {}
         self._spare: list[list[np.ndarray]] = []  # sets of buffers that no run is using
@@ -47,7 +49,7 @@ class Executable:
         digest = structural_digest(segment)
         found = self._kernels.get(digest)
         if found is None:
-            found = self._kernels[digest] = compile_segment(segment, self.target)
+            found = self._kernels[digest] = compile_segment(segment, self.target, self.context)
         return found
 
     def entry(self) -> Entry | None:

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...base.errors import ExecutorError
+from ...base.kept import Kept
 from ...base.target import Target
 from ...ir import Call, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Var, post_order, substitute
 from ...ir.scopes import binders_of
 from ...operator.types import Type
 from ...transform import infer_type
-from ..compile import Kept
+from ..interpret import Arrays, array_type, concrete_types
 from .base import Executor
-from .bindings import array_type, concrete_types
 from .executable import Executable, build
-from .value import Arrays
 
 _KEPT = 128
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import CallError
 from ...ir import admit
-from .value import Value
+from ..interpret import Value
 
 
 def asarray(x: object, like: object = None) -> Any:

@@ -60,13 +60,17 @@ def run_phases(
         if verifying():
             verify_lowered(func, name)
         if hooks and name in hooks:
-            func = _hooked(name, hooks[name], func)
+            func = hooked(name, hooks[name], func)
         if trace is not None:
             trace(name, func)
     return func
 
 
-def _hooked(name: str, hook: Phase, func: PrimFunc) -> PrimFunc:
+def hooked(name: str, hook: Phase, func: PrimFunc) -> PrimFunc:
+    """What a user's function makes of the loop IR after a stage.
+
+    Raises LoweringError for what it raises, and where it gives what is no loop IR of the same parameters.
+    """
     what = f"the hook after {name}"
     with handed_in(what, LoweringError):
         found = hook(func)

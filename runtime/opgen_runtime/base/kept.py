@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-from ...base import forks
+from . import forks
 
 V = TypeVar("V")
 

@@ -1,0 +1,106 @@
+"""What the stages of a kernel hand to one another, each with the texts that show it and a way to run it.
+
+Request  a segment that is to be compiled          Segment   its tensor expressions (segment.py)
+Normal   their normal form                         Scheduled with a schedule
+Lowered  loop IR, after each phase, too            Emitted   LLVM IR
+Compiled object code                               Kernel    in memory (kernel.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ... import codegen, ir
+from ...base.target import Target
+from ...compute import te
+from ...compute.te.tensor import Tensor
+from ...lower import tir
+from ...lower.schedule import Schedule
+from .segment import Segment
+
+Texts: TypeAlias = Iterator[tuple[str, str]]
+"""(name, text) of what a record shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A segment that is to be compiled.  `hooks`: users' functions by the names of the stages after which they run."""
+
+    function: ir.Function
+    target: Target
+    hooks: Mapping[str, tir.Phase] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """A segment with its outputs in normal form (`te.normalize`)."""
+
+    segment: Segment
+    outputs: tuple[Tensor, ...]
+
+    def texts(self) -> Texts:
+        pattern, reason = te.derive_pattern(self.outputs, self.segment.inputs)
+        anchor = self.segment.anchor
+        followed = f"; follows {anchor.op.name}" if anchor is not None else ""
+        yield "pattern", f"{pattern.name.lower()}: {reason}{followed}"
+
+    def evaluate(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The segment's results by numpy."""
+        return self.segment.results_of(te.evaluate(self.outputs, self.segment.feeds(arrays)))
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A segment in normal form with its schedule."""
+
+    normal: Normal
+    schedule: Schedule
+
+    def texts(self) -> Texts:
+        yield "schedule", str(self.schedule)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A segment as loop IR."""
+
+    segment: Segment
+    func: tir.PrimFunc
+
+    def text(self) -> str:
+        return tir.to_text(self.func)
+
+    def interpret(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The segment's results by the interpreter of loop IR."""
+        feeds = self.segment.feeds(arrays)
+        return self.segment.results_of(tir.interpret(self.func, list(feeds.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A segment as LLVM IR, and how LLVM is to optimise it."""
+
+    segment: Segment
+    symbol: str
+    text: str
+    passes: codegen.Pipeline
+
+    def texts(self) -> Texts:
+        yield "llvm", self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A segment as object code."""
+
+    segment: Segment
+    symbol: str
+    code: codegen.Compiled
+
+    def texts(self) -> Texts:
+        yield "llvm optimised", self.code.ir
+        yield "assembly", self.code.assembly

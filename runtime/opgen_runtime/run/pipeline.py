@@ -1,0 +1,237 @@
+"""The compiler, in two tables: what becomes of a program, stage by stage.
+
+GRAPH    passes, module to module; the last of them partitions the program into segments
+         (`plan.py` then says in which order segments run, and where their results lie)
+KERNEL   once a segment, between the caches: tensor expressions, schedule, loop IR, LLVM IR, machine code
+
+A pass is a row of GRAPH, a phase over loop IR one of `tir.PHASES`, which KERNEL takes up.  Whatever goes through the
+compiler goes through these tables: `optimise` and `compile_segment`, the texts of `opgen explain`, hooks and
+instruments of a PassContext, the tests of every prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+
+from ..base.errors import CodegenError, PassError, did_you_mean
+from ..base.kept import Kept
+from ..base.target import Target
+from ..ir import Function, IRModule
+from ..lower import tir
+from ..transform import FuseOps, InferType, Pass, PassContext
+from .compile import steps
+from .compile.kernel import Kernel, NativeKernel
+from .compile.key import front_key
+from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .compile.segment import Segment
+from .interpret import Arrays, run_op_by_op
+from .plan import Plan, make_plan
+
+A = TypeVar("A")
+B = TypeVar("B")
+Oracle = Callable[[B, Sequence[np.ndarray]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[A, B]):
+    """One row: what it is called, what it does, and what can be asked of what it gives.
+
+    `verify` raises, naming the stage, where what it gave breaks its contract.  `texts`: (name, text) of what there is
+    to see.  `oracle` computes the results from what it gave, for tests: as te.evaluate, the interpreter of loop IR, or
+    the machine does.  `hooked` applies a user's function to what it gave.
+    """
+
+    name: str
+    run: Callable[[A], B]
+    verify: Callable[[B, str], None] | None = None
+    texts: Callable[[B], Iterable[tuple[str, str]]] | None = None
+    oracle: Oracle[B] | None = None
+    hooked: Callable[[B, str, tir.Phase], B] | None = None
+
+
+# ------------------------------------------------------------------ the graph
+
+
+def _main(module: IRModule, arrays: Sequence[np.ndarray]) -> Arrays:
+    """The value of a module's main, op by op."""
+    main = module["main"]
+    return run_op_by_op(main.body, dict(zip(main.params, arrays, strict=True)), module)
+
+
+def graph_stage(each: Pass) -> Stage[IRModule, IRModule]:
+    """The row of a pass; what it gives is verified by the pass itself (`transform/contract.py`)."""
+    name = each.info.name
+    return Stage(name, each, texts=lambda module: [(name, str(module))], oracle=_main)
+
+
+GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
+    graph_stage(InferType()),
+    graph_stage(FuseOps()),
+)
+
+
+def through_graph(
+    module: IRModule, context: PassContext
+) -> Iterator[tuple[Stage[IRModule, IRModule], IRModule]]:
+    """Each stage of GRAPH that the context enables, with the module after it."""
+    for stage in GRAPH:
+        assert isinstance(stage.run, Pass)
+        if context.enabled(stage.run.info):
+            module = stage.run(module, context)
+            yield stage, module
+
+
+def optimise(module: IRModule, context: PassContext | None = None) -> IRModule:
+    """The module after GRAPH, in segments.  Raises what the passes raise."""
+    for _, after in through_graph(module, context or PassContext.current()):
+        module = after
+    return module
+
+
+# ------------------------------------------------------------------ one kernel
+
+
+def _phase(name: str, run: tir.Phase) -> Stage[Lowered, Lowered]:
+    """The row of a phase over loop IR."""
+    return _loop_ir(name, steps.phase(run))
+
+
+def _loop_ir(name: str, run: Callable[[Any], Lowered]) -> Stage[Any, Lowered]:
+    return Stage(
+        name,
+        run,
+        steps.verify,
+        texts=lambda lowered: [(name, lowered.text())],
+        oracle=Lowered.interpret,
+        hooked=steps.hooked,
+    )
+
+
+KERNEL: Final[tuple[Stage[Any, Any], ...]] = (
+    Stage("segment", steps.translate, texts=Segment.texts, oracle=Segment.evaluate),
+    Stage("normalize", steps.normalize, texts=Normal.texts, oracle=Normal.evaluate),
+    Stage("schedule", steps.schedule, texts=Scheduled.texts),
+    _loop_ir("lower", steps.lower),
+    *[_phase(name, run) for name, run in tir.PHASES],
+    Stage("emit", steps.emit, texts=Emitted.texts),
+    Stage("compile", steps.compile_, texts=Compiled.texts),
+    Stage("load", steps.load, oracle=NativeKernel.run),
+)
+HOOKABLE: Final = tuple(stage.name for stage in KERNEL if stage.hooked)
+
+
+def through_kernel(
+    request: Request, stages: Sequence[Stage[Any, Any]] = KERNEL
+) -> Iterator[tuple[Stage[Any, Any], Any]]:
+    """Each stage with the record after it, users' hooks included; a record that is a Kernel ends the way."""
+    record: Any = request
+    for stage in stages:
+        record = stage.run(record)
+        if isinstance(record, Kernel):
+            yield stage, record
+            return
+        if stage.verify is not None:
+            stage.verify(record, stage.name)
+        hook = request.hooks.get(stage.name)
+        if hook is not None and stage.hooked is not None:
+            record = stage.hooked(record, stage.name, hook)
+        yield stage, record
+
+
+def upto(name: str) -> tuple[Stage[Any, Any], ...]:
+    """The rows of KERNEL up to the stage of that name, included."""
+    names = [stage.name for stage in KERNEL]
+    return KERNEL[: names.index(name) + 1]
+
+
+_KEPT: Final = 4096
+_kernels: Final[Kept[Kernel]] = Kept(_KEPT)  # by front key
+
+
+def forget_kernels() -> None:
+    """Drop the kernels that this process remembers; those on disk stay."""
+    _kernels.clear()
+
+
+def compile_segment(
+    function: Function, target: Target | str | None = None, context: PassContext | None = None
+) -> Kernel:
+    """The kernel of a segment: parameters to the body's tensors, tuples spread.
+
+    Looks in this process, then in the object cache, by a key that is computed before anything is lowered; else goes
+    through KERNEL.  What has no key (users' functions that cannot be digested) is compiled each time.  Raises
+    CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.
+    """
+    hooks = hooks_of(context or PassContext.current())
+    request = Request(function, Target.host() if target is None else Target.parse(target), hooks)
+    key = front_key(function, request.target, hooks)
+    kernel = None if key is None else _kernels.get(key) or steps.kept(function, key)
+    if kernel is None:
+        kernel = _compile(request, key)
+    return kernel if key is None else _kernels.put(key, kernel)
+
+
+def _compile(request: Request, key: str | None) -> Kernel:
+    target = request.target
+    if not target.is_host:
+        raise CodegenError(f"a kernel for {target.cpu} on {target.triple} cannot run on this machine")
+    for _, record in through_kernel(request):
+        if isinstance(record, Compiled) and key is not None:
+            steps.keep(record, key)
+    assert isinstance(record, Kernel)
+    return record
+
+
+def hooks_of(context: PassContext) -> Mapping[str, tir.Phase]:
+    """The hooks of a context. Raises PassError for the name of no stage that takes one."""
+    for name in context.hooks:
+        if name not in HOOKABLE:
+            raise PassError(
+                f"there is no stage {name!r} to hook{did_you_mean(name, HOOKABLE)}; "
+                f"the stages are: {', '.join(HOOKABLE)}"
+            )
+    return context.hooks
+
+
+# ------------------------------------------------------------------ what there is to see
+
+
+def texts(
+    function: Function, target: Target | str | None = None, context: PassContext | None = None
+) -> Iterator[tuple[str, str]]:
+    """(stage, text) of a program on its way to machine code: the module after each pass, then each kernel.
+
+    Where there are several kernels, their stages have the kernel's name in front.  A segment that calls hand-written
+    functions ends with the choice of the strategy: they run in Python.
+    """
+    context = context or PassContext.current()
+    partitioned = IRModule.from_expr(function)
+    for row, module in through_graph(partitioned, context):
+        partitioned = module
+        yield from () if row.texts is None else row.texts(module)
+    segments = segments_of(partitioned["main"])
+    for number, segment in enumerate(segments):
+        prefix = f"kernel {number}: " if len(segments) > 1 else ""
+        for name, text in kernel_texts(segment, target, context):
+            yield prefix + name, text
+
+
+def kernel_texts(
+    segment: Function, target: Target | str | None = None, context: PassContext | None = None
+) -> Iterator[tuple[str, str]]:
+    """(stage, text) of one segment; nothing is kept in the caches or loaded, so that any target will do."""
+    hooks = hooks_of(context or PassContext.current())
+    request = Request(segment, Target.host() if target is None else Target.parse(target), hooks)
+    for stage, record in through_kernel(request, [stage for stage in KERNEL if stage.texts]):
+        if stage.texts is not None and not isinstance(record, Kernel):
+            yield from stage.texts(record)
+
+
+def segments_of(function: Function) -> list[Function]:
+    """The segments of a partitioned function, in the order in which they run; equal ones are all there."""
+    plan: Plan | None = make_plan(function)
+    return [] if plan is None else [step.segment for step in plan.steps]

@@ -1,0 +1,145 @@
+"""Every prefix of the two tables: what each stage gives computes what its oracle says; hooks; texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opgen_runtime import ir, ops
+from opgen_runtime.base.errors import PassError
+from opgen_runtime.base.target import Target
+from opgen_runtime.codegen.objects.cache import default_cache
+from opgen_runtime.lower import tir
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import front_key
+from opgen_runtime.run.compile.kernel import Kernel
+from opgen_runtime.run.compile.records import Request
+from opgen_runtime.run.executor import build
+from opgen_runtime.run.interpret import run_op_by_op
+from opgen_runtime.transform import FuseOps, PassContext
+
+HOST = Target.host()
+A = ir.var("a", TensorType((3, 10), "float32"))
+B = ir.var("b", TensorType((10,), "float32"))
+C = ir.var("c", TensorType((4, 10), "float32"))
+PROGRAMS = {
+    "elementwise": ir.Function((A, B), ops.tanh(ops.add(ops.multiply(A, B), A))),
+    "softmax": ir.Function((A,), ops.softmax(A, axis=1)),
+    "matmul": ir.Function((A, C), ops.relu(ops.dense(A, C))),
+    "a table": ir.Function((A,), ops.add(A, ir.const(np.arange(10, dtype=np.float32)))),
+    "two results": ir.Function((A,), ops.split(A, indices_or_sections=2, axis=1)),
+    "two kernels": ir.Function((A, C), ops.dense(ops.softmax(A, axis=1), C)),
+    "data-dependent": ir.Function((B,), ops.argwhere(B)),
+    "a hand-written function": ir.Function((B,), ops.sort(B)),
+}
+
+
+def arrays(function: ir.Function) -> list[np.ndarray]:
+    random = np.random.default_rng(3)
+    found = []
+    for param in function.params:
+        assert isinstance(param.checked_type, TensorType)
+        found.append(random.integers(-3, 4, param.checked_type.concrete_shape).astype(np.float32))
+    return found
+
+
+def flat(value: Any) -> list[np.ndarray]:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def compare(found: Any, expected: Any) -> None:
+    for got, want in zip(flat(found), flat(expected), strict=True):
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_prefix_computes_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPGEN_VERIFY", "1")
+    function = PROGRAMS[name]
+    inputs = arrays(function)
+    expected = run_op_by_op(function.body, dict(zip(function.params, inputs, strict=True)))
+    module = ir.IRModule.from_expr(function)
+    for row, module in pipeline.through_graph(module, PassContext()):  # noqa: B020  # the last one is looked at below
+        assert row.oracle is not None
+        compare(row.oracle(module, inputs), expected)
+    for segment in pipeline.segments_of(module["main"]):
+        given = arrays(segment)
+        wanted = run_op_by_op(segment.body, dict(zip(segment.params, given, strict=True)))
+        for stage, record in pipeline.through_kernel(Request(segment, HOST)):
+            if isinstance(record, Kernel):
+                compare(record.run(given), wanted)
+            elif stage.oracle is not None:
+                compare(stage.oracle(record, given), wanted)
+        assert isinstance(record, Kernel)
+    compare(build(function).run(inputs), expected)
+
+
+def segment_of(function: ir.Function) -> ir.Function:
+    (segment,) = pipeline.segments_of(FuseOps()(ir.IRModule.from_expr(function))["main"])
+    return segment
+
+
+def test_texts_follow_the_tables() -> None:
+    names = [name for name, _ in pipeline.texts(PROGRAMS["elementwise"])]
+    graph = [row.name for row in pipeline.GRAPH]
+    assert names[: len(graph)] == graph
+    phases = [name for name, _ in tir.PHASES]
+    assert names[names.index("lower") + 1 : names.index("llvm")] == phases
+    assert names[-3:] == ["llvm", "llvm optimised", "assembly"]
+    several = [name for name, _ in pipeline.texts(PROGRAMS["two kernels"])]
+    assert {"kernel 0: lower", "kernel 1: assembly"} <= set(several)
+
+
+# ------------------------------------------------------------------ hooks
+
+
+def negative(func: tir.PrimFunc) -> tir.PrimFunc:
+    """What is stored, with the other sign."""
+
+    class Change(tir.visit.StmtMutator):
+        def stmt(self, s: tir.Stmt) -> tir.Stmt:
+            return replace(s, value=-s.value) if isinstance(s, tir.Store) else super().stmt(s)
+
+    return replace(func, body=Change().stmt(func.body))
+
+
+def test_a_hook_changes_what_a_build_compiles() -> None:
+    function = ir.Function((A,), ops.exp(A))
+    inputs = arrays(function)
+    (plain,) = flat(build(function).run(inputs))
+    for stage in ("lower", "storage_flatten", "rewrite_unsafe_select"):
+        with PassContext(hooks={stage: negative}):
+            (found,) = flat(build(function).run(inputs))
+        np.testing.assert_array_equal(found, -plain)
+    (again,) = flat(build(function).run(inputs))
+    np.testing.assert_array_equal(again, plain)
+
+
+def test_a_hook_is_part_of_the_key_or_there_is_none() -> None:
+    segment = segment_of(ir.Function((A,), ops.exp(A)))
+    calls: list[str] = []
+
+    def counting(func: tir.PrimFunc) -> tir.PrimFunc:
+        calls.append(func.name)
+        return func
+
+    plain, hooked = front_key(segment, HOST), front_key(segment, HOST, {"lower": negative})
+    assert len({plain, hooked, front_key(segment, HOST, {"simplify": negative})}) == 3
+    assert front_key(segment, HOST, {"lower": counting}) is None  # it closes over a list
+    for _ in range(2):
+        pipeline.compile_segment(segment, HOST, PassContext(hooks={"lower": counting}))
+    assert len(calls) == 2
+    first = pipeline.compile_segment(segment, HOST, PassContext(hooks={"lower": negative}))
+    assert pipeline.compile_segment(segment, HOST, PassContext(hooks={"lower": negative})) is first
+    assert hooked is not None
+    assert default_cache().get(hooked) is not None
+
+
+def test_a_hook_of_no_stage_is_refused() -> None:
+    with pytest.raises(PassError, match=r"no stage 'simplfy' to hook; did you mean 'simplify'.*lower, loop_"):
+        build(ir.Function((A,), ops.exp(A)), context=PassContext(hooks={"simplfy": negative}))
