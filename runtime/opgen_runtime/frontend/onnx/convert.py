@@ -23,7 +23,7 @@ from .evaluate import Evaluator
 from .functions import call_body, schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
 from .limits import Budget, Limits
-from .rules import REQUIRED, InputRule, Rule, find
+from .rules import BODY, REQUIRED, InputRule, Rule, find
 from .schemas import why_bad_types
 
 Value: TypeAlias = "Expr | list[Any] | None"
@@ -178,7 +178,9 @@ class Conversion:
                 raise ModelError(reason)
             rule = find(node.domain, node.operator, version)
             if rule is not None:
-                return self._apply(rule, node, environment, opsets)
+                made = self._apply(rule, node, environment, opsets)
+                if made is not None:
+                    return made
             concrete = [_tensor_type(self.concrete(v) if isinstance(v, Expr) else None) for v in values]
             body = schema_body(node, version, concrete)
             if body is not None and node.domain:  # bodies outside the default domain leave its opset open
@@ -187,13 +189,18 @@ class Conversion:
             raise NotSupported("the operator has no mapping")
         return call_body(self, body, node, environment)
 
-    def _apply(self, rule: Rule, node: Node, environment: Environment, opsets: Opsets) -> Sequence[Value]:
+    def _apply(
+        self, rule: Rule, node: Node, environment: Environment, opsets: Opsets
+    ) -> Sequence[Value] | None:
+        """The results of a rule; None where it leaves the node to the body of the operator's schema."""
         operands = self._operands(rule, node, environment)
         attributes = _checked_attributes(rule, node)
         view = NodeView(self, node, environment, opsets)
         if rule.wants_node:
             attributes["node"] = view
         result = rule.convert(*operands, **attributes)
+        if result is BODY:
+            return None
         results = result if isinstance(result, tuple) else (result,)
         if len(results) == 1 and isinstance(results[0], Expr):
             type_ = results[0].checked_type

@@ -104,6 +104,8 @@ class Rename:
 
 
 REQUIRED: Final = inspect.Parameter.empty
+BODY: Final = "body"
+"""What a conversion gives for a node that is left to the body of the operator's schema."""
 _rules: Final[dict[tuple[str, str], list[Rule]]] = {}
 
 

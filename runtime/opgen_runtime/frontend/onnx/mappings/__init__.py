@@ -1,6 +1,7 @@
 """The mappings of ONNX operators to declared ops, by family; importing this package registers them."""
 
 from . import (
+    attention,
     control,
     elementwise,
     image,
@@ -18,6 +19,7 @@ from . import (
 )
 
 __all__ = [
+    "attention",
     "control",
     "elementwise",
     "image",

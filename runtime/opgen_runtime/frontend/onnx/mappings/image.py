@@ -140,6 +140,15 @@ def grid_sample(
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Expr:
     extents = spatial(x)
+    way = _MODES[mode]
+    if len(extents) == 2 and way != "cubic" and padding_mode != "reflection" and dtype(grid) == dtype(x):
+        return op.grid_sample(
+            x,
+            transpose(grid, (0, 3, 1, 2)),
+            method="nearest" if way == "nearest" else "bilinear",
+            padding_mode=padding_mode,
+            align_corners=bool(align_corners),
+        )
     wide = "float64" if dtype(x) == "float64" else "float32"
     points = cast(grid, wide)
     taps = []
@@ -149,7 +158,7 @@ def grid_sample(
             _taps(
                 axis,
                 axis.inside(axis.place(index(points, ndim(grid) - 1, len(extents) - 1 - d))),
-                _MODES[mode],
+                way,
             )
         )
     made = interpolated(cast(_channels_last(x), wide), extents, taps)

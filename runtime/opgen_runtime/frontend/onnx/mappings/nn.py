@@ -122,6 +122,8 @@ def layer_normalization(
     """Over the axes from `axis` on, computed in the stash type."""
     axes = tuple(range(axis_of(axis, ndim(x)), ndim(x)))
     wide = dtype_of(stash_type) if dtype(x).bits < 32 else dtype(x)
+    if wide == dtype(x) and not (node.has_output(1) or node.has_output(2)):
+        return (_layer_norm(x, gamma, beta, axes, epsilon),)
     data = cast(x, wide)
     mean = op.mean(data, axis=axes, keepdims=True)
     centred, factor = _standard(data, axes, epsilon)
@@ -130,6 +132,20 @@ def layer_normalization(
         result = op.add(result, beta)
     kept = dtype_of(stash_type)
     return (result, cast(mean, kept), cast(factor, kept))[: node.num_outputs]
+
+
+def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, axes: tuple[int, ...], epsilon: float) -> Expr:
+    """The declared op, which normalises one axis: the rows of a matrix."""
+    normal = [shape(x)[d] for d in axes]
+    columns = math.prod(normal)
+    rows = reshape(x, (math.prod(shape(x)[: axes[0]]), columns))
+
+    def row(p: Expr) -> Expr:
+        return reshape(p if shape(p) == tuple(normal) else op.broadcast_to(p, shape=normal), (columns,))
+
+    shift = row(gamma if beta is None else beta)  # one that is not added may be anything
+    made = op.layer_norm(rows, row(gamma), shift, axis=1, epsilon=epsilon, center=beta is not None)
+    return reshape(made, shape(x))
 
 
 @converts("RMSNormalization", since=23)

@@ -123,12 +123,17 @@ def _rows(x: Expr, at: int) -> Expr:
 
 @converts("Softmax")
 def softmax_1(x: Expr, *, axis: int = 1) -> Expr:
-    return reshape(op.softmax(_rows(x, axis_of(axis, ndim(x))), axis=-1), shape(x))
+    return reshape(softmax(_rows(x, axis_of(axis, ndim(x)))), shape(x))
 
 
 @converts("Softmax", since=13)
 def softmax(x: Expr, *, axis: int = -1) -> Expr:
-    return op.softmax(x, axis=axis)
+    """In half precision the steps of ONNX's function, each rounded."""
+    if not dtype(x).is_half:
+        return op.softmax(x, axis=axis)
+    at = (axis_of(axis, ndim(x)),)
+    powers = op.exp(op.subtract(x, op.max(x, axis=at, keepdims=True)))
+    return op.divide(powers, op.sum(powers, axis=at, keepdims=True))
 
 
 @converts("LogSoftmax")

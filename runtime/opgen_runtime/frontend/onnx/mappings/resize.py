@@ -1,10 +1,9 @@
-"""Resizing: for each axis a few taps of the input for each place of the result, found when the model is converted."""
+"""Resizing, by the declared ops."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,115 +12,63 @@ from ....ir import Expr
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, converts
-from ._tools import arange, axes_of, cast, dtype, ndim, shape
+from ._tools import axes_of, cast, dtype, full, ndim, reshape, shape, transpose
 
 Ints = Sequence[int]
 Array = np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How places are found and weighed: ONNX's attributes of Resize."""
-
-    mode: str = "nearest"
-    transformation: str = "half_pixel"
-    nearest_mode: str = "round_prefer_floor"
-    cubic_a: float = -0.75
-    antialias: bool = False
-    exclude_outside: bool = False
+_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
+_MOST_AXES = 3  # of one declared op
 
 
-def places(
-    how: Sampling, extent: int, size: int, scale: float, roi: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The place in the input of each of the `size` places of the result; which of them lie outside the region."""
-    y = arange(size).astype(np.float64)
-    wide = scale * extent
-    if how.transformation == "align_corners":
-        return (np.zeros(size) if wide == 1 else y * (extent - 1) / (wide - 1)), None
-    if how.transformation == "asymmetric":
-        return y / scale, None
-    if how.transformation == "tf_crop_and_resize":
-        span = (roi[1] - roi[0]) * (extent - 1)
-        x = (np.full(size, span / 2) if wide == 1 else y * span / (wide - 1)) + roi[0] * (extent - 1)
-        return x, (x < 0) | (x > extent - 1)
-    if how.transformation == "pytorch_half_pixel" and wide == 1:
-        return np.full(size, -0.5), None
-    if how.transformation in ("half_pixel", "pytorch_half_pixel"):
-        return (y + 0.5) / scale - 0.5, None
-    if how.transformation == "half_pixel_symmetric":
-        return extent / 2 * (1 - size / wide) + (y + 0.5) / scale - 0.5, None
-    if how.transformation == "tf_half_pixel_for_nn":
-        return (y + 0.5) / scale, None
-    raise NotSupported(f"coordinate_transformation_mode {how.transformation!r}")
-
-
-def nearest(how: Sampling, x: np.ndarray) -> np.ndarray:
-    """The nearest integer of each place."""
-    rounding = {"floor": np.floor(x), "ceil": np.ceil(x), "round_prefer_ceil": np.floor(x + 0.5)}
-    return np.asarray(rounding.get(how.nearest_mode, np.ceil(x - 0.5)))
-
-
-def taps(how: Sampling, x: np.ndarray, extent: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Positions in the input and their weights, (size, taps) each; positions outside take the edge's element.
-
-    Cubic weights: Keys 1981.  With antialias the filter is stretched by the factor of reduction.
-    """
-    shrink = min(scale, 1.0) if how.antialias else 1.0
-    base = np.floor(x)
-    ratio = np.where(x == base, 1.0, x - base)
-    base = np.where(x == base, base - 1, base)
-    if how.mode == "linear":
-        start = math.floor(-1 / shrink) + 1
-        offsets = np.arange(start, 2 - start)
-        weights = np.clip(1 - np.abs((offsets - ratio[:, None]) * shrink), 0, 1)
-    else:
-        start = math.floor(-2 / shrink) + 1
-        offsets = np.arange(start, 2 - start)
-        weights = _cubic(np.abs((offsets - ratio[:, None]) * shrink), how.cubic_a)
-    positions = base[:, None] + offsets
-    if how.exclude_outside:
-        weights = np.where((positions < 0) | (positions >= extent), 0.0, weights)
-    if how.exclude_outside or how.antialias:
-        total = weights.sum(axis=1, keepdims=True)
-        weights = weights / np.where(total == 0, 1.0, total)
-    return np.clip(positions, 0, extent - 1).astype(np.int64), weights
-
-
-def _cubic(t: np.ndarray, a: float) -> np.ndarray:
-    near = ((a + 2) * t - (a + 3)) * t * t + 1
-    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
-
-
-def resize_axis(
-    x: Expr, axis: int, size: int, scale: float, how: Sampling, roi: tuple[float, float], outside: float
+def resized(
+    x: Expr,
+    axes: Sequence[int],
+    extents: Sequence[int],
+    scales: Sequence[float],
+    roi: Sequence[float],
+    **how: Any,
 ) -> Expr:
-    """One axis in another size."""
-    extent = shape(x)[axis]
-    at, extrapolated = places(how, extent, size, scale, roi)
-    if how.mode == "nearest":
-        result = op.take(x, np.clip(nearest(how, at), 0, extent - 1).astype(np.int64), axis=axis)
+    """The given axes in other extents by the declared ops, which take the last one to three axes of a tensor.
+
+    `roi`: the starts of all axes, then their ends, or nothing.  More axes than an op takes are resized in turn: weights
+    are products of those of each axis.
+    """
+    if len(axes) > _MOST_AXES:
+        n = len(axes)
+        parts = [range(_MOST_AXES), range(_MOST_AXES, n)]
+        for part in parts:
+            region = [roi[k + end] for end in (0, n) for k in part] if roi else ()
+            x = resized(
+                x,
+                [axes[k] for k in part],
+                [extents[k] for k in part],
+                [scales[k] for k in part],
+                region,
+                **how,
+            )
+        return x
+    rest = [d for d in range(ndim(x)) if d not in axes]
+    order = (*rest, *axes)
+    moved = transpose(x, order)
+    outer = shape(moved)[: len(rest)]
+    last = shape(moved)[len(rest) :]
+    if 0 in outer:
+        made = full((*outer, *extents), 0, dtype(x))
     else:
-        positions, weights = taps(how, at, extent, scale)
-        weights = weights.astype(dtype(x).numpy)
-        if weights.shape[1] > 4:
-            spread = [1] * axis + list(weights.shape) + [1] * (ndim(x) - axis - 1)
-            gathered = op.take(x, positions, axis=axis)
-            result = op.sum(op.multiply(gathered, weights.reshape(spread)), axis=(axis + 1,), keepdims=False)
-        else:
-            spread = [-1 if d == axis else 1 for d in range(ndim(x))]
-            parts = [
-                op.multiply(op.take(x, positions[:, k], axis=axis), weights[:, k].reshape(spread))
-                for k in range(weights.shape[1])
-            ]
-            result = parts[0]
-            for part in parts[1:]:
-                result = op.add(result, part)
-    if extrapolated is None or not extrapolated.any():
-        return result
-    mask = extrapolated.reshape([-1 if d == axis else 1 for d in range(ndim(x))])
-    return op.where(mask, np.array(outside, dtype(x).numpy), result)
+        ratios = [m / n for m, n in zip(extents, last, strict=True)]
+        build = getattr(op, f"resize{len(axes)}d")
+        made = build(
+            reshape(moved, (1, math.prod(outer), *last)),
+            size=tuple(extents),
+            scales=None if list(scales) == ratios else tuple(scales),
+            roi=tuple(roi),
+            layout="NC" + "DHW"[-len(axes) :] if len(axes) > 1 else "NCW",
+            **how,
+        )
+        made = reshape(made, (*outer, *extents))
+    return transpose(made, [order.index(d) for d in range(ndim(x))])
 
 
 def _sizes(
@@ -174,26 +121,39 @@ def resize(
     if scales is not None and not scales.size:
         scales = None
     extents, factors = _sizes(x, named, scales, sizes or None, keep_aspect_ratio_policy)
-    how = Sampling(
-        mode,
-        coordinate_transformation_mode,
-        nearest_mode,
-        cubic_coeff_a,
-        bool(antialias),
-        bool(exclude_outside),
-    )
     if roi is not None and roi.size and roi.size != 2 * len(named):
         raise ModelError(f"a region of {roi.size} numbers, expected {2 * len(named)}")
     crops = coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None
+    region = [float(r) for r in roi] if crops and roi is not None and roi.size else []
+    starts, ends = region[: len(named)] or [0.0] * len(named), region[len(named) :] or [1.0] * len(named)
+    changed = [
+        k
+        for k, axis in enumerate(named)
+        if factors[k] != 1.0 or extents[k] != shape(x)[axis] or (starts[k], ends[k]) != (0.0, 1.0)
+    ]
+    if not changed:
+        return op.copy(x)
+    if any(extents[k] == 0 for k in changed):
+        sizes_now = dict(zip(named, extents, strict=True))
+        return full([sizes_now.get(d, n) for d, n in enumerate(shape(x))], 0, dtype(x))
     kind = dtype(x)
-    wide = x if mode == "nearest" or (kind.is_float and kind.bits >= 32) else op.cast(x, dtype="float32")
-    for k, axis in enumerate(named):
-        region = (float(roi[k]), float(roi[k + len(named)])) if crops and roi is not None else (0.0, 1.0)
-        if factors[k] != 1.0 or extents[k] != shape(x)[axis] or region != (0.0, 1.0):
-            wide = resize_axis(wide, axis, extents[k], factors[k], how, region, extrapolation_value)
-    if dtype(wide) == kind:
-        return wide
-    return cast(wide if kind.is_float else _saturated(wide, kind.lowest, kind.highest), kind)
+    wide = x if mode == "nearest" or kind.is_float else op.cast(x, dtype="float32")
+    cropped = coordinate_transformation_mode == "tf_crop_and_resize"
+    made = resized(
+        wide,
+        [named[k] for k in changed],
+        [extents[k] for k in changed],
+        [factors[k] for k in changed],
+        [bound[k] for bound in (starts, ends) for k in changed] if cropped else (),
+        method=_METHODS[mode],
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=nearest_mode,
+        cubic_alpha=cubic_coeff_a,
+        cubic_exclude=bool(exclude_outside),
+        antialias=bool(antialias),
+        extrapolation_value=extrapolation_value,
+    )
+    return made if dtype(made) == kind else cast(_saturated(made, kind.lowest, kind.highest), kind)
 
 
 def _saturated(x: Expr, low: Any, high: Any) -> Expr:
