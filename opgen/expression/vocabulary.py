@@ -5,7 +5,8 @@ from __future__ import annotations
 import keyword
 from typing import Final
 
-from opgen_runtime.base.vocabulary import DTYPES, FLOAT_INTRINSICS, NUMBER_INTRINSICS
+from opgen_runtime.base.arith import INTRINSICS
+from opgen_runtime.base.vocabulary import DTYPES
 from opgen_runtime.operator.attrs import Attrs
 
 # Reductions take a comprehension, or (but argmax and argmin) a static tuple.
@@ -56,7 +57,7 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     "bitcast": (2, 2),
     "trunc_div": (2, 2),
     "trunc_mod": (2, 2),
-    **{name: (count, count) for name, count in {**FLOAT_INTRINSICS, **NUMBER_INTRINSICS}.items()},
+    **{name: (row.arity, row.arity) for name, row in INTRINSICS.items()},
 }
 CONSTANTS: Final = frozenset({"inf", "nan", "pi"})
 DTYPE_NAMES: Final = frozenset(DTYPES)

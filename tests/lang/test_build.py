@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from opgen_runtime.base.arith import INTRINSICS
 from opgen_runtime.base.errors import AccessError, DTypeError, LanguageError
-from opgen_runtime.base.vocabulary import FLOAT_INTRINSICS, NUMBER_INTRINSICS, DType
+from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.compute import lang as _l
 from opgen_runtime.compute import te
 from opgen_runtime.operator.attrs import Attrs, attr
@@ -464,6 +465,6 @@ def test_a_running_count_of_hits_is_a_position() -> None:
         np.testing.assert_array_equal(out, [1, 3, 4, -1, -1])
 
 
-@pytest.mark.parametrize("name", [*FLOAT_INTRINSICS, *NUMBER_INTRINSICS])
+@pytest.mark.parametrize("name", INTRINSICS)
 def test_every_element_function_has_its_name(name: str) -> None:
     assert callable(getattr(_l, name))

@@ -1,4 +1,4 @@
-"""Names shared by every layer: element types, dtype classes, fusion patterns, intrinsics, reductions.
+"""Names shared by every layer: element types, dtype classes, fusion patterns, reductions.
 
 This module imports nothing of the layers, so that the generator and every layer of the runtime agree on one set
 of names.
@@ -194,17 +194,5 @@ class OpPattern(IntEnum):
     TUPLE = 7
     OPAQUE = 8
 
-
-# Element functions of floats: name -> number of operands.
-FLOAT_INTRINSICS: Final[dict[str, int]] = {
-    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1, "sqrt": 1, "rsqrt": 1,
-    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2,
-    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
-    "erf": 1, "erfc": 1, "sigmoid": 1, "pow": 2, "fmod": 2, "floor": 1, "ceil": 1, "round": 1, "trunc": 1,
-    "isnan": 1, "isinf": 1, "isfinite": 1, "copysign": 2, "fma": 3,
-}  # fmt: skip
-# Element functions of any number.  `popcount` and `clz` take integers only.
-NUMBER_INTRINSICS: Final[dict[str, int]] = {"abs": 1, "sign": 1, "popcount": 1, "clz": 1}
-PREDICATE_INTRINSICS: Final = frozenset({"isnan", "isinf", "isfinite"})
 
 REDUCTIONS: Final[tuple[str, ...]] = ("sum", "prod", "min", "max", "any", "all", "argmax", "argmin", "first")

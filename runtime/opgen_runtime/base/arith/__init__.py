@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import operators as _operators  # noqa: F401  (attaches them)
 from .analyzer import Analyzer
 from .build import (
+    CONSTRUCTORS,
     add,
     bit_and,
     bit_not,
@@ -56,12 +57,15 @@ from .expr import (
     dim,
 )
 from .intervals import Interval
+from .intrinsics import INTRINSICS
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .printer import register_printer, to_text
 from .structural import ValueNumbers, register_binder, structural_equal, structural_hash
 from .visit import free_vars, post_order, rewrite, substitute
 
 __all__ = [
+    "CONSTRUCTORS",
+    "INTRINSICS",
     "Analyzer",
     "Any",
     "AnyDim",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from ..vocabulary import BOOL, INDEX, INT64, DType
 from . import build
 from . import polynomial as poly
+from .build import CONSTRUCTORS
 from .conditions import Conditions, conjuncts
 from .convert import VectorError
 from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
@@ -17,29 +17,6 @@ from .polynomial import Monomial, Poly
 from .prover import FUEL
 from .ranges import CREDIT
 
-_BUILD: Final[dict[str, Callable[[object, object], Expr]]] = {
-    "add": build.add,
-    "sub": build.sub,
-    "mul": build.mul,
-    "div": build.div,
-    "floordiv": build.floordiv,
-    "floormod": build.floormod,
-    "truncdiv": build.truncdiv,
-    "truncmod": build.truncmod,
-    "min": build.minimum,
-    "max": build.maximum,
-    "and": build.bit_and,
-    "or": build.bit_or,
-    "xor": build.bit_xor,
-    "shl": build.shift_left,
-    "shr": build.shift_right,
-    "lt": build.lt,
-    "le": build.le,
-    "gt": build.gt,
-    "ge": build.ge,
-    "eq": build.eq,
-    "ne": build.ne,
-}
 _DEEP: Final = 200  # nested levels that are simplified
 
 
@@ -177,7 +154,7 @@ class Analyzer(Conditions):
         if all(a is b for a, b in zip(children, fresh, strict=True)):
             return e
         if isinstance(e, (Binary, Compare)):
-            return _BUILD[e.op](*fresh)
+            return CONSTRUCTORS[e.op](*fresh)
         if isinstance(e, Cast):
             return cast(fresh[0], e.dtype)
         if isinstance(e, Not):
@@ -261,7 +238,7 @@ class Analyzer(Conditions):
         atom = self.table.atoms[number]
         if atom.kind in ("div", "mod", "min", "max"):
             op = {"div": "floordiv", "mod": "floormod"}.get(atom.kind, atom.kind)
-            return _BUILD[op](self._sum_of(atom.x, dtype), self._sum_of(atom.y, dtype))
+            return CONSTRUCTORS[op](self._sum_of(atom.x, dtype), self._sum_of(atom.y, dtype))
         e = atom.expr
         assert e is not None
         if isinstance(e, (Var, AnyDim)):

@@ -8,12 +8,13 @@ the run-time meaning (`semantics.py`), so integer arithmetic wraps and float ope
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from ..errors import CallError, DTypeError
-from ..vocabulary import BOOL, FLOAT_INTRINSICS, NUMBER_INTRINSICS, PREDICATE_INTRINSICS, DType
+from ..vocabulary import BOOL
 from .expr import Binary, Call, Compare, Const, Expr, Not, Select
-from .intrinsics import FOLDABLE, intrinsic
+from .intrinsics import INTRINSICS, intrinsic
 from .literals import BOOLS, Operand, const, literal, natural, operands
 from .semantics import binary, compare, complement
 
@@ -167,6 +168,8 @@ def maximum(a: object, b: object) -> Expr:
 
 def _bits(op: str, what: str, a: object, b: object, bools: bool = True) -> Expr:
     x, y = operands(a, b, what)
+    if x.dtype is BOOL and op in _LOGICAL:
+        return _LOGICAL[op](x, y)
     if x.dtype.is_float or (x.dtype is BOOL and not bools):
         raise DTypeError(f"cannot {what} {x.dtype} values; expected an integer dtype, e.g. cast(..., int32)")
     if isinstance(x, Const) and isinstance(y, Const):
@@ -310,13 +313,11 @@ def call(name: str, *args: object) -> Expr:
 
     Raises CallError for an unknown name or a wrong count, DTypeError for a dtype that it does not take.
     """
-    arity = FLOAT_INTRINSICS.get(name) or NUMBER_INTRINSICS.get(name)
-    if arity is None:
-        raise CallError(
-            f"unknown intrinsic {name!r}; expected one of {', '.join((*FLOAT_INTRINSICS, *NUMBER_INTRINSICS))}"
-        )
-    if len(args) != arity:
-        raise CallError(f"{name} takes {arity} argument{'s' if arity > 1 else ''}, found {len(args)}")
+    row = INTRINSICS.get(name)
+    if row is None:
+        raise CallError(f"unknown intrinsic {name!r}; expected one of {', '.join(INTRINSICS)}")
+    if len(args) != row.arity:
+        raise CallError(f"{name} takes {row.arity} argument{'s' if row.arity > 1 else ''}, found {len(args)}")
     first = next((a for a in args if isinstance(a, Expr)), None)
     if first is None:
         first = const(args[0], "float64") if isinstance(args[0], float) else natural(args[0])
@@ -326,22 +327,17 @@ def call(name: str, *args: object) -> Expr:
     for a in args:
         values.append(operands(first, a, f"call {name} on")[1])
     dtype = first.dtype
-    _check_intrinsic(name, dtype)
+    needed = row.why_not(dtype)
+    if needed is not None:
+        cast_to = "float32" if row.takes == "float" else "int32"
+        raise DTypeError(f"{name} needs {needed}, found {dtype}; use cast(..., {cast_to})")
     if name == "abs" and dtype.kind == "u":
         return values[0]
-    result = BOOL if name in PREDICATE_INTRINSICS else dtype
-    if name in FOLDABLE and not dtype.is_half and all(isinstance(v, Const) for v in values):
+    result = BOOL if row.gives_bool else dtype
+    if row.exact and not dtype.is_half and all(isinstance(v, Const) for v in values):
         numbers = tuple(v.value for v in values if isinstance(v, Const))
         return const(intrinsic(name, dtype, numbers), result)
     return Call(result, name, tuple(values))
-
-
-def _check_intrinsic(name: str, dtype: DType) -> None:
-    if name in FLOAT_INTRINSICS and not dtype.is_float:
-        raise DTypeError(f"{name} needs a float, found {dtype}; use cast(..., float32)")
-    if name in NUMBER_INTRINSICS and (dtype is BOOL or (dtype.is_float and name in ("popcount", "clz"))):
-        expected = "an integer" if name in ("popcount", "clz") else "a number"
-        raise DTypeError(f"{name} needs {expected}, found {dtype}; use cast(..., int32)")
 
 
 def negate(a: Expr) -> Expr:
@@ -349,3 +345,15 @@ def negate(a: Expr) -> Expr:
     if a.dtype.is_float:
         return literal(-float(a.value), a.dtype) if isinstance(a, Const) else mul(a, -1.0)
     return sub(const(0, a.dtype), a)
+
+
+_LOGICAL: Final = {"and": logical_and, "or": logical_or}
+
+# The constructor of every operation of `Binary` and `Compare`, by its name there.
+CONSTRUCTORS: Final[dict[str, Callable[[object, object], Expr]]] = {
+    "add": add, "sub": sub, "mul": mul, "div": div,
+    "floordiv": floordiv, "floormod": floormod, "truncdiv": truncdiv, "truncmod": truncmod,
+    "min": minimum, "max": maximum,
+    "and": bit_and, "or": bit_or, "xor": bit_xor, "shl": shift_left, "shr": shift_right,
+    "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne,
+}  # fmt: skip

@@ -172,7 +172,7 @@ class Bitcast(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call(Expr):
-    """An intrinsic of `vocabulary.FLOAT_INTRINSICS` or `NUMBER_INTRINSICS` (exp, tanh, abs, ...)."""
+    """An element function, a row of `intrinsics.INTRINSICS` (exp, tanh, abs, ...)."""
 
     name: str
     args: tuple[Expr, ...]

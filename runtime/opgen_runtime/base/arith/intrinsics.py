@@ -1,33 +1,70 @@
-"""The run-time meaning of the intrinsics (`vocabulary.FLOAT_INTRINSICS`, `NUMBER_INTRINSICS`) on Python numbers."""
+"""The element functions: one row each says what a function takes and what it means, on Python numbers and by numpy.
+
+Its lowering is a row of the same name in `codegen/llvm/intrinsics.py`; names, arities and dtypes that the language,
+the analysis and the tracers know are read from here.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, Literal
 
-from ..vocabulary import PREDICATE_INTRINSICS, DType
+import numpy as np
+
+from ..vocabulary import DType
 from .semantics import Number, round_float, wrap
 
-# Those whose result is exact or correctly rounded everywhere, so that folding them cannot change a value.
-FOLDABLE: Final = frozenset(
-    [
-        "sqrt",
-        "floor",
-        "ceil",
-        "round",
-        "trunc",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "copysign",
-        "abs",
-        "sign",
-        "popcount",
-        "clz",
-    ]
-)
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """The meaning of one element function.
+
+    `number` computes on Python floats (it is None where only ints are taken) and may raise as `math` does; `limit` is
+    the value where it raises (by default infinity where it overflows, else NaN).  `array` is the same on float64
+    arrays; without it `number` is called on each element.  `on_ints` is the value of an int of a dtype.
+    """
+
+    number: Callable[..., float | bool] | None = None
+    array: Callable[..., Any] | None = None
+    arity: int = 1
+    takes: Literal["float", "number", "integer"] = "float"
+    gives_bool: bool = False
+    exact: bool = False  # exact or correctly rounded everywhere, so that folding cannot change a value
+    cheap: bool = False  # a few instructions everywhere
+    limit: Callable[..., float] | None = None
+    on_ints: Callable[[int, DType], int] | None = None
+
+    def why_not(self, dtype: DType) -> str | None:
+        """What it needs, if it does not take `dtype`."""
+        if self.takes == "float":
+            return None if dtype.is_float else "a float"
+        if self.takes == "integer":
+            return None if dtype.is_int else "an integer"
+        return "a number" if dtype.is_bool else None
+
+    def value(self, *args: float) -> float | bool:
+        """The function on floats; total."""
+        assert self.number is not None
+        try:
+            return self.number(*args)
+        except OverflowError:
+            return math.inf if self.limit is None else self.limit(*args)
+        except (ValueError, ZeroDivisionError):
+            return math.nan if self.limit is None else self.limit(*args)
+
+    def on_array(self, dtype: DType, *args: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The function on arrays of ints of `dtype`, or of float64."""
+        if dtype.is_float:
+            found = (np.frompyfunc(self.value, self.arity, 1) if self.array is None else self.array)(*args)
+            return np.asarray(found, dtype=np.bool_ if self.gives_bool else np.float64)
+        if self.array is not None:
+            return np.asarray(self.array(*args))
+        on_ints = self.on_ints
+        assert on_ints is not None
+        return np.asarray(np.frompyfunc(lambda a: on_ints(int(a), dtype), 1, 1)(*args), dtype=dtype.numpy)
 
 
 def intrinsic(name: str, dtype: DType, args: tuple[Number, ...]) -> Number:
@@ -35,52 +72,19 @@ def intrinsic(name: str, dtype: DType, args: tuple[Number, ...]) -> Number:
 
     Total: a domain error gives NaN, overflow an infinity.  Float results are computed in float64 and rounded once.
     """
-    if dtype.kind != "f":
-        return _integer(name, dtype, int(args[0]))
-    values = tuple(float(a) for a in args)
-    if name in PREDICATE_INTRINSICS:
-        return _PREDICATES[name](values[0])
-    return round_float(_float(name, values), dtype)
+    row = INTRINSICS[name]
+    if not dtype.is_float:
+        assert row.on_ints is not None, name
+        return row.on_ints(int(args[0]), dtype)
+    found = row.value(*(float(a) for a in args))
+    return found if isinstance(found, bool) else round_float(found, dtype)
 
 
-def _integer(name: str, dtype: DType, a: int) -> int:
-    if name == "abs":
-        return wrap(abs(a), dtype)
-    if name == "sign":
-        return (a > 0) - (a < 0)
-    bits = a & ((1 << dtype.bits) - 1)
-    if name == "popcount":
-        return bits.bit_count()
-    assert name == "clz", name
-    return dtype.bits - bits.bit_length()
-
-
-def _float(name: str, args: tuple[float, ...]) -> float:
-    if name in _EXACT:
-        return _EXACT[name](args[0])
-    if name == "pow":
-        return _pow(*args)
-    if name == "fma":
-        return _fma(*args)
-    if any(a != a for a in args):
+def _power_limit(a: float, b: float) -> float:
+    """C's pow where `math.pow` raises: overflows, and poles, which are negative only for -0 to an odd power."""
+    if a < 0 and math.fmod(b, 1.0) != 0:
         return math.nan
-    try:
-        return _MATH[name](*args)
-    except OverflowError:
-        return math.inf if name != "sinh" or args[0] > 0 else -math.inf
-    except (ValueError, ZeroDivisionError):
-        return _POLES.get((name, args[0]), math.nan)
-
-
-def _pow(a: float, b: float) -> float:
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return -math.inf if a < 0 and b % 2 == 1 else math.inf
-    except ValueError:
-        if a == 0.0 and b < 0:  # C's pow: a pole, negative only for -0 to an odd power
-            return math.copysign(math.inf, a) if b % 2 == 1 else math.inf
-        return math.nan
+    return math.copysign(math.inf, a) if abs(math.fmod(b, 2.0)) == 1 else math.inf
 
 
 def _fma(a: float, b: float, c: float) -> float:
@@ -106,58 +110,85 @@ def _sigmoid(a: float) -> float:
     return power / (1.0 + power)
 
 
+def _sigmoids(a: np.ndarray[Any, Any]) -> Any:
+    power = np.exp(-np.abs(a))
+    return np.where(a >= 0, 1.0, power) / (1.0 + power)
+
+
 def _sign(a: float) -> float:
     return a if a != a else float((a > 0) - (a < 0))
 
 
-_PREDICATES: Final[dict[str, Callable[[float], bool]]] = {
-    "isnan": math.isnan,
-    "isinf": math.isinf,
-    "isfinite": math.isfinite,
-}
-_EXACT: Final[dict[str, Callable[[float], float]]] = {
-    "abs": abs,
-    "sign": _sign,
-    "floor": _whole(math.floor),
-    "ceil": _whole(math.ceil),
-    "trunc": _whole(math.trunc),
-    "round": _whole(round),
-}
-_MATH: Final[dict[str, Callable[..., float]]] = {
-    "exp": math.exp,
-    "exp2": math.exp2,
-    "expm1": math.expm1,
-    "log": math.log,
-    "log2": math.log2,
-    "log10": math.log10,
-    "log1p": math.log1p,
-    "sqrt": math.sqrt,
-    "rsqrt": lambda a: 1.0 / math.sqrt(a),
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "atan2": math.atan2,
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "erf": math.erf,
-    "erfc": math.erfc,
-    "sigmoid": _sigmoid,
-    "fmod": math.fmod,
-    "copysign": math.copysign,
-}
-_POLES: Final[dict[tuple[str, float], float]] = {
-    ("log", 0.0): -math.inf,
-    ("log2", 0.0): -math.inf,
-    ("log10", 0.0): -math.inf,
-    ("log1p", -1.0): -math.inf,
-    ("atanh", 1.0): math.inf,
-    ("atanh", -1.0): -math.inf,
-    ("rsqrt", 0.0): math.inf,
+def _pole(at: float, value: float) -> Callable[[float], float]:
+    """The value at a pole, NaN elsewhere."""
+    return lambda a: value if a == at else math.nan
+
+
+def _unsigned(a: int, dtype: DType) -> int:
+    return a & ((1 << dtype.bits) - 1)
+
+
+_LOG: Final = _pole(0.0, -math.inf)
+
+INTRINSICS: Final[dict[str, Intrinsic]] = {
+    "exp": Intrinsic(math.exp, np.exp),
+    "exp2": Intrinsic(math.exp2, np.exp2),
+    "expm1": Intrinsic(math.expm1, np.expm1),
+    "log": Intrinsic(math.log, np.log, limit=_LOG),
+    "log2": Intrinsic(math.log2, np.log2, limit=_LOG),
+    "log10": Intrinsic(math.log10, np.log10, limit=_LOG),
+    "log1p": Intrinsic(math.log1p, np.log1p, limit=_pole(-1.0, -math.inf)),
+    "sqrt": Intrinsic(math.sqrt, np.sqrt, exact=True, cheap=True),
+    "rsqrt": Intrinsic(
+        lambda a: 1.0 / math.sqrt(a),
+        lambda a: 1.0 / np.sqrt(a),
+        limit=lambda a: math.copysign(math.inf, a) if a == 0.0 else math.nan,
+    ),
+    "cbrt": Intrinsic(math.cbrt, np.cbrt),
+    "sin": Intrinsic(math.sin, np.sin),
+    "cos": Intrinsic(math.cos, np.cos),
+    "tan": Intrinsic(math.tan, np.tan),
+    "asin": Intrinsic(math.asin, np.arcsin),
+    "acos": Intrinsic(math.acos, np.arccos),
+    "atan": Intrinsic(math.atan, np.arctan),
+    "atan2": Intrinsic(math.atan2, np.arctan2, arity=2),
+    "sinh": Intrinsic(math.sinh, np.sinh, limit=lambda a: math.copysign(math.inf, a)),
+    "cosh": Intrinsic(math.cosh, np.cosh),
+    "tanh": Intrinsic(math.tanh, np.tanh),
+    "asinh": Intrinsic(math.asinh, np.arcsinh),
+    "acosh": Intrinsic(math.acosh, np.arccosh),
+    "atanh": Intrinsic(
+        math.atanh,
+        np.arctanh,
+        limit=lambda a: math.copysign(math.inf, a) if abs(a) == 1.0 else math.nan,
+    ),
+    "erf": Intrinsic(math.erf),
+    "erfc": Intrinsic(math.erfc),
+    "sigmoid": Intrinsic(_sigmoid, _sigmoids),
+    "pow": Intrinsic(math.pow, np.power, arity=2, limit=_power_limit),
+    "fmod": Intrinsic(math.fmod, np.fmod, arity=2),
+    "floor": Intrinsic(_whole(math.floor), np.floor, exact=True, cheap=True),
+    "ceil": Intrinsic(_whole(math.ceil), np.ceil, exact=True, cheap=True),
+    "round": Intrinsic(_whole(round), np.rint, exact=True, cheap=True),
+    "trunc": Intrinsic(_whole(math.trunc), np.trunc, exact=True, cheap=True),
+    "isnan": Intrinsic(math.isnan, np.isnan, gives_bool=True, exact=True, cheap=True),
+    "isinf": Intrinsic(math.isinf, np.isinf, gives_bool=True, exact=True, cheap=True),
+    "isfinite": Intrinsic(math.isfinite, np.isfinite, gives_bool=True, exact=True, cheap=True),
+    "copysign": Intrinsic(math.copysign, np.copysign, arity=2, exact=True, cheap=True),
+    "fma": Intrinsic(_fma, arity=3, cheap=True),
+    "abs": Intrinsic(
+        abs, np.abs, takes="number", exact=True, cheap=True, on_ints=lambda a, dtype: wrap(abs(a), dtype)
+    ),
+    "sign": Intrinsic(
+        _sign, np.sign, takes="number", exact=True, cheap=True, on_ints=lambda a, _: (a > 0) - (a < 0)
+    ),
+    "popcount": Intrinsic(
+        takes="integer", exact=True, cheap=True, on_ints=lambda a, dtype: _unsigned(a, dtype).bit_count()
+    ),
+    "clz": Intrinsic(
+        takes="integer",
+        exact=True,
+        cheap=True,
+        on_ints=lambda a, dtype: dtype.bits - _unsigned(a, dtype).bit_length(),
+    ),
 }

@@ -1,4 +1,7 @@
-"""Calls of element functions: LLVM's own where they are native, else the vector math library's."""
+"""Element functions: one row each, how a call of it is written.
+
+What a function means is the row of the same name in `arith.INTRINSICS`.
+"""
 
 from __future__ import annotations
 
@@ -6,73 +9,92 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...base.errors import CodegenError
-from ...base.vocabulary import BOOL, FLOAT32, NUMBER_INTRINSICS, PREDICATE_INTRINSICS, DType
+from ...base.vocabulary import BOOL, FLOAT32, DType
 from .. import math as vector_math
 from .conversion import from_half, to_half
 from .llvm_types import register_type, suffix
 from .text import FunctionText, constant
 from .values import Value, register, splat
 
-# Names that LLVM compiles to instructions, under LLVM's name for them.
-_NATIVE: Final[dict[str, str]] = {
-    "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven",
-    "fma": "fma", "copysign": "copysign",
-}  # fmt: skip
+Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 
 
 def call(f: FunctionText, name: str, dtype: DType, arguments: Sequence[Value]) -> Value:
-    """`name(arguments)`, of element type `dtype`; uniform vectors are computed once."""
+    """`name(arguments)`, of element type `dtype`; uniform vectors are computed once, halves in float32."""
     lanes = max(a.lanes for a in arguments)
     uniform = [a.uniform for a in arguments]
     if lanes > 1 and all(u is not None for u in uniform):
         return splat(call(f, name, dtype, [u for u in uniform if u is not None]), lanes)
     source = arguments[0].dtype
-    if name in PREDICATE_INTRINSICS:
-        return _predicate(f, name, arguments[0], lanes)
     if source.is_half:
         wide = call(f, name, FLOAT32, [from_half(f, a) for a in arguments])
-        return to_half(f, wide, source)
-    if name in NUMBER_INTRINSICS:
-        emitter = (_FLOAT_NUMBER if source.is_float else _INT_NUMBER).get(name)
-        if emitter is None:
-            raise CodegenError(f"{name} is not defined on {source}")
-        return emitter(f, arguments[0], lanes)
-    if not source.is_float:
-        raise CodegenError(f"{name} is defined on floats only, not on {source}")
-    kind = register_type(source, lanes)
-    operands = tuple((kind, f.vector(a, lanes)) for a in arguments)
-    native = _NATIVE.get(name)
-    if native is not None:
-        return register(source, lanes, f.call(f"llvm.{native}.{suffix(kind)}", kind, operands))
-    symbol, text = vector_math.function(name, source, lanes, f.module.target)
-    f.module.add(text)
-    listed = ", ".join(f"{k} {operand}" for k, operand in operands)
-    return f.result(source, lanes, f"call {kind} @{symbol}({listed})")
+        return to_half(f, wide, source) if wide.dtype.is_float else wide
+    lowering = (LOWERINGS if source.is_float else INT_LOWERINGS).get(name)
+    if lowering is None:
+        raise CodegenError(f"{name} is not defined on {source}")
+    return lowering(f, arguments, lanes)
 
 
-def _predicate(f: FunctionText, name: str, a: Value, lanes: int) -> Value:
-    """isnan, isinf, isfinite; integers are finite."""
-    if not a.dtype.is_float:
-        return splat(constant(BOOL, name == "isfinite"), lanes)
-    if a.dtype.is_half:
-        a = from_half(f, a)
-    kind, operand = register_type(a.dtype, lanes), f.vector(a, lanes)
-    if name == "isnan":
-        return f.result(BOOL, lanes, f"fcmp uno {kind} {operand}, zeroinitializer")
-    magnitude = f.call(f"llvm.fabs.{suffix(kind)}", kind, ((kind, operand),))
-    infinity = f.vector(constant(a.dtype, float("inf")), lanes)
-    predicate = "oeq" if name == "isinf" else "olt"
-    return f.result(BOOL, lanes, f"fcmp {predicate} {kind} {magnitude}, {infinity}")
+def _llvm(name: str) -> Lowering:
+    """LLVM's own intrinsic, whose operands and result have one type and which is compiled to instructions."""
+
+    def lower(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+        dtype = arguments[0].dtype
+        kind = register_type(dtype, lanes)
+        operands = tuple((kind, f.vector(a, lanes)) for a in arguments)
+        return register(dtype, lanes, f.call(f"llvm.{name}.{suffix(kind)}", kind, operands))
+
+    return lower
 
 
-def _float_abs(f: FunctionText, a: Value, lanes: int) -> Value:
+def _llvm_with_flag(name: str) -> Lowering:
+    """LLVM's intrinsic with a second operand that makes no value poison."""
+
+    def lower(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+        (a,) = arguments
+        kind = register_type(a.dtype, lanes)
+        callee = f.module.declare(f"llvm.{name}.{suffix(kind)}", kind, f"{kind}, i1")
+        return f.result(a.dtype, lanes, f"call {kind} {callee}({kind} {f.vector(a, lanes)}, i1 false)")
+
+    return lower
+
+
+def _formula(name: str) -> Lowering:
+    """A function of the vector math library."""
+
+    def lower(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+        dtype = arguments[0].dtype
+        kind = register_type(dtype, lanes)
+        symbol, text = vector_math.function(name, dtype, lanes, f.module.target)
+        f.module.add(text)
+        listed = ", ".join(f"{kind} {f.vector(a, lanes)}" for a in arguments)
+        return f.result(dtype, lanes, f"call {kind} @{symbol}({listed})")
+
+    return lower
+
+
+def _isnan(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+    (a,) = arguments
     kind = register_type(a.dtype, lanes)
-    text = f.call(f"llvm.fabs.{suffix(kind)}", kind, ((kind, f.vector(a, lanes)),))
-    return register(a.dtype, lanes, text)
+    return f.result(BOOL, lanes, f"fcmp uno {kind} {f.vector(a, lanes)}, zeroinitializer")
 
 
-def _float_sign(f: FunctionText, a: Value, lanes: int) -> Value:
+def _magnitude_is(predicate: str) -> Lowering:
+    """How |a| compares with infinity."""
+
+    def lower(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+        (a,) = arguments
+        kind = register_type(a.dtype, lanes)
+        magnitude = f.vector(_llvm("fabs")(f, arguments, lanes), lanes)
+        infinity = f.vector(constant(a.dtype, float("inf")), lanes)
+        return f.result(BOOL, lanes, f"fcmp {predicate} {kind} {magnitude}, {infinity}")
+
+    return lower
+
+
+def _float_sign(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
     """-1, 0 or 1 by the sign; zeros and NaN give themselves, zeros without their sign."""
+    (a,) = arguments
     kind, flag, operand = register_type(a.dtype, lanes), register_type(BOOL, lanes), f.vector(a, lanes)
     one, minus_one = (f.vector(constant(a.dtype, v), lanes) for v in (1.0, -1.0))
     positive = f.emit(f"fcmp ogt {kind} {operand}, zeroinitializer")
@@ -83,17 +105,13 @@ def _float_sign(f: FunctionText, a: Value, lanes: int) -> Value:
     return f.result(a.dtype, lanes, f"select {flag} {positive}, {kind} {one}, {kind} {below}")
 
 
-def _int_abs(f: FunctionText, a: Value, lanes: int) -> Value:
+def _int_abs(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
     """The least value is its own absolute value: ints wrap."""
-    if not a.dtype.is_signed:
-        return a
-    kind = register_type(a.dtype, lanes)
-    name = f"llvm.abs.{suffix(kind)}"
-    callee = f.module.declare(name, kind, f"{kind}, i1")
-    return f.result(a.dtype, lanes, f"call {kind} {callee}({kind} {f.vector(a, lanes)}, i1 false)")
+    return _llvm_with_flag("abs")(f, arguments, lanes) if arguments[0].dtype.is_signed else arguments[0]
 
 
-def _int_sign(f: FunctionText, a: Value, lanes: int) -> Value:
+def _int_sign(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+    (a,) = arguments
     kind, operand = register_type(a.dtype, lanes), f.vector(a, lanes)
     flag = register_type(BOOL, lanes)
     signed = a.dtype.is_signed
@@ -106,21 +124,24 @@ def _int_sign(f: FunctionText, a: Value, lanes: int) -> Value:
     return f.result(a.dtype, lanes, f"or {kind} {one}, {minus_one}")
 
 
-def _popcount(f: FunctionText, a: Value, lanes: int) -> Value:
-    kind = register_type(a.dtype, lanes)
-    text = f.call(f"llvm.ctpop.{suffix(kind)}", kind, ((kind, f.vector(a, lanes)),))
-    return register(a.dtype, lanes, text)
-
-
-def _clz(f: FunctionText, a: Value, lanes: int) -> Value:
-    """Leading zeros; the width for 0."""
-    kind = register_type(a.dtype, lanes)
-    callee = f.module.declare(f"llvm.ctlz.{suffix(kind)}", kind, f"{kind}, i1")
-    return f.result(a.dtype, lanes, f"call {kind} {callee}({kind} {f.vector(a, lanes)}, i1 false)")
-
-
-_Emitter = Callable[[FunctionText, Value, int], Value]
-_FLOAT_NUMBER: Final[dict[str, _Emitter]] = {"abs": _float_abs, "sign": _float_sign}
-_INT_NUMBER: Final[dict[str, _Emitter]] = {
-    "abs": _int_abs, "sign": _int_sign, "popcount": _popcount, "clz": _clz,
-}  # fmt: skip
+LOWERINGS: Final[dict[str, Lowering]] = {
+    "sqrt": _llvm("sqrt"),
+    "floor": _llvm("floor"),
+    "ceil": _llvm("ceil"),
+    "trunc": _llvm("trunc"),
+    "round": _llvm("roundeven"),
+    "fma": _llvm("fma"),
+    "copysign": _llvm("copysign"),
+    "abs": _llvm("fabs"),
+    "sign": _float_sign,
+    "isnan": _isnan,
+    "isinf": _magnitude_is("oeq"),
+    "isfinite": _magnitude_is("olt"),
+    **{name: _formula(name) for name in vector_math.FORMULAS},
+}
+INT_LOWERINGS: Final[dict[str, Lowering]] = {
+    "abs": _int_abs,
+    "sign": _int_sign,
+    "popcount": _llvm("ctpop"),
+    "clz": _llvm_with_flag("ctlz"),
+}

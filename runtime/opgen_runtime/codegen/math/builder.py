@@ -332,3 +332,6 @@ class Builder:
             a.element,
             f"call {a.type} @{name}({a.type} {a.text}, {a.type} {n.text}, {rest})",
         )
+
+
+Formula = Callable[..., Vec]  # of a Builder and as many operands as the function has

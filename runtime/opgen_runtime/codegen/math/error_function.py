@@ -6,7 +6,9 @@ is of M. M. Shepherd and J. G. Laframboise (Math. Comp. 36, 1981).
 
 from __future__ import annotations
 
-from .builder import Builder, Vec
+from typing import Final
+
+from .builder import Builder, Formula, Vec
 from .exponential import exp
 
 _SEAM = 0.92
@@ -37,3 +39,6 @@ def erfc(b: Builder, x: Vec) -> Vec:
     tail = exp(b, -square) * b.fma(-rest, scaled, scaled)
     far = b.select(x < 0.0, 2.0 - tail, tail)
     return b.select(b.abs(x) < _SEAM_COMPLEMENT, 1.0 - _near(b, x), far)
+
+
+FORMULAS: Final[dict[str, Formula]] = {"erf": erf, "erfc": erfc}

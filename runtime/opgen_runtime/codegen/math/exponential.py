@@ -5,7 +5,9 @@ exp(x) = 2**n * exp(r) with n = round(x / ln 2) and r = x - n ln 2, ln 2 in two 
 
 from __future__ import annotations
 
-from .builder import Builder, Vec
+from typing import Final
+
+from .builder import Builder, Formula, Vec
 
 # Arguments beyond which the result is 0 or infinity (rounded outwards; the scaling gives the exact limits).
 _RANGE = {"float": (-104.5, 89.5), "double": (-746.5, 711.5)}
@@ -93,3 +95,14 @@ def cosh(b: Builder, x: Vec) -> Vec:
     """h + 1 / (4 h), h = exp(|x|) / 2."""
     half = exp_half(b, b.abs(x))
     return half + 0.25 / half
+
+
+FORMULAS: Final[dict[str, Formula]] = {
+    "exp": exp,
+    "exp2": exp2,
+    "expm1": expm1,
+    "sigmoid": sigmoid,
+    "tanh": tanh,
+    "sinh": sinh,
+    "cosh": cosh,
+}

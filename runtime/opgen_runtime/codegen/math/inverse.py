@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from .builder import Builder, Vec
+from .builder import Builder, Formula, Vec
 
 _TAN_3_PI_8, _TAN_PI_8 = 1.0 + math.sqrt(2.0), math.sqrt(2.0) - 1.0
 
@@ -96,3 +97,6 @@ def acos(b: Builder, x: Vec) -> Vec:
     middle = half_pi[0] - (x - (half_pi[1] - x * rest))
     y = b.select(a > 0.5, b.select(x > 0.0, above, below), middle)
     return b.select(a > 1.0, b.const(math.nan), y)
+
+
+FORMULAS: Final[dict[str, Formula]] = {"asin": asin, "acos": acos, "atan": atan, "atan2": atan2}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
-from .builder import Builder, Vec
+from .builder import Builder, Formula, Vec
 
 _SQRT_HALF_BITS = {"float": 0x3F3504F3, "double": 0x3FE6A09E667F3BCD}
 
@@ -137,3 +138,14 @@ def atanh(b: Builder, x: Vec) -> Vec:
     y = 0.5 * log1p(b, (a + a) / (1.0 - a))
     y = b.select(a < 2.0 ** -(b.mantissa // 2 + 3), a, y)
     return b.copysign(b.select(a > 1.0, b.const(math.nan), y), x)
+
+
+FORMULAS: Final[dict[str, Formula]] = {
+    "log": log,
+    "log2": log2,
+    "log10": log10,
+    "log1p": log1p,
+    "asinh": asinh,
+    "acosh": acosh,
+    "atanh": atanh,
+}

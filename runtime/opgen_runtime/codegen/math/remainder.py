@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from ...base.target import Target
-from .builder import Builder, Vec, type_text
+from .builder import Builder, Formula, Vec, type_text
 
 
 def fmod(b: Builder, x: Vec, y: Vec) -> Vec:
@@ -109,3 +110,6 @@ done:
   ret void
 }}"""
     return {symbol: text}
+
+
+FORMULAS: Final[dict[str, Formula]] = {"fmod": fmod}

@@ -6,8 +6,10 @@ of the same small power of two (Cody and Waite 1980; Muller et al., Handbook of 
 
 from __future__ import annotations
 
+from typing import Final
+
 from ...base.target import Target
-from .builder import Builder, Vec
+from .builder import Builder, Formula, Vec
 from .reduction import rare_helper, reduce_huge
 
 _LIMIT = {"float": 2.0**16, "double": 2.0**30}  # larger |x| take the exact reduction
@@ -104,3 +106,6 @@ def _with_huge(b: Builder, name: str, x: Vec, usual: Vec) -> Vec:
     symbol = f"opgen_{name}_huge_{'f32' if b.element == 'float' else 'f64'}"
     b.add_helper(symbol, 1, lambda: huge_helper(name, b.element, b.target))
     return b.replace_rare(b.abs(x) > _LIMIT[b.element], symbol, (x,), usual)
+
+
+FORMULAS: Final[dict[str, Formula]] = {"sin": sin, "cos": cos, "tan": tan}

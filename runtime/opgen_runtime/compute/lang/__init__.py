@@ -24,6 +24,8 @@ docs/language.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .build import Declared, build, find_failures, guard, loop, tensor
 from .conditions import (
@@ -68,43 +70,7 @@ from .element import (
     trunc_mod,
 )
 from .failures import Failure
-from .functions import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    clz,
-    copysign,
-    cos,
-    cosh,
-    erf,
-    erfc,
-    exp,
-    exp2,
-    expm1,
-    fma,
-    fmod,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    log2,
-    log10,
-    popcount,
-    pow,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
+from .functions import FUNCTIONS
 from .indexing import bcast, clip, item, ravel, reflect, unravel
 from .ranges import each, ndindex, range_, reversed_
 from .reduce import all_, any_, argmax, argmin, max_, min_, next_, over, prod, sum_, when
@@ -132,7 +98,7 @@ from .static import (
     zip_,
 )
 from .tensors import FREE, REST
-from .weak import cast
+from .weak import Value, cast
 
 inf = math.inf
 nan = math.nan
@@ -163,18 +129,11 @@ __all__ = [
     "Declared",
     "Failure",
     "abs",
-    "acos",
-    "acosh",
     "all",
     "any",
     "argmax",
     "argmin",
-    "asin",
-    "asinh",
     "at_build",
-    "atan",
-    "atan2",
-    "atanh",
     "bcast",
     "bit_and",
     "bit_not",
@@ -192,11 +151,7 @@ __all__ = [
     "checked_sub",
     "checked_unpack",
     "clip",
-    "clz",
     "contains",
-    "copysign",
-    "cos",
-    "cosh",
     "div",
     "dtype",
     "each",
@@ -204,18 +159,11 @@ __all__ = [
     "either",
     "enumerate",
     "equal",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
     "find_failures",
     "float",
     "floor",
     "floordiv",
     "floormod",
-    "fma",
-    "fmod",
     "greater",
     "greater_equal",
     "guard",
@@ -223,19 +171,12 @@ __all__ = [
     "index_of",
     "inf",
     "int",
-    "isfinite",
     "isfloat",
-    "isinf",
     "isint",
-    "isnan",
     "item",
     "len",
     "less",
     "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
     "loop",
     "lowest",
     "max",
@@ -248,8 +189,6 @@ __all__ = [
     "not_equal",
     "over",
     "pi",
-    "popcount",
-    "pow",
     "power",
     "prefix_sums",
     "prod",
@@ -260,21 +199,13 @@ __all__ = [
     "reinterpret",
     "reversed",
     "round",
-    "rsqrt",
     "same_pads",
     "select",
     "shift_left",
     "shift_right",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
     "slice_indices",
     "sorted",
-    "sqrt",
     "sum",
-    "tan",
-    "tanh",
     "tensor",
     "trunc",
     "trunc_div",
@@ -286,3 +217,11 @@ __all__ = [
     "window_out",
     "zip",
 ]  # fmt: skip
+
+# exp, tanh, ...: one name for each element function.
+globals().update(FUNCTIONS)
+__all__ += [name for name in FUNCTIONS if name not in __all__]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Value]: ...

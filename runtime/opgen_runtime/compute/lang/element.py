@@ -13,7 +13,7 @@ from typing import Any as AnyType
 from ...base import arith
 from ...base.arith.expr import Expr, Var
 from ...base.errors import DTypeError, LanguageError
-from ...base.vocabulary import FLOAT32, FLOAT64, FLOAT_INTRINSICS, INDEX, INT64, NUMBER_INTRINSICS, DType
+from ...base.vocabulary import FLOAT32, FLOAT64, INDEX, INT64, DType
 from ..te.tensor import tensors_read
 from ..te.widen import Unrounded
 from .weak import Value, Weak, as_expr, describe, kind_of, lift
@@ -268,32 +268,28 @@ def bit_not(a: Value) -> Value:
 
 # ------------------------------------------------------------------ intrinsics
 
-_STATIC_FLOAT: dict[str, Callable[..., float]] = {
-    name: getattr(math, name)
-    for name in ("exp", "log", "log2", "log10", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",
-                 "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "pow", "fmod", "isnan",
-                 "isinf", "isfinite", "copysign")
-}  # fmt: skip
-
 
 def intrinsic(name: str, *args: Value) -> Value:
-    """An element function of floats (`vocabulary.FLOAT_INTRINSICS`) or of numbers (abs, sign, ...)."""
-    arity = FLOAT_INTRINSICS.get(name) or NUMBER_INTRINSICS[name]
-    if len(args) != arity:
-        raise LanguageError(f"{name} takes {arity} operand{'s' * (arity > 1)}, found {len(args)}", "value")
-    if _numbers(name, *args) and name in _STATIC_FLOAT:
+    """An element function (`arith.INTRINSICS`)."""
+    row = arith.INTRINSICS[name]
+    if len(args) != row.arity:
+        raise LanguageError(
+            f"{name} takes {row.arity} operand{'s' * (row.arity > 1)}, found {len(args)}", "value"
+        )
+    of_floats = row.takes == "float"
+    if _numbers(name, *args) and of_floats and row.number is not None:
         try:
-            return _STATIC_FLOAT[name](*args)
-        except (ValueError, OverflowError):
+            return row.number(*args)
+        except (ValueError, OverflowError, ZeroDivisionError):
             return Weak(
                 "float", lambda dtype: arith.call(name, *(arith.literal(float(a), dtype) for a in args))
             )
-    values = tuple(_float_of(v) if name in FLOAT_INTRINSICS else v for v in args)
+    values = tuple(_float_of(v) if of_floats else v for v in args)
     for value in values:
-        if name in FLOAT_INTRINSICS and isinstance(value, Expr) and not value.dtype.is_float:
-            raise DTypeError(f"{name} takes floats, found {value.dtype}; use cast")
-        if name in ("popcount", "clz") and isinstance(value, Expr) and not value.dtype.is_int:
-            raise DTypeError(f"{name} takes integers, found {value.dtype}")
+        needed = row.why_not(value.dtype) if isinstance(value, Expr) else None
+        if needed is not None and row.takes != "number":
+            hint = "; use cast" if of_floats else ""
+            raise DTypeError(f"{name} takes {needed.split()[1]}s, found {value.dtype}{hint}")
     return lift(lambda *operands: arith.call(name, *operands), *values)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...base.arith import (
+    INTRINSICS,
     Binary,
     Bitcast,
     Call,
@@ -29,7 +30,7 @@ from ...base.arith import (
 )
 from ...base.arith.expr import Not, Table
 from ...base.arith.semantics import round_float
-from ...base.vocabulary import BOOL, FLOAT32, PREDICATE_INTRINSICS, DType
+from ...base.vocabulary import BOOL, FLOAT32, DType
 from .construct import data_axes
 from .graph import Statement, expressions, tensor_order
 from .tensor import (
@@ -293,7 +294,7 @@ def _widened(node: Expr, children: list[Expr]) -> Expr:
         return select(*children)
     if isinstance(node, Call):
         made = call(node.name, *children)
-        assert (made.dtype is BOOL) == (node.name in PREDICATE_INTRINSICS)
+        assert (made.dtype is BOOL) == INTRINSICS[node.name].gives_bool
         return made
     if isinstance(node, Reduce):
         made = node.rebuild(children)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from ...base.arith import (
+    CONSTRUCTORS,
     Expr,
-    add,
     call,
     const,
     eq,
@@ -21,14 +21,13 @@ from ...base.arith import (
     logical_not,
     logical_or,
     lt,
-    maximum,
-    minimum,
-    mul,
     select,
 )
 from ...base.vocabulary import BOOL, FLOAT32, INDEX, DType
 from .stmt import HorizontalReduce
 
+_STEPS: Final = {"sum": "add", "prod": "mul", "min": "min", "max": "max"}
+_BOOL_STEPS: Final = {"any": "or", "all": "and", "max": "or", "min": "and"}
 SINGLE: Final = {"sum": "sum", "prod": "prod", "min": "min", "max": "max", "any": "or", "all": "and"}
 _INT32_HIGHEST: Final = (1 << 31) - 1
 
@@ -55,15 +54,8 @@ def identity(combiner: str, dtype: DType) -> Expr:
 
 def join(combiner: str, a: Expr, b: Expr) -> Expr:
     """One step of a reduction with one state."""
-    if combiner == "sum":
-        return add(a, b)
-    if combiner == "prod":
-        return mul(a, b)
-    if combiner in ("any", "all"):
-        return logical_or(a, b) if combiner == "any" else logical_and(a, b)
-    if a.dtype is BOOL:
-        return logical_or(a, b) if combiner == "max" else logical_and(a, b)
-    return minimum(a, b) if combiner == "min" else maximum(a, b)
+    op = (_BOOL_STEPS if a.dtype is BOOL else _STEPS)[combiner]
+    return CONSTRUCTORS[op](a, b)
 
 
 def wins(combiner: str, value: Expr, best: Expr) -> Expr:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
 
 from ...base.arith import (
+    CONSTRUCTORS,
     Binary,
     Cast,
     Compare,
@@ -13,36 +13,17 @@ from ...base.arith import (
     Expr,
     Select,
     Var,
-    add,
     cast,
-    eq,
-    floordiv,
-    floormod,
-    ge,
-    gt,
-    le,
-    lt,
-    maximum,
-    minimum,
-    mul,
-    ne,
     post_order,
     select,
-    sub,
 )
-
-_FOLD: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
-    "add": add, "sub": sub, "mul": mul, "floordiv": floordiv, "floormod": floormod, "min": minimum, "max": maximum,
-    "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne,
-}  # fmt: skip
 
 
 def rebuild_folding(node: Expr, fresh: Sequence[Expr]) -> Expr:
     """The node over other children; constants are folded where ints are computed or compared."""
     if isinstance(node, Binary | Compare):
-        fold = _FOLD.get(node.op)
-        if fold is not None and node.a.dtype.is_int:
-            return fold(fresh[0], fresh[1])
+        if node.a.dtype.is_int:
+            return CONSTRUCTORS[node.op](fresh[0], fresh[1])
     elif isinstance(node, Select) and isinstance(fresh[0], Const):
         return select(*fresh)
     elif isinstance(node, Cast) and isinstance(fresh[0], Const):

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ... import ops
+from ...base.arith import INTRINSICS
 from ...base.errors import CallError
 from ...ir import Constant
 from .operands import Operand, common_dtype, element, full, is_weak, operand, promotable, tensor, to
@@ -99,13 +100,17 @@ def _logaddexp(x: Tracer, y: Tracer) -> Any:
 
 
 UFUNCS: Final[dict[np.ufunc, Rule]] = {
+    **{
+        row.array: name
+        for name, row in INTRINSICS.items()
+        if isinstance(row.array, np.ufunc) and name in ops.__all__
+    },
     np.add: {"b": "logical_or", "iuf": "add"},
     np.subtract: "subtract",
     np.multiply: {"b": "logical_and", "iuf": "multiply"},
     np.divide: "divide",
     np.floor_divide: "floor_divide",
     np.remainder: "floor_mod",
-    np.fmod: "fmod",
     np.divmod: _divmod,
     np.power: {"iu": _int_power, "f": _float_power},
     np.float_power: "power",
@@ -113,29 +118,8 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.positive: _same,
     np.absolute: {"b": _same, "iuf": "abs"},
     np.fabs: "abs",
-    np.sign: "sign",
-    np.exp: "exp",
-    np.exp2: "exp2",
-    np.expm1: "expm1",
-    np.log: "log",
-    np.log2: "log2",
-    np.log10: "log10",
-    np.log1p: "log1p",
-    np.sqrt: "sqrt",
     np.square: "square",
     np.reciprocal: {"iu": lambda x: ops.divide(1, x), "f": "reciprocal"},
-    np.sin: "sin",
-    np.cos: "cos",
-    np.tan: "tan",
-    np.arcsin: "asin",
-    np.arccos: "acos",
-    np.arctan: "atan",
-    np.sinh: "sinh",
-    np.cosh: "cosh",
-    np.tanh: "tanh",
-    np.arcsinh: "asinh",
-    np.arccosh: "acosh",
-    np.arctanh: "atanh",
     np.hypot: _hypot,
     np.logaddexp: _logaddexp,
     np.deg2rad: _times(np.pi / 180.0),
@@ -145,7 +129,6 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.floor: {"biu": _same, "f": "floor"},
     np.ceil: {"biu": _same, "f": "ceil"},
     np.trunc: {"biu": _same, "f": "trunc"},
-    np.rint: "round",
     np.isnan: {"biu": _never, "f": "isnan"},
     np.isinf: {"biu": _never, "f": "isinf"},
     np.isfinite: {"biu": _always, "f": "isfinite"},

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from ....base.arith.intrinsics import intrinsic
-from ....base.vocabulary import BFLOAT16, BOOL, FLOAT32, FLOAT64, PREDICATE_INTRINSICS, DType
+from ....base.arith import INTRINSICS
+from ....base.vocabulary import BFLOAT16, BOOL, FLOAT32, DType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -121,88 +120,8 @@ def bitcast(a: Array, dtype: DType) -> Array:
 
 def call(name: str, dtype: DType, args: list[Array]) -> Array:
     """An intrinsic on arguments of `dtype`.  Float functions run in float64 and round once."""
+    row = INTRINSICS[name]
     if not dtype.is_float:
-        return _integer_call(name, dtype, args[0])
-    if name in PREDICATE_INTRINSICS:
-        return np.asarray(_PREDICATES[name](args[0]))
-    if name in _EXACT:
-        return rounded(np.asarray(_EXACT[name](args[0])), dtype)
-    wide = [a.astype(np.float64) for a in args]
-    if name in _PER_ELEMENT:
-        found = _PER_ELEMENT[name](*wide)
-        return rounded(np.asarray(found, dtype=np.float64), dtype)
-    return rounded(np.asarray(_WIDE[name](*wide)), dtype)
-
-
-def _integer_call(name: str, dtype: DType, a: Array) -> Array:
-    if name == "abs":
-        return np.asarray(np.abs(a))
-    if name == "sign":
-        return np.asarray((a > 0).astype(a.dtype) - (a < 0).astype(a.dtype))
-    bits = (
-        a.view(np.dtype(f"uint{dtype.bits}"))
-        if a.ndim
-        else a.reshape(1).view(f"uint{dtype.bits}").reshape(())
-    )
-    spread = np.unpackbits(
-        np.ascontiguousarray(bits).astype(f">u{dtype.itemsize}").reshape(-1, 1).view(np.uint8), axis=1
-    )
-    if name == "popcount":
-        count = spread.sum(axis=1)
-    else:
-        assert name == "clz", name
-        count = np.where(spread.any(axis=1), spread.argmax(axis=1), dtype.bits)
-    return np.asarray(count.reshape(a.shape).astype(a.dtype))
-
-
-def _sigmoid(a: Array) -> Array:
-    power = np.exp(-np.abs(a))
-    return np.where(a >= 0, 1.0, power) / (1.0 + power)
-
-
-_PREDICATES: Final[dict[str, Callable[[Array], Any]]] = {
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-}
-_EXACT: Final[dict[str, Callable[[Array], Any]]] = {
-    "abs": np.abs,
-    "sign": np.sign,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "round": np.rint,
-}
-_WIDE: Final[dict[str, Callable[..., Any]]] = {
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda a: 1.0 / np.sqrt(a),
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "sigmoid": _sigmoid,
-    "pow": np.power,
-    "fmod": np.fmod,
-    "copysign": np.copysign,
-}
-_PER_ELEMENT: Final[dict[str, Callable[..., Any]]] = {
-    "erf": np.frompyfunc(math.erf, 1, 1),
-    "erfc": np.frompyfunc(math.erfc, 1, 1),
-    "fma": np.frompyfunc(lambda a, b, c: intrinsic("fma", FLOAT64, (a, b, c)), 3, 1),
-}
+        return row.on_array(dtype, *args)
+    found = row.on_array(dtype, *(a.astype(np.float64) for a in args))
+    return found if row.gives_bool else rounded(found, dtype)

@@ -6,24 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import Binary, Call, Cast, Compare, Expr, Select, Var, const
-from ....base.vocabulary import INDEX, NUMBER_INTRINSICS, DType
+from ....base.arith import INTRINSICS, Binary, Call, Cast, Compare, Expr, Select, Var, const
+from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
 from ...schedule.inline import order_of
 from ...tir.region import Relaxer
 
-_CHEAP_CALLS: Final = frozenset(NUMBER_INTRINSICS) | {
-    "sqrt",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "copysign",
-    "fma",
-}
 _CALL_COST: Final = 16
 _LINEAR: Final = Relaxer({}, {})
 
@@ -107,7 +95,7 @@ def cost_of(order: Sequence[Expr]) -> int:
     total = 0
     for node in order:
         if isinstance(node, Call):
-            total += 1 if node.name in _CHEAP_CALLS else _CALL_COST
+            total += 1 if INTRINSICS[node.name].cheap else _CALL_COST
         elif isinstance(node, Binary | Compare | Select | Cast | Read) and node.dtype is not INDEX:
             total += (
                 4
