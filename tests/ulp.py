@@ -61,7 +61,9 @@ def _gelu_tanh(x: mpf) -> mpf:
 EXACT: dict[str, Callable[[mpf], mpf]] = {
     "exp": mpmath.exp, "exp2": lambda x: mpmath.power(2, x), "expm1": mpmath.expm1, "log": mpmath.log,
     "log2": lambda x: mpmath.log(x, 2), "log10": mpmath.log10, "log1p": mpmath.log1p, "sqrt": mpmath.sqrt,
-    "rsqrt": lambda x: 1 / mpmath.sqrt(x), "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
+    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+    "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan,
     "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan, "sinh": mpmath.sinh, "cosh": mpmath.cosh,
     "tanh": mpmath.tanh, "asinh": mpmath.asinh, "acosh": mpmath.acosh, "atanh": mpmath.atanh, "erf": mpmath.erf,
     "sigmoid": _sigmoid, "gelu": lambda x: x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2, "gelu (tanh)": _gelu_tanh,
