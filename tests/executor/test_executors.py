@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.compile.plan import make_plan
 from opgen_runtime.run.executor import GraphExecutor, build
-from opgen_runtime.run.plan import make_plan
 from opgen_runtime.transform import InferType, fuse, infer_type
 
 F = rt.TensorType((2, 3), "float32")

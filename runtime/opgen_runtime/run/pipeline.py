@@ -1,7 +1,7 @@
 """The compiler, in two tables: what becomes of a program, stage by stage.
 
 GRAPH    passes, module to module; the last of them partitions the program into segments
-         (`plan.py` then says in which order segments run, and where their results lie)
+         (`compile/plan.py` then says in which order segments run, and where their results lie)
 KERNEL   once a segment, between the caches: tensor expressions, schedule, loop IR, LLVM IR, machine code
 
 A pass is a row of GRAPH, a phase over loop IR one of `tir.PHASES`, which KERNEL takes up.  Whatever goes through the
@@ -26,10 +26,10 @@ from ..transform import FuseOps, InferType, Pass, PassContext
 from .compile import steps
 from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
+from .compile.plan import Plan, make_plan
 from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .compile.segment import Segment
 from .interpret import Arrays, run_op_by_op
-from .plan import Plan, make_plan
 
 A = TypeVar("A")
 B = TypeVar("B")

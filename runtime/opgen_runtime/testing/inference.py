@@ -10,7 +10,7 @@ from ..base.errors import LanguageError, TypeInferenceError, UndecidedError
 from ..ir import Call, Expr, Var, join_types, substitute
 from ..operator.registry import Op
 from ..operator.types import TensorType, TupleType, Type, infer_unknown, is_absent
-from ..run.interpret import dim_value
+from ..run.executor import dim_value
 from ..transform import infer_type
 from .suite import Case, Inferred, case_call, declaration_of
 

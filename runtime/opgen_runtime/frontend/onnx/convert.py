@@ -17,7 +17,7 @@ from onnx.defs import onnx_opset_version
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Tuple, TupleGetItem, Var, const
 from ...operator.types import TensorType, TupleType
-from ...run.interpret import array_type
+from ...run.executor import array_type
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .evaluate import Evaluator
 from .functions import call_body, schema_body

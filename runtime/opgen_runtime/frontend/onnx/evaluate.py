@@ -10,8 +10,7 @@ import numpy as np
 
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, post_order
 from ...operator.types import TensorType, TupleType, Type
-from ...run.executor import build
-from ...run.interpret import Arrays, call_op
+from ...run.executor import Arrays, build, call_op
 from .limits import Budget
 
 _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling

@@ -1,4 +1,4 @@
-"""One segment of a program to one kernel: what the stages of `run/pipeline.py` do.
+"""Segments to kernels: what the stages of `run/pipeline.py` do.
 
 records.py    what stages hand to one another
 steps.py      the work of each stage
@@ -6,6 +6,7 @@ segment.py    a function of the graph IR -> tensor expressions, with the impleme
 key.py        the front key of the caches; provenance.py: digests of functions that users write
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py: their machine code
+plan.py       a partitioned function as steps over slots and buffers
 extern.py     kernels that call hand-written functions
 """
 

@@ -16,7 +16,18 @@ from ...base.errors import ExecutorError
 from ...base.target import Target
 from ...ir import IRModule
 from ..compile import Entry
-from ..interpret import Arrays, Result, Value, array_type, as_array, bind, concrete_types, wrap
+from ..interpret import (
+    Arrays,
+    Result,
+    Value,
+    array_type,
+    as_array,
+    bind,
+    call_op,
+    concrete_types,
+    dim_value,
+    wrap,
+)
 from .base import Executor
 from .debug import DebugExecutor
 from .executable import Executable, build
@@ -44,6 +55,6 @@ def create_executor(
 
 
 __all__ = [
-    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result", "Value",
-    "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "wrap",
+    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result", "Value", "array_type",
+    "as_array", "asarray", "bind", "build", "call_op", "concrete_types", "create_executor", "dim_value", "wrap",
 ]  # fmt: skip

@@ -12,9 +12,9 @@ from ...ir import Call, Function, IRModule, structural_digest
 from ...operator.types import TupleType
 from ...transform import PassContext
 from ..compile import Entry, Kernel
+from ..compile.plan import Plan, Slots, make_plan
 from ..interpret import Arrays, run
 from ..pipeline import compile_segment, optimise
-from ..plan import Plan, Slots, make_plan
 
 
 def build(function: Function, target: Target | None = None, context: PassContext | None = None) -> Executable:

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..ir import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, post_order
-from ..operator.types import TensorType, TupleType, Type
+from ...ir import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, post_order
+from ...operator.types import TensorType, TupleType, Type
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
 
