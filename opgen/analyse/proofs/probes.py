@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from opgen_runtime.base.errors import AttrError, OpgenError
+from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES
 
 from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
@@ -72,7 +72,9 @@ def _choices(
                 break
             wrap = _wrapper(getattr(test.attrs, attr.name))
             values = (wrap(value) for value in others)
-            outside = next((v for v in values if _is_outside(runner, test, attr.name, v)), None)
+            outside = next(
+                (v for v in values if runner.is_out_of_bounds(with_attr(test, attr.name, v), attr)), None
+            )
             if outside is not None and (best is None or not best.accepted):
                 fits = _fits(runner, test, attr.name, wrap(choice))
                 best = (
@@ -90,7 +92,7 @@ def _probes(
     def is_outside(value: int | float) -> bool | None:
         if runner.meter.spent(share):
             return None
-        return _is_outside(runner, bound, attr.name, wrap(value))
+        return runner.is_out_of_bounds(with_attr(bound, attr.name, wrap(value)), attr)
 
     value = getattr(bound.attrs, attr.name)
     if value is None or value == ():
@@ -111,7 +113,9 @@ def _start(runner: Runner, bound: Bound, attr: CheckedAttr) -> AttrValue:
     """A value inside the bound, one that fits if any does."""
     values = _STARTS.get(attr.kind, ())
     fitting = (value for value in values if _fits(runner, bound, attr.name, value))
-    inside = (value for value in values if not _is_outside(runner, bound, attr.name, value))
+    inside = (
+        value for value in values if not runner.is_out_of_bounds(with_attr(bound, attr.name, value), attr)
+    )
     return next(fitting, next(inside, None))
 
 
@@ -165,13 +169,6 @@ def with_attr(bound: Bound, name: str, value: Any) -> Sample:
     """A made-up sample: a bound one with another value for an attr."""
     values: Mapping[str, AttrValue] = {**bound.sample.attrs, name: value}
     return Sample(bound.sample.operands, values)
-
-
-def _is_outside(runner: Runner, bound: Bound, name: str, value: Any) -> bool:
-    """True if the value is refused for being out of bounds."""
-    refused: list[tuple[Sample, BaseException]] = []
-    runner.bind(with_attr(bound, name, value), refused)
-    return any(isinstance(error, AttrError) and error.bound and error.attr == name for _, error in refused)
 
 
 def _fits(runner: Runner, bound: Bound, name: str, value: Any) -> bool:

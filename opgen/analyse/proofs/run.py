@@ -11,6 +11,7 @@ from opgen_runtime.base.errors import AttrError, OpgenError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang, te
 from opgen_runtime.compute.te.pattern import derive_pattern
+from opgen_runtime.compute.te.proved import Proved
 from opgen_runtime.operator.types import Binding, TensorType, bind
 
 from ...diagnostics import Diagnostics, Place
@@ -74,6 +75,9 @@ class Runner:
         self.reason = ""
         self.failed = False
         self.builds = 0
+        self._bindings: dict[object, tuple[Any, Binding] | BaseException] = {}
+        self._built: dict[object, Exception | None] = {}
+        self._proved = Proved()
 
     def run(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> Findings | None:
         """Bind and build every sample; None if an error was reported."""
@@ -140,6 +144,21 @@ class Runner:
         return Bound(sample, attrs, binding)
 
     def _bind(self, sample: Sample) -> tuple[Any, Binding]:
+        """Attrs and binding, computed once for each signature."""
+        key = sample.key
+        known = self._bindings.get(key)
+        if known is None:
+            try:
+                known = self._bound(sample)
+            except _ERRORS as error:
+                known = error
+            if sample.place is None:  # the place of a test stands in its error
+                self._bindings[key] = known
+        if isinstance(known, BaseException):
+            raise known
+        return known
+
+    def _bound(self, sample: Sample) -> tuple[Any, Binding]:
         self.meter.reset()
         made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
         with warnings.catch_warnings():
@@ -148,6 +167,22 @@ class Runner:
                 self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
             )
         return made, binding
+
+    def is_out_of_bounds(self, sample: Sample, attr: CheckedAttr) -> bool:
+        """Whether a sample is refused because the value of an attr is out of its bounds."""
+        refused: list[tuple[Sample, BaseException]] = []
+        if attr.bound is not None and attr.bound.function is None:  # a bound that needs no operands
+            assert self.assembled.attrs is not None
+            self.meter.reset()
+            try:
+                self.assembled.attrs(**sample.attrs)
+            except _ERRORS as error:
+                refused.append((sample, error))
+        else:
+            self.bind(sample, refused)
+        return any(
+            isinstance(error, AttrError) and error.bound and error.attr == attr.name for _, error in refused
+        )
 
     def _report_binding(self, sample: Sample, error: BaseException) -> None:
         self.failed = True
@@ -212,11 +247,12 @@ class Runner:
         operands = _placeholders(self.names, bound.binding)
         try:
             self.meter.tick(self.work)
-            outputs = lang.build(self.assembled, bound.binding, operands)
+            outputs = lang.build(self.assembled, bound.binding, operands, proved=self._proved)
             self.meter.tick(_STEPS_OF_OUTPUT * len(outputs))
         except _ERRORS as error:
             failed = error
         else:
+            self._built[bound.sample.key] = None
             self._join_pattern(outputs, operands)
             return True
         if refused is not None and code_of(failed) in _OF_SHAPES:
@@ -235,10 +271,17 @@ class Runner:
         """The error with which the compute expression cannot be built for a sample; nothing is reported."""
         if self.assembled.compute is None:
             return None
+        key = bound.sample.key
+        if key not in self._built:
+            self._built[key] = self._error_of_build(bound)
+        return self._built[key]
+
+    def _error_of_build(self, bound: Bound) -> Exception | None:
         self.meter.reset()
+        operands = _placeholders(self.names, bound.binding)
         try:
             self.meter.tick(self.work)
-            lang.build(self.assembled, bound.binding, _placeholders(self.names, bound.binding))
+            lang.build(self.assembled, bound.binding, operands, proved=self._proved)
         except _ERRORS as error:
             return error
         return None
@@ -314,7 +357,7 @@ class Runner:
         self.meter.reset()
         try:
             self.meter.tick(self.work)
-            outputs = lang.build(self.assembled, found.binding, operands, unproved=[])
+            outputs = lang.build(self.assembled, found.binding, operands, trusted=True)
         except _ERRORS:
             return
         self._join_pattern(outputs, operands)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -35,6 +35,11 @@ class Sample:
     place: Place | None = None
     case: int | None = None
     symbolic: bool = field(default=False)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for the same signature, wherever it comes from."""
+        return self.operands, repr(sorted(self.attrs.items()))
 
     def describe(self, names: Sequence[str]) -> str:
         """`data: Tensor[(3, 4), float32], axis=1`."""

@@ -19,6 +19,11 @@ def register_binder(cls: type[Expr], bound: Callable[[Expr], tuple[Var, ...]]) -
     _BOUND[cls] = bound
 
 
+def binds(node: Expr) -> bool:
+    """Whether a node binds vars."""
+    return type(node) in _BOUND
+
+
 def _names(node: Expr) -> tuple[str, ...]:
     cls = type(node)
     names = _FIELDS.get(cls)

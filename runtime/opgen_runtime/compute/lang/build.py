@@ -15,6 +15,7 @@ from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, INT64, DType
 from ...operator.types import Binding, Signature
 from ...operator.types.layout import parse_layout, stored_indices, to_canonical
+from ..te.proved import Proved
 from ..te.tensor import Compute, IterVar, Read, Tensor
 from ..te.widen import widen
 from .facts import facts_of_read
@@ -100,6 +101,8 @@ def build(
     operands: Sequence[OperandTensors],
     unproved: list[str] | None = None,
     failures: Failures | None = None,
+    proved: Proved | None = None,
+    trusted: bool = False,
 ) -> tuple[Tensor, ...]:
     """Run a declared compute function on `operands` (one entry an input: a tensor, None, or a tuple if
     variadic).
@@ -110,11 +113,12 @@ def build(
     `binding` is what `bind` gave for the operands' types.  Accesses that cannot be proved in
     bounds raise AccessError; with `unproved`, those that symbolic dims leave open are described there
     instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules; with `failures`
-    what can be told from one another is noted there, and Poisoned is raised if there is any.
+    what can be told from one another is noted there, and Poisoned is raised if there is any.  `proved` keeps the
+    proofs of accesses from one build to the next; `trusted` takes every access to be in bounds.
     """
     if declaration.compute is None:
         raise LanguageError("the op has no compute expression", "compute")
-    template = Scope(unproved=unproved, assumptions=_facts(binding))
+    template = Scope(unproved=unproved, assumptions=_facts(binding), proved=proved, trusted=trusted)
     recorder = Recorder()
     builder = Builder(Surroundings(template, recorder.put, [], failures), recorder, [])
     template.facts = builder.facts

@@ -11,7 +11,8 @@ from ...base import arith
 from ...base.arith.expr import AnyDim, Dim, Expr, Shape, Var
 from ...base.errors import AccessError, LanguageError
 from ...base.vocabulary import UINT64
-from ..te.access import analysis, why_not_inside
+from ..te.access import analysis, is_plainly_inside, why_not_inside
+from ..te.proved import Proved
 from ..te.tensor import IterVar
 
 
@@ -29,6 +30,8 @@ class Scope:
     unproved: list[str] | None = None  # collects what symbolic dims leave open; None: raise
     assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
     facts: Callable[[Expr], tuple[Expr, ...]] | None = None  # what is known of the values that an index reads
+    proved: Proved | None = None  # what was proved in other builds
+    trusted: bool = False  # every access is taken to be in bounds
     elements: bool = False  # inside a definition or an update, where a range is a loop
 
     def prove_access(self, name: str, position: int, index: Expr, extent: Dim) -> None:
@@ -38,10 +41,16 @@ class Scope:
                 f"index {position} of {name} is uint64, an index is a signed integer; use cast(..., int64)",
                 "dtype",
             )
-        if self.dead:
+        if self.dead or self.trusted or is_plainly_inside(index, extent, self.extents):
             return
-        message = why_not_inside(name, position, index, extent, self.extents, self._known(index))
+        known = tuple(self._known(index))
+        form = None if self.proved is None else self.proved.form(index, extent, self.extents, known)
+        if self.proved is not None and form is not None and form in self.proved:
+            return
+        message = why_not_inside(name, position, index, extent, self.extents, known)
         if message is None:
+            if self.proved is not None and form is not None:
+                self.proved.add(form)
             return
         if self.unproved is None or not self._is_symbolic(index, extent):
             raise AccessError(message)
@@ -52,7 +61,7 @@ class Scope:
         return any(isinstance(symbol, AnyDim) or symbol.size for e in exprs for symbol in _symbols(e))
 
     def _known(self, index: Expr) -> Iterator[Expr]:
-        """What holds here; asked for only where a look-up does not prove the access."""
+        """What holds here."""
         yield from (*self.assumptions, *self.guards)
         if self.facts is not None:
             yield from self.facts(index)

@@ -16,6 +16,19 @@ _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined eleme
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
 
+def is_plainly_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim]) -> bool:
+    """Whether a look at the domains shows 0 <= index < extent: no proof is needed."""
+    if isinstance(index, Var):
+        own = extents.get(index)
+        if own is not None and (
+            own is extent or (isinstance(own, int) and isinstance(extent, int) and own <= extent)
+        ):
+            return True
+    elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
+        return True
+    return any(isinstance(e, int) and e == 0 for e in extents.values())  # the domain is empty
+
+
 def why_not_inside(
     name: str,
     position: int,
@@ -28,16 +41,8 @@ def why_not_inside(
 
     `name` and `position` tell whose index it is.  None if it is proved.
     """
-    if isinstance(index, Var):
-        own = extents.get(index)
-        if own is not None and (
-            own is extent or (isinstance(own, int) and isinstance(extent, int) and own <= extent)
-        ):
-            return None
-    elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
+    if is_plainly_inside(index, extent, extents):
         return None
-    if any(isinstance(e, int) and e == 0 for e in extents.values()):
-        return None  # the domain is empty
     upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
     within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
     with analysis(extents, facts) as analyzer:
