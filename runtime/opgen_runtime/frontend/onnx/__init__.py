@@ -12,8 +12,9 @@ decode.py graph.py signature.py         reading a model
 check.py node_rules.py call_graph.py    the rules that a model keeps before it is converted; schemas.py: those of onnx
 limits.py errors.py                     what it may ask for; the one place that names the node of an error
 rules.py mappings/        how operators are mapped, as data where it is renaming
-functions.py              operators that are functions of others
-convert.py evaluate.py    a graph as an expression, for inputs of known types
+functions.py              bodies of operators that are functions of others
+state.py  evaluate.py     what a conversion knows of values
+convert.py                a graph as an expression, for inputs of known types
 program.py                specialised at call time, and kept
 """
 

@@ -20,6 +20,7 @@ from .graph import Model
 from .limits import DEFAULT_LIMITS, Limits
 from .program import Program
 from .signature import TensorInput, signature_of
+from .state import State
 from .supported import check_supported
 
 
@@ -57,14 +58,14 @@ def load(
         if not isinstance(each, TensorInput):
             raise UnsupportedOperatorError([Unsupported(each.name, "input", "a sequence; use prepare(...)")])
         inputs[each.name] = Var(each.name, _input_type(each, (shapes or {}).get(each.name), dims))
-    conversion = Conversion(read, inputs, None, limits)
-    outputs = conversion.outputs()
+    state = State(None, limits)
+    outputs = Conversion(read, inputs, state).outputs()
     if not all(isinstance(output, Expr) for output in outputs):
         raise UnsupportedOperatorError([Unsupported("output", "sequence", "use prepare(...)")])
     body: Expr = Tuple(tuple([o for o in outputs if isinstance(o, Expr)]))
     if len(outputs) == 1:
         body = body.children()[0]
-    lifted = _Lift(conversion.parameters)
+    lifted = _Lift(state.parameters)
     body = lifted.rewrite(body)
     function = Function((*inputs.values(), *lifted.variables.values()), body)
     module = IRModule({GlobalVar("main", function.checked_type): function})

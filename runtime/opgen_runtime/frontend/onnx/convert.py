@@ -8,76 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.random import default_rng
 from onnx.defs import onnx_opset_version
 
-from ...base.vocabulary import DType
-from ...ir import Constant, Expr, Tuple, TupleGetItem, Var, const
-from ...operator.types import TensorType, TupleType
-from ...run.executor import array_type
+from ...ir import Constant, Expr, TupleGetItem
+from ...operator.types import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
-from .evaluate import Evaluator
-from .functions import call_body, schema_body
+from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
-from .limits import Budget, Limits
+from .node_rules import check_node
 from .rules import BODY, REQUIRED, InputRule, Rule, find
 from .schemas import why_bad_types
+from .state import Environment, State, Value, tensor_type
 
-Value: TypeAlias = "Expr | list[Any] | None"
-"""What a name of a graph stands for: a tensor, a sequence, or an absent optional."""
-Environment: TypeAlias = "dict[str, Value]"
 _MOST_INTS = 1 << 16  # of an input that decides the program: a shape, axes, pads, sizes of parts
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Probe:
-    """What was computed from a call's inputs: the program holds where `expr` has this value, or this shape.
-
-    `stands`: the variable that is the value in the rest of the program (a tensor whose shape depends on data).
-    """
-
-    expr: Expr
-    value: np.ndarray
-    stands: Var | None = None
-
-    def holds(self, value: np.ndarray) -> bool:
-        if self.stands is not None:
-            return value.shape == self.value.shape
-        return value.shape == self.value.shape and value.tobytes() == self.value.tobytes()
-
-
 class Conversion:
-    """The conversion of one model for the types, and where there are any the arrays, of its inputs."""
+    """The conversion of one model for inputs of known types."""
 
-    def __init__(
-        self,
-        model: Model,
-        inputs: Mapping[str, Value],
-        arrays: Mapping[Var, np.ndarray] | None,
-        limits: Limits,
-    ) -> None:
+    def __init__(self, model: Model, inputs: Mapping[str, Value], state: State) -> None:
         self.model = model
-        self.budget = Budget(limits)
         self.inputs = inputs
-        self.has_arrays = arrays is not None
-        self.evaluator = Evaluator(arrays or {}, self.budget)
-        self.probes: list[Probe] = []
-        self.random: list[Var] = []
-        self._known: dict[int, Expr] = {}
-        self._alive: list[Expr] = []
-        self._constants: dict[int, Constant] = {}
-        self.parameters: dict[int, str] = {}
-        """id of an initializer's constant -> its name."""
+        self.state = state
 
     def outputs(self) -> list[Value]:
         """The values of the model's outputs.
 
         Raises UnsupportedOperatorError, ModelError.
         """
-        with self.budget.current():
+        with self.state.budget.current():
             return self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
 
     def graph(self, graph: Graph, environment: Environment, opsets: Opsets) -> list[Value]:
@@ -86,7 +48,7 @@ class Conversion:
             arrays = graph.initializers
         for name, array in arrays.items():
             if name not in self.inputs or graph is not self.model.graph:
-                environment[name] = self._initializer(name, array)
+                environment[name] = self.state.initializer(name, array)
         for node in graph.nodes:
             self.node(node, environment, opsets)
         return [environment[name] for name in graph.outputs]
@@ -94,76 +56,17 @@ class Conversion:
     def node(self, node: Node, environment: Environment, opsets: Opsets) -> None:
         """Adds the values of a node's outputs to the environment."""
         with errors_of(node):
-            self.budget.node()
+            self.state.budget.node()
             results = self._results(node, environment, opsets)
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 environment[name] = value
                 if isinstance(value, Constant) and not node.inputs:  # some exporters write weights as nodes
-                    self.parameters.setdefault(id(value), name)
-                    self._alive.append(value)
+                    self.state.name_weight(value, name)
         absent = [name for name in node.outputs[len(results) :] if name]
         if absent:
             reason = f"output {shown(absent[0])!r}, number {node.outputs.index(absent[0])}"
             raise UnsupportedOperatorError([Unsupported(node.label, node.full_operator, reason)])
-
-    def value(self, expr: Expr) -> np.ndarray:
-        """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
-        if isinstance(expr, Constant):
-            return expr.data
-        known = self._known.get(id(expr))
-        if isinstance(known, Constant):
-            return known.data
-        if not self.evaluator.is_constant(expr):
-            self._needs_arrays(expr)
-            self.probes.append(Probe(expr, self.evaluator.array(expr)))
-        array = self.evaluator.array(expr)
-        self._remember(expr, const(array))
-        return array
-
-    def concrete(self, expr: Expr) -> Expr:
-        """`expr`, or what stands for it where its shape depends on data or its value is known."""
-        known = self._known.get(id(expr))
-        if known is not None:
-            return known
-        type_ = expr.checked_type
-        if isinstance(type_, TensorType) and not type_.is_static and self.has_arrays:
-            array = self.evaluator.array(expr)
-            var = Var(f"dynamic{len(self.probes)}", array_type(array))
-            self.probes.append(Probe(expr, array, var))
-            self.evaluator.arrays[var] = array
-            self._remember(expr, var)
-            return var
-        return expr
-
-    def folded(self, expr: Expr) -> Expr:
-        """An expression of constants as one constant."""
-        return const(self.evaluator.array(expr)) if not isinstance(expr, Constant) else expr
-
-    def random_key(self) -> Expr:
-        """Two words that each run of the program draws anew."""
-        var = Var(f"random{len(self.random)}", TensorType((2,), "uint32"))
-        self.random.append(var)
-        self.evaluator.arrays[var] = fresh_key()
-        return var
-
-    def _remember(self, expr: Expr, value: Expr) -> None:
-        self._known[id(expr)] = value
-        self._alive.append(expr)
-
-    def _needs_arrays(self, expr: Expr) -> None:
-        if not self.has_arrays:
-            raise NotSupported(
-                "the program depends on the value of an input that is not constant; use run(...) or prepare(...), "
-                "which specialise on it"
-            )
-
-    def _initializer(self, name: str, array: np.ndarray) -> Constant:
-        found = self._constants.get(id(array))
-        if found is None:
-            found = self._constants[id(array)] = Constant(array)
-            self.parameters[id(found)] = name
-        return found
 
     def _results(self, node: Node, environment: Environment, opsets: Opsets) -> Sequence[Value]:
         missing = [name for name in node.inputs if name and name not in environment]
@@ -173,7 +76,7 @@ class Conversion:
         if body is None:
             version = opsets.get(node.domain, 1)
             values = [environment[name] if name else None for name in node.inputs]
-            reason = why_bad_types(node.domain, node.operator, version, [_tensor_type(v) for v in values])
+            reason = why_bad_types(node.domain, node.operator, version, [tensor_type(v) for v in values])
             if reason is not None:
                 raise ModelError(reason)
             rule = find(node.domain, node.operator, version)
@@ -181,13 +84,28 @@ class Conversion:
                 made = self._apply(rule, node, environment, opsets)
                 if made is not None:
                     return made
-            concrete = [_tensor_type(self.concrete(v) if isinstance(v, Expr) else None) for v in values]
+            concrete = [tensor_type(self.state.concrete(v) if isinstance(v, Expr) else None) for v in values]
             body = schema_body(node, version, concrete)
             if body is not None and node.domain:  # bodies outside the default domain leave its opset open
                 body = replace(body, opsets={**body.opsets, "": opsets.get("", onnx_opset_version())})
         if body is None:
             raise NotSupported("the operator has no mapping")
-        return call_body(self, body, node, environment)
+        return self._call(body, node, environment)
+
+    def _call(self, body: FunctionBody, node: Node, environment: Environment) -> list[Value]:
+        """The outputs of a function for the inputs and attributes of a node."""
+        inner: Environment = dict.fromkeys(body.inputs)
+        for formal, actual in zip(body.inputs, node.inputs, strict=False):
+            inner[formal] = environment[actual] if actual else None
+        attributes = {each.name: each for each in node.proto.attribute}
+        # What is absent stays absent inside: a name that stands for nothing is the empty name.
+        absent = {name for name, value in inner.items() if value is None}
+        with self.state.budget.inside():
+            for each in body.bound_nodes(attributes):
+                with errors_of(each):
+                    check_node(self.model, each, body.opsets)
+                self.node(_without(each, absent), inner, body.opsets)
+        return [inner.get(name) for name in body.outputs]
 
     def _apply(
         self, rule: Rule, node: Node, environment: Environment, opsets: Opsets
@@ -212,7 +130,8 @@ class Conversion:
         if not foldable:
             return results
         return [
-            self.folded(r) if isinstance(r, Expr) and self.evaluator.is_constant(r) else r for r in results
+            self.state.folded(r) if isinstance(r, Expr) and self.state.evaluator.is_constant(r) else r
+            for r in results
         ]
 
     def _operands(self, rule: Rule, node: Node, environment: Environment) -> list[Any]:
@@ -244,8 +163,8 @@ class Conversion:
         if not isinstance(value, Expr):
             raise NotSupported(f"a sequence as input {rule.name!r}")
         if rule.kind == "Expr":
-            return self.concrete(value)
-        array = self.value(value)
+            return self.state.concrete(value)
+        array = self.state.value(value)
         if rule.kind == "Array":
             return array
         if rule.kind == "Ints":
@@ -267,16 +186,6 @@ def tensor(value: Value) -> Expr:
             f"a tensor is expected, found {'a sequence' if isinstance(value, list) else 'nothing'}"
         )
     return value
-
-
-def _tensor_type(value: Value) -> TensorType | None:
-    type_ = value.checked_type if isinstance(value, Expr) else None
-    return type_ if isinstance(type_, TensorType) else None
-
-
-def fresh_key() -> np.ndarray:
-    """Two random words."""
-    return default_rng().integers(0, 1 << 32, 2, np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,11 +212,11 @@ class NodeView:
 
     def value(self, expr: Expr) -> np.ndarray:
         """The value of a tensor, specialising on it if it depends on the call."""
-        return self.conversion.value(expr)
+        return self.conversion.state.value(expr)
 
     def concrete(self, expr: Expr) -> Expr:
         """`expr`, or where its shape depends on data a variable of the shape that it has in this call."""
-        return self.conversion.concrete(expr)
+        return self.conversion.state.concrete(expr)
 
     def subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a subgraph of the node, whose inputs have the given values, in order."""
@@ -316,7 +225,7 @@ class NodeView:
                 f"its graph {shown(graph.name)!r} has {len(graph.all_inputs)} inputs, expected {len(inputs)}"
             )
         inner = {**self.environment, **dict(zip(graph.all_inputs, inputs, strict=True))}
-        with self.conversion.budget.inside():
+        with self.conversion.state.budget.inside():
             return self.conversion.graph(graph, inner, self.opsets)
 
     def truth(self, value: Value) -> bool:
@@ -328,11 +237,18 @@ class NodeView:
 
     def step(self, done: int) -> None:
         """Raises ModelError where a loop that has done so many steps may not do another."""
-        self.conversion.budget.step(done)
+        self.conversion.state.budget.step(done)
 
     def random_key(self) -> Expr:
         """The two words of a random key, a parameter that each run of the program fills anew."""
-        return self.conversion.random_key()
+        return self.conversion.state.random_key()
+
+
+def _without(node: Node, absent: set[str]) -> Node:
+    if absent.isdisjoint(node.inputs):
+        return node
+    inputs = tuple(["" if name in absent else name for name in node.inputs])
+    return Node(node.name, node.operator, node.domain, inputs, node.outputs, node.proto)
 
 
 def _checked_attributes(rule: Rule, node: Node) -> dict[str, Any]:
@@ -350,6 +266,3 @@ def _checked_attributes(rule: Rule, node: Node) -> dict[str, Any]:
         else:
             given[name] = wanted.default
     return given
-
-
-__all__ = ["Conversion", "DType", "FunctionBody", "NodeView", "Probe", "Tuple", "Value"]

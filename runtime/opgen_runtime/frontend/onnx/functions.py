@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnx import FunctionProto, TypeProto, helper
 
 from ...operator.types import TensorType
 from .element_types import element_type_of
-from .errors import errors_of
 from .graph import FunctionBody, Node
-from .node_rules import check_node
 from .schemas import schema_of
-
-if TYPE_CHECKING:
-    from .convert import Conversion, Environment, Value
 
 
 def schema_body(node: Node, version: int, types: Sequence[TensorType | None]) -> FunctionBody | None:
@@ -69,28 +64,3 @@ def _type_proto(type_: TensorType | None) -> TypeProto:
     if type_ is None:
         return TypeProto()
     return helper.make_tensor_type_proto(element_type_of(type_.dtype), type_.concrete_shape)
-
-
-def call_body(
-    conversion: Conversion, body: FunctionBody, node: Node, environment: Environment
-) -> list[Value]:
-    """The outputs of a function for the inputs and attributes of a node."""
-    inner: Environment = dict.fromkeys(body.inputs)
-    for formal, actual in zip(body.inputs, node.inputs, strict=False):
-        inner[formal] = environment[actual] if actual else None
-    attributes = {each.name: each for each in node.proto.attribute}
-    # What is absent stays absent inside: a name that stands for nothing is the empty name.
-    absent = {name for name, value in inner.items() if value is None}
-    with conversion.budget.inside():
-        for each in body.bound_nodes(attributes):
-            with errors_of(each):
-                check_node(conversion.model, each, body.opsets)
-            conversion.node(_without(each, absent), inner, body.opsets)
-    return [inner.get(name) for name in body.outputs]
-
-
-def _without(node: Node, absent: set[str]) -> Node:
-    if absent.isdisjoint(node.inputs):
-        return node
-    inputs = tuple(["" if name in absent else name for name in node.inputs])
-    return Node(node.name, node.operator, node.domain, inputs, node.outputs, node.proto)

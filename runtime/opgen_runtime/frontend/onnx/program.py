@@ -12,12 +12,13 @@ from ...base.target import Target
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...run.executor import Executable, array_type, build
 from .check import checked_model
-from .convert import Conversion, Probe, Value, fresh_key
+from .convert import Conversion
 from .decode import ModelLike
 from .errors import ModelError, said
 from .graph import Model
 from .limits import DEFAULT_LIMITS, Budget, Limits
 from .signature import Signature, signature_of
+from .state import Probe, State, Value, fresh_key
 from .supported import check_supported
 
 _KEPT: Final = 64  # specialisations of one signature
@@ -72,10 +73,10 @@ class _Specialisation:
         inputs: dict[str, Value] = {
             name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)
         }
-        conversion = Conversion(model, inputs, given, limits)
-        outputs = conversion.outputs()
-        self.random = conversion.random
-        self.checks = [_Check(probe, target, conversion.budget) for probe in conversion.probes]
+        state = State(given, limits)
+        outputs = Conversion(model, inputs, state).outputs()
+        self.random = state.random
+        self.checks = [_Check(probe, target, state.budget) for probe in state.probes]
         leaves: list[Expr] = []
         self.structure = [_structure(value, leaves) for value in outputs]
         self.leaves = leaves
@@ -85,7 +86,7 @@ class _Specialisation:
         if self.computed:
             body = Tuple(tuple(self.computed))
             self.inputs = free_vars(body)
-            self.executable = _built(Function(tuple(self.inputs), body), target, conversion.budget)
+            self.executable = _built(Function(tuple(self.inputs), body), target, state.budget)
 
     def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
         if value is None:

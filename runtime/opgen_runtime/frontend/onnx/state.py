@@ -1,0 +1,132 @@
+"""What a conversion knows of the values of a model: constants, what it computed from arrays, what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import default_rng
+
+from ...ir import Constant, Expr, Var, const
+from ...operator.types import TensorType
+from ...run.executor import array_type
+from .errors import NotSupported
+from .evaluate import Evaluator
+from .limits import Budget, Limits
+
+Value: TypeAlias = "Expr | list[Any] | None"
+"""What a name of a graph stands for: a tensor, a sequence, or an absent optional."""
+Environment: TypeAlias = "dict[str, Value]"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Probe:
+    """What was computed from a call's inputs: the program holds where `expr` has this value, or this shape.
+
+    `stands`: the variable that is the value in the rest of the program (a tensor whose shape depends on data).
+    """
+
+    expr: Expr
+    value: np.ndarray
+    stands: Var | None = None
+
+    def holds(self, value: np.ndarray) -> bool:
+        if self.stands is not None:
+            return value.shape == self.value.shape
+        return value.shape == self.value.shape and value.tobytes() == self.value.tobytes()
+
+
+class State:
+    """The values of one conversion.
+
+    `arrays`: those of the inputs, where there are any.  `probes`: what was computed from them.  `random`: variables of
+    random keys.  `parameters`: id of an initializer's constant -> its name.
+    """
+
+    def __init__(self, arrays: Mapping[Var, np.ndarray] | None, limits: Limits) -> None:
+        self.budget = Budget(limits)
+        self.has_arrays = arrays is not None
+        self.evaluator = Evaluator(arrays or {}, self.budget)
+        self.probes: list[Probe] = []
+        self.random: list[Var] = []
+        self.parameters: dict[int, str] = {}
+        self._known: dict[int, Expr] = {}
+        self._alive: list[Expr] = []
+        self._constants: dict[int, Constant] = {}
+
+    def value(self, expr: Expr) -> np.ndarray:
+        """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
+        if isinstance(expr, Constant):
+            return expr.data
+        known = self._known.get(id(expr))
+        if isinstance(known, Constant):
+            return known.data
+        if not self.evaluator.is_constant(expr):
+            self._needs_arrays(expr)
+            self.probes.append(Probe(expr, self.evaluator.array(expr)))
+        array = self.evaluator.array(expr)
+        self._remember(expr, const(array))
+        return array
+
+    def concrete(self, expr: Expr) -> Expr:
+        """`expr`, or what stands for it where its shape depends on data or its value is known."""
+        known = self._known.get(id(expr))
+        if known is not None:
+            return known
+        type_ = expr.checked_type
+        if isinstance(type_, TensorType) and not type_.is_static and self.has_arrays:
+            array = self.evaluator.array(expr)
+            var = Var(f"dynamic{len(self.probes)}", array_type(array))
+            self.probes.append(Probe(expr, array, var))
+            self.evaluator.arrays[var] = array
+            self._remember(expr, var)
+            return var
+        return expr
+
+    def folded(self, expr: Expr) -> Expr:
+        """An expression of constants as one constant."""
+        return const(self.evaluator.array(expr)) if not isinstance(expr, Constant) else expr
+
+    def random_key(self) -> Expr:
+        """Two words that each run of the program draws anew."""
+        var = Var(f"random{len(self.random)}", TensorType((2,), "uint32"))
+        self.random.append(var)
+        self.evaluator.arrays[var] = fresh_key()
+        return var
+
+    def initializer(self, name: str, array: np.ndarray) -> Constant:
+        """The constant of an initializer, one for each array."""
+        found = self._constants.get(id(array))
+        if found is None:
+            found = self._constants[id(array)] = Constant(array)
+            self.parameters[id(found)] = name
+        return found
+
+    def name_weight(self, constant: Constant, name: str) -> None:
+        """Takes a constant for a weight of the model."""
+        self.parameters.setdefault(id(constant), name)
+        self._alive.append(constant)
+
+    def _remember(self, expr: Expr, value: Expr) -> None:
+        self._known[id(expr)] = value
+        self._alive.append(expr)
+
+    def _needs_arrays(self, expr: Expr) -> None:
+        if not self.has_arrays:
+            raise NotSupported(
+                "the program depends on the value of an input that is not constant; use run(...) or prepare(...), "
+                "which specialise on it"
+            )
+
+
+def tensor_type(value: Value) -> TensorType | None:
+    """The type of a value that is a tensor."""
+    type_ = value.checked_type if isinstance(value, Expr) else None
+    return type_ if isinstance(type_, TensorType) else None
+
+
+def fresh_key() -> np.ndarray:
+    """Two random words."""
+    return default_rng().integers(0, 1 << 32, 2, np.uint32)
