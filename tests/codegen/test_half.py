@@ -35,7 +35,7 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 def convert(source: DType, dtype: DType, lanes: int, target: Target) -> Callable[[np.ndarray], np.ndarray]:
-    symbol, text = half.function(source, dtype, lanes, target)
+    symbol, module = half.function(source, dtype, lanes, target)
     a, b = REGISTER[source], REGISTER[dtype]
     va, vb = (t if lanes == 1 else f"<{lanes} x {t}>" for t in (a, b))
     loop = f"""
@@ -56,7 +56,9 @@ end:
   ret void
 }}
 """
-    loaded = jit.load(optimise_and_compile(text + loop, target, Pipeline.DIRECT).object_code, "kernel")
+    loaded = jit.load(
+        optimise_and_compile(module.render() + loop, target, Pipeline.DIRECT).object_code, "kernel"
+    )
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(loaded.address)
 
     def run(values: np.ndarray, _keep: object = loaded) -> np.ndarray:
@@ -124,9 +126,9 @@ def test_double_rounding_would_show(target: Target) -> None:
 def test_hardware_is_used_where_it_is_exact() -> None:
     if not HOST.has("f16c"):
         pytest.skip("no F16C here")
-    assert "fptrunc" in half.function(FLOAT32, FLOAT16, 8, HOST)[1]
-    assert "fptrunc" not in half.function(FLOAT64, FLOAT16, 8, HOST)[1]
-    assert "half" not in half.function(FLOAT32, FLOAT16, 8, without_f16c())[1]
+    assert "fptrunc" in half.function(FLOAT32, FLOAT16, 8, HOST)[1].render()
+    assert "fptrunc" not in half.function(FLOAT64, FLOAT16, 8, HOST)[1].render()
+    assert "half" not in half.function(FLOAT32, FLOAT16, 8, without_f16c())[1].render()
 
 
 def test_other_pairs_are_refused() -> None:

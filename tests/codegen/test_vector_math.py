@@ -60,7 +60,7 @@ WIDE_LONG_DOUBLE = np.finfo(np.longdouble).nmant > 60
 
 
 def kernel_text(name: str, dtype: DType, lanes: int, target: Target) -> str:
-    symbol, text = vector_math.function(name, dtype, lanes, target)
+    symbol, module = vector_math.function(name, dtype, lanes, target)
     element = {"float32": "float", "float64": "double"}[dtype]
 
     def vector(kind: str) -> str:
@@ -68,7 +68,7 @@ def kernel_text(name: str, dtype: DType, lanes: int, target: Target) -> str:
 
     v, width = vector(element), dtype.itemsize
     arguments = f"{v} %x, {v} %y" if INTRINSICS[name].arity == 2 else f"{v} %x"
-    return f"""{text}
+    return f"""{module.render()}
 define void @kernel(ptr %a, ptr %b, ptr %out, i64 %n) "prefer-vector-width"="512" "min-legal-vector-width"="512" {{
 start:
   br label %loop
@@ -253,7 +253,7 @@ def test_lane_counts_agree_to_the_bit(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", REFERENCE)
 def test_without_fma(name: str) -> None:
     plain = Target(HOST.kind, HOST.triple, "x86-64", "", HOST.keys, HOST.num_threads)
-    assert "llvm.fma" not in vector_math.function(name, DType("float32"), 4, plain)[1]
+    assert "llvm.fma" not in vector_math.function(name, DType("float32"), 4, plain)[1].render()
     inputs = operands(name, "float32", 3000)
     with np.errstate(all="ignore"):
         exact = REFERENCE[name](*(o.astype(np.float64) for o in inputs))
@@ -316,7 +316,7 @@ def test_errors() -> None:
 def test_other_machines_get_text_that_is_complete() -> None:
     arm = Target.parse("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=generic")
     for name in ("exp", "sin", "fmod", "pow"):
-        text = vector_math.function(name, DType("float32"), 4, arm)[1]
+        text = vector_math.function(name, DType("float32"), 4, arm)[1].render()
         llvm.parse_assembly(text, llvm.create_context()).verify()
         assert not [line for line in text.splitlines() if line.startswith("declare") and "@llvm." not in line]
 

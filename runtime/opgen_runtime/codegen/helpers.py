@@ -37,7 +37,8 @@ def module_text(symbol: str, target: Target) -> str:
     name, _, bits = symbol.removeprefix("opgen_").rpartition("_f")
     element = {"32": "float", "64": "double"}[bits]
     if name == "fmod_long":
-        entities = long_division(element, target)
+        module = long_division(element, target)
     else:
-        entities = huge_helper(name.removesuffix("_huge"), element, target)
-    return "\n".join(entities.values()).replace(f"define internal void @{symbol}", f"define void @{symbol}")
+        module = huge_helper(name.removesuffix("_huge"), element, target)
+    module.export(symbol)
+    return module.render()

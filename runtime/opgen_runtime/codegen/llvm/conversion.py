@@ -5,10 +5,9 @@ from __future__ import annotations
 from ...base.arith.semantics import round_float
 from ...base.errors import CodegenError
 from ...base.vocabulary import BFLOAT16, BOOL, FLOAT32, FLOAT64, INT64, DType
+from ..text import FunctionText, Value, constant, register, splat
+from ..text.types import literal, register_type, suffix
 from . import half
-from .llvm_types import literal, register_type, suffix
-from .text import FunctionText, constant
-from .values import Value, register, splat
 
 
 def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
@@ -121,7 +120,7 @@ def _convert_half(f: FunctionText, a: Value, dtype: DType) -> Value:
     lanes = a.lanes
     if a.uniform is not None and lanes > 1:
         return splat(_convert_half(f, a.uniform, dtype), lanes)
-    symbol, text = half.function(a.dtype, dtype, lanes, f.module.target)
-    f.module.add(text)
+    symbol, module = half.function(a.dtype, dtype, lanes, f.module.target)
+    f.module.include(module)
     kind, result = register_type(a.dtype, lanes), register_type(dtype, lanes)
     return f.result(dtype, lanes, f"call {result} @{symbol}({kind} {f.vector(a, lanes)})")

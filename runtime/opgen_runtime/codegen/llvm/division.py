@@ -11,9 +11,8 @@ from __future__ import annotations
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, DType
 from .. import math as vector_math
-from .llvm_types import register_type, suffix
-from .text import FunctionText, constant
-from .values import Value, register, splat
+from ..text import FunctionText, Value, constant, register, splat
+from ..text.types import register_type, suffix
 
 
 def int_division(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:
@@ -133,8 +132,8 @@ def float_division(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> 
     if op == "truncdiv":
         quotient = f.emit(f"fdiv {kind} {ta}, {tb}")
         return register(dtype, lanes, f.call(f"llvm.trunc.{suffix(kind)}", kind, ((kind, quotient),)))
-    symbol, text = vector_math.function("fmod", dtype, lanes, f.module.target)
-    f.module.add(text)
+    symbol, module = vector_math.function("fmod", dtype, lanes, f.module.target)
+    f.module.include(module)
     remainder = f.emit(f"call {kind} @{symbol}({kind} {ta}, {kind} {tb})")
     if op == "truncmod":
         return register(dtype, lanes, remainder)

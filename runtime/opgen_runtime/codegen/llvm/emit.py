@@ -14,10 +14,9 @@ from ...base.arith.expr import Const, Var
 from ...base.target import Target
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import Buffer, PrimFunc
+from ..text import ModuleText, register
 from .aliasing import Aliasing
 from .statement import StatementEmitter
-from .text import ModuleText
-from .values import register
 
 _PARAMETERS: Final = "ptr noalias %data, ptr noalias %dims, ptr noalias %strides, ptr noalias %context"
 

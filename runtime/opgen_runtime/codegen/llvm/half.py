@@ -12,36 +12,32 @@ from functools import lru_cache
 from ...base.errors import CodegenError
 from ...base.target import Target
 from ...base.vocabulary import FLOAT16, DType
-from ..math.builder import Builder, Vec, type_text
+from ..math.builder import Builder, Vec
+from ..text import FunctionText, ModuleText
 
 _ELEMENT = {"float16": "i16", "bfloat16": "i16", "float32": "float", "float64": "double"}
 
 
 @lru_cache(maxsize=128)
-def function(source: DType, dtype: DType, lanes: int, target: Target) -> tuple[str, str]:
-    """(symbol, text) of an `alwaysinline` function from `<lanes x source>` to `<lanes x dtype>`.
+def function(source: DType, dtype: DType, lanes: int, target: Target) -> tuple[str, ModuleText]:
+    """(symbol, module) of an `alwaysinline` function from `<lanes x source>` to `<lanes x dtype>`.
 
     One of the two is float16 or bfloat16, the other float32 or float64.  Raises CodegenError for other pairs.
     """
     if source.is_half == dtype.is_half or not {source, dtype} <= _ELEMENT.keys():
         raise CodegenError(f"half conversion of {source} to {dtype}: expected a half and a wider float")
-    b = Builder("float" if source.is_half else _ELEMENT[source], lanes, target)
+    f = FunctionText(ModuleText(target))
+    b = Builder(f, "float" if source.is_half else _ELEMENT[source], lanes)
     x = Vec(b, _ELEMENT[source], "%x")
     if source.is_half:
         single = _widened(b, x) if source is FLOAT16 else _widened_bfloat(b, x)
         y = single if dtype == "float32" else b.cast("fpext", single, "double")
     else:
         y = _narrowed(b, x) if dtype is FLOAT16 else _narrowed_bfloat(b, x)
+    f.do(f"ret {y.type} {y.text}")
     symbol = f"opgen_convert_{source}_{dtype}_x{lanes}"
-    lines = [
-        *b.declarations.values(),
-        f"define internal {y.type} @{symbol}({x.type} %x) alwaysinline nounwind {{",
-        *b.lines,
-        f"  ret {type_text(_ELEMENT[dtype], lanes)} {y.text}",
-        "}",
-        "",
-    ]
-    return symbol, "\n".join(lines)
+    f.define(symbol, y.type, f"{x.type} %x", "alwaysinline nounwind")
+    return symbol, f.module
 
 
 def _native(target: Target, wide: str) -> bool:

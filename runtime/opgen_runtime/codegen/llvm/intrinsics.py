@@ -11,10 +11,9 @@ from typing import Final
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, DType
 from .. import math as vector_math
+from ..text import FunctionText, Value, constant, register, splat
+from ..text.types import register_type, suffix
 from .conversion import from_half, to_half
-from .llvm_types import register_type, suffix
-from .text import FunctionText, constant
-from .values import Value, register, splat
 
 Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 
@@ -65,8 +64,8 @@ def _formula(name: str) -> Lowering:
     def lower(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
         dtype = arguments[0].dtype
         kind = register_type(dtype, lanes)
-        symbol, text = vector_math.function(name, dtype, lanes, f.module.target)
-        f.module.add(text)
+        symbol, module = vector_math.function(name, dtype, lanes, f.module.target)
+        f.module.include(module)
         listed = ", ".join(f"{kind} {f.vector(a, lanes)}" for a in arguments)
         return f.result(dtype, lanes, f"call {kind} @{symbol}({listed})")
 

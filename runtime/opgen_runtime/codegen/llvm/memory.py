@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType
+from ..text import FunctionText, Value, constant, register, splat
+from ..text.types import memory_type, register_type, suffix
 from .arithmetic import select
 from .conversion import cast
-from .llvm_types import memory_type, register_type, suffix
-from .text import FunctionText, constant
-from .values import Value, register, splat
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ...base.vocabulary import INDEX, INT64
 from ...lower.tir.stmt import For
+from ..text import Value, register
 from . import arithmetic
 from .cost import iteration_cost
 from .repetition import Kind, Number, Repetition
-from .values import Value, register
 
 if TYPE_CHECKING:
     from .statement import StatementEmitter
@@ -51,8 +51,8 @@ def repetition(outer: StatementEmitter, repeated: Repetition) -> None:
     entry = f.block
     f.branch(head)
     f.start(head)
-    place = len(f.lines)
-    number = f.emit("")  # the phi, whose second operand is known at the end
+    rows = f.recurrence("i64", "0", entry)
+    number = rows.name
     row = f.emit(f"getelementptr inbounds [{width} x i64], ptr {table}, i64 {number}")
     labels = [f.label("kind") for _ in bodies]
     if len(bodies) > 1:
@@ -67,7 +67,7 @@ def repetition(outer: StatementEmitter, repeated: Repetition) -> None:
         f.branch(following)
     f.start(following)
     count = f.emit(f"add nsw i64 {number}, 1")
-    f.lines[place] = f"  {number} = phi i64 [ 0, %{entry} ], [ {count}, %{following} ]"
+    rows.again(count, following)
     done = f.label("endrows")
     f.branch_if(f.emit(f"icmp slt i64 {count}, {len(repeated.rows)}"), head, done)
     f.start(done)

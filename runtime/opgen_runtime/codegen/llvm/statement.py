@@ -21,16 +21,15 @@ from ...lower.tir.stmt import (
     Stmt,
     Store,
 )
+from ..text import FunctionText, ModuleText, Value, constant, register
+from ..text.types import memory_type, register_type
 from . import arithmetic, memory, outline
 from .aliasing import Aliasing
 from .conversion import cast
 from .cost import has_vectors
 from .expression import ExpressionEmitter, flat_index
-from .llvm_types import memory_type, register_type
 from .memory import Memory
 from .repetition import Repetition, repetitions
-from .text import FunctionText, ModuleText, constant
-from .values import Value, register
 
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
 _ALIGNMENT: Final = 64  # of temporaries: a cache line and the widest vector
@@ -246,14 +245,13 @@ class StatementEmitter:
         else:
             f.branch(head)
         f.start(head)
-        place = len(f.lines)
-        variable = f.emit("")  # the phi, whose second operand is known at the end
+        recurrence = f.recurrence("i64", lower, entry)
+        variable = recurrence.name
         nonnegative = minimum.nonnegative
         self.define_variable(stmt.var, register(INDEX, 1, variable, clean=True, nonnegative=nonnegative))
         self.emit(stmt.body)
         following = f.emit(f"add nsw i64 {variable}, 1")
-        latch = f.block
-        f.lines[place] = f"  {variable} = phi i64 [ {lower}, %{entry} ], [ {following}, %{latch} ]"
+        recurrence.again(following, f.block)
         again = f.emit(f"icmp slt i64 {following}, {upper}")
         f.branch_if(again, head, exit_label, _loop_metadata(self.module, stmt.body))
         f.start(exit_label)
@@ -328,10 +326,7 @@ class StatementEmitter:
             if self._status is not None:
                 f.do(f"store atomic i64 1, ptr {self._status} monotonic, align 8")
             f.do("ret i32 1" if is_kernel else success)
-        body = "\n".join((*f.entry, *prologue, "start:", *f.lines))
-        linkage = "" if is_kernel else "internal "
-        text = f"define {linkage}{result} @{self.name}({parameters}) {FUNCTION_ATTRIBUTES} {{\n{body}\n}}"
-        self.module.define(self.name, text)
+        f.define(self.name, result, parameters, FUNCTION_ATTRIBUTES, exported=is_kernel, prologue=prologue)
 
     def _free_hoisted(self) -> None:
         for pointer, _ in self._hoisted:
@@ -340,7 +335,7 @@ class StatementEmitter:
     def _prologue(self) -> list[str]:
         """Allocate what the function needs for its whole run; all at once, so that one test is enough."""
         if not self._hoisted:
-            return ["  br label %start"]
+            return []
         self.can_fail = True
         lines: list[str] = []
         failed = "false"

@@ -1,6 +1,6 @@
 """Element functions of floats as LLVM functions on vectors of any lane count.
 
-`function(name, dtype, lanes, target)` gives the symbol and the text of a name of `FORMULAS`.  Errors in units in the
+`function(name, dtype, lanes, target)` gives the symbol and the module of a name of `FORMULAS`.  Errors in units in the
 last place are stated (and tested) in tests/codegen/test_vector_math.py.
 """
 
@@ -13,8 +13,9 @@ from ...base.arith import INTRINSICS
 from ...base.errors import CodegenError
 from ...base.target import Target
 from ...base.vocabulary import DType
+from ..text import FunctionText, ModuleText
 from . import error_function, exponential, inverse, logarithm, power, remainder, trigonometric
-from .builder import Builder, Formula, Vec, type_text
+from .builder import Builder, Formula, Vec
 
 __all__ = ["FORMULAS", "function"]
 
@@ -31,33 +32,23 @@ _ELEMENT: Final[dict[str, str]] = {"float32": "float", "float64": "double"}
 
 
 @lru_cache(maxsize=512)
-def function(name: str, dtype: DType, lanes: int, target: Target) -> tuple[str, str]:
-    """(symbol, text) of an `alwaysinline` internal function `T symbol(T, ...)`, T = `<lanes x dtype>`.
+def function(name: str, dtype: DType, lanes: int, target: Target) -> tuple[str, ModuleText]:
+    """(symbol, module) of an `alwaysinline` internal function `T symbol(T, ...)`, T = `<lanes x dtype>`.
 
-    The text holds the function with all that it needs, one entity after
-    another; entities of the same name in several texts are equal.  Code for this machine declares the helpers
-    for rare arguments, which `symbols` has; for other machines they are in the text.
-    Raises CodegenError for a name that is not here and for other dtypes.
+    The module holds the function with all that it needs; entities of the same name in several modules are equal.
+    Code for this machine declares the helpers for rare arguments, which `helpers.symbols` has; for other machines
+    they are in the module.  Raises CodegenError for a name that is not here and for other dtypes.
     """
     formula, element = FORMULAS.get(name), _ELEMENT.get(dtype)
     if formula is None:
         raise CodegenError(f"vector math has no function {name!r}; expected one of {', '.join(FORMULAS)}")
     if element is None:
         raise CodegenError(f"vector math of {name} on {dtype}: expected float32 or float64")
-    b = Builder(element, lanes, target)
-    kind = type_text(element, lanes)
+    f = FunctionText(ModuleText(target))
+    b = Builder(f, element, lanes)
     operands = [Vec(b, element, f"%x{k}") for k in range(INTRINSICS[name].arity)]
     result = formula(b, *operands)
+    f.do(f"ret {result.type} {result.text}")
     symbol = f"opgen_{name}_f{dtype.bits}x{lanes}"
-    parameters = ", ".join(f"{kind} {o.text}" for o in operands)
-    text = [
-        *{**b.declarations, **b.helpers}.values(),
-        f"define internal {result.type} @{symbol}({parameters}) alwaysinline nounwind {{",
-        "entry:",
-        *b.entry,
-        *b.lines,
-        f"  ret {result.type} {result.text}",
-        "}",
-        "",
-    ]
-    return symbol, "\n".join(text)
+    f.define(symbol, result.type, ", ".join(f"{o.type} {o.text}" for o in operands), "alwaysinline nounwind")
+    return symbol, f.module

@@ -1,37 +1,23 @@
-"""A small writer of straight-line LLVM IR on vectors, so that a function reads like its formula.
+"""Arithmetic on vectors as Python's operators, so that a function reads like its formula.
 
-`Vec` is an SSA value of any lane count; Python's operators on it append instructions.  Everything here is
-lane-wise, so that a function gives the same bits for every lane count.
+`Vec` is an SSA value of any lane count; operators on it append instructions to the function that is being written.
+Everything here is lane-wise, so that a function gives the same bits for every lane count.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final
 
-from ...base.target import Target
+from ..text import FunctionText, ModuleText
+from ..text.types import float_literal, suffix, vector_type
 from .coefficients import CONSTANTS, POLYNOMIALS
 
-_SUFFIX: Final = {"float": "f32", "double": "f64"}
+_FLOATS: Final = ("float", "double")
 _INTEGER: Final = {"float": "i32", "double": "i64"}
 MANTISSA: Final = {"float": 23, "double": 52}  # stored bits
 BIAS: Final = {"float": 127, "double": 1023}
 Number = int | float
-
-
-@lru_cache(maxsize=4096)
-def float_literal(element: str, value: float) -> str:
-    """`value` rounded to `element`, as LLVM writes it: the bits of a double."""
-    if element == "float":
-        value = struct.unpack("<f", struct.pack("<f", value))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def type_text(element: str, lanes: int) -> str:
-    """`float`, or `<16 x float>`."""
-    return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 class Vec:
@@ -45,13 +31,13 @@ class Vec:
     @property
     def type(self) -> str:
         """The LLVM type of the value."""
-        return type_text(self.element, self.builder.lanes)
+        return vector_type(self.element, self.builder.lanes)
 
     def _binary(self, other: Vec | Number, float_op: str, int_op: str, *, swap: bool = False) -> Vec:
         a, b = self, self.builder.like(self, other)
         if swap:
             a, b = b, a
-        op = float_op if self.element in _SUFFIX else int_op
+        op = float_op if self.element in _FLOATS else int_op
         return self.builder.emit(self.element, f"{op} {self.type} {a.text}, {b.text}")
 
     def __add__(self, other: Vec | Number) -> Vec:
@@ -93,7 +79,7 @@ class Vec:
         return self._binary(other, "ashr", "ashr")
 
     def __neg__(self) -> Vec:
-        if self.element in _SUFFIX:
+        if self.element in _FLOATS:
             return self.builder.emit(self.element, f"fneg {self.type} {self.text}")
         return 0 - self
 
@@ -102,7 +88,7 @@ class Vec:
 
     def _compare(self, other: Vec | Number, float_predicate: str, int_predicate: str) -> Vec:
         b = self.builder.like(self, other)
-        word = f"fcmp {float_predicate}" if self.element in _SUFFIX else f"icmp {int_predicate}"
+        word = f"fcmp {float_predicate}" if self.element in _FLOATS else f"icmp {int_predicate}"
         return self.builder.emit("i1", f"{word} {self.type} {self.text}, {b.text}")
 
     def __lt__(self, other: Vec | Number) -> Vec:
@@ -134,15 +120,11 @@ class Vec:
 
 
 class Builder:
-    """The body of one function of `lanes` lanes computing in `element` ("float" or "double")."""
+    """Formulas of `lanes` lanes in `element` ("float" or "double"), written into the function `f`."""
 
-    def __init__(self, element: str, lanes: int, target: Target) -> None:
-        self.element, self.lanes, self.target = element, lanes, target
-        self.lines: list[str] = []
-        self.entry: list[str] = []  # instructions before all others
-        self.block = ["entry"]  # labels, the last is the block being written
-        self.declarations: dict[str, str] = {}
-        self.helpers: dict[str, str] = {}  # entities the function needs, by name
+    def __init__(self, f: FunctionText, element: str, lanes: int) -> None:
+        self.f, self.element, self.lanes = f, element, lanes
+        self.target = target = f.module.target
         self.has_fma = not target.triple.startswith(("x86", "i686", "i386")) or target.has("fma")
         self.mantissa, self.bias = MANTISSA[element], BIAS[element]
         precision = "float32" if element == "float" else "float64"
@@ -150,25 +132,18 @@ class Builder:
 
     def within(self, element: str) -> Builder:
         """A builder that goes on with the same body in another precision."""
-        if element == self.element:
-            return self
-        other = Builder(element, self.lanes, self.target)
-        other.lines, other.entry, other.block = self.lines, self.entry, self.block
-        other.declarations, other.helpers = self.declarations, self.helpers
-        return other
+        return self if element == self.element else Builder(self.f, element, self.lanes)
 
     # values
 
     def emit(self, element: str, instruction: str) -> Vec:
         """Append an instruction; its result has elements of type `element`."""
-        name = f"%r{len(self.lines)}"
-        self.lines.append(f"  {name} = {instruction}")
-        return Vec(self, element, name)
+        return Vec(self, element, self.f.emit(instruction))
 
     def const(self, value: Number, element: str | None = None) -> Vec:
         """A constant in every lane."""
         element = element or self.element
-        text = float_literal(element, value) if element in _SUFFIX else str(int(value))
+        text = float_literal(element, value) if element in _FLOATS else str(int(value))
         return Vec(self, element, text if self.lanes == 1 else f"splat ({element} {text})")
 
     def like(self, a: Vec, b: Vec | Number) -> Vec:
@@ -177,16 +152,13 @@ class Builder:
 
     def cast(self, op: str, a: Vec, element: str) -> Vec:
         """`op` is LLVM's: bitcast, fpext, fptrunc, sitofp, trunc, ..."""
-        return self.emit(element, f"{op} {a.type} {a.text} to {type_text(element, self.lanes)}")
+        return self.emit(element, f"{op} {a.type} {a.text} to {vector_type(element, self.lanes)}")
 
     def intrinsic(self, name: str, *operands: Vec) -> Vec:
         """`llvm.NAME` on operands of one type."""
         a = operands[0]
-        suffix = _SUFFIX.get(a.element, a.element)
-        full = f"llvm.{name}.{suffix if self.lanes == 1 else f'v{self.lanes}{suffix}'}"
-        listed = ", ".join(f"{a.type} {o.text}" for o in operands)
-        self.declarations[full] = f"declare {a.type} @{full}({', '.join([a.type] * len(operands))})"
-        return self.emit(a.element, f"call {a.type} @{full}({listed})")
+        listed = [(a.type, o.text) for o in operands]
+        return Vec(self, a.element, self.f.call(f"llvm.{name}.{suffix(a.type)}", a.type, listed))
 
     def select(self, condition: Vec, a: Vec | Number, b: Vec | Number) -> Vec:
         """`a` where the condition holds, else `b`; one of them is a Vec."""
@@ -284,36 +256,30 @@ class Builder:
 
         The helper takes arrays, so that one helper serves every lane count, and is called only if a lane asks.
         """
-        mark, kind = len(self.lines), usual.type
-        condition = self.intrinsic_any(rare)
-        arrays = [f"%array{mark}_{k}" for k in range(len(operands) + 1)]
-        self.entry += [f"  {name} = alloca {kind}" for name in arrays]
-        self.lines += [f"  br i1 {condition}, label %rare{mark}, label %join{mark}", f"rare{mark}:"]
+        f, kind = self.f, usual.type
+        before, asked, joined = f.block, f.label("rare"), f.label("join")
+        f.branch_if(self._any(rare), asked, joined)
+        f.start(asked)
+        arrays = [f.emit_entry(f"alloca {kind}") for _ in range(len(operands) + 1)]
         for name, operand in zip(arrays, operands, strict=False):
-            self.lines.append(f"  store {kind} {operand.text}, ptr {name}")
-        listed = ", ".join(f"ptr {name}" for name in arrays)
-        self.lines.append(f"  call void @{symbol}({listed}, i64 {self.lanes})")
+            f.do(f"store {kind} {operand.text}, ptr {name}")
+        f.call(symbol, "void", [*(("ptr", name) for name in arrays), ("i64", str(self.lanes))])
         found = self.emit(usual.element, f"load {kind}, ptr {arrays[-1]}")
         mixed = self.select(rare, found, usual)
-        self.lines += [f"  br label %join{mark}", f"join{mark}:"]
-        edges = f"[ {usual.text}, %{self.block[-1]} ], [ {mixed.text}, %rare{mark} ]"
-        self.block.append(f"join{mark}")
-        return self.emit(usual.element, f"phi {kind} {edges}")
+        f.branch(joined)
+        f.start(joined)
+        return self.emit(usual.element, f"phi {kind} [ {usual.text}, %{before} ], [ {mixed.text}, %{asked} ]")
 
-    def add_helper(self, symbol: str, operands: int, text: Callable[[], dict[str, str]]) -> None:
+    def add_helper(self, symbol: str, helper: Callable[[], ModuleText]) -> None:
         """Make a helper of `replace_rare` known: code for this machine imports it from the runtime."""
-        if self.target.is_host:
-            self.declarations[symbol] = f"declare void @{symbol}({'ptr, ' * (operands + 1)}i64)"
-        else:
-            self.helpers.update(text())
+        if not self.target.is_host:
+            self.f.module.include(helper())
 
-    def intrinsic_any(self, flags: Vec) -> str:
-        """The text of an i1: whether any lane of an i1 vector is set."""
+    def _any(self, flags: Vec) -> str:
+        """An i1: whether any lane of an i1 vector is set."""
         if self.lanes == 1:
             return flags.text
-        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        self.declarations[name] = f"declare i1 @{name}({flags.type})"
-        return self.emit("i1", f"call i1 @{name}({flags.type} {flags.text})").text
+        return self.f.call(f"llvm.vector.reduce.or.{suffix(flags.type)}", "i1", [(flags.type, flags.text)])
 
     def _native_scale(self, a: Vec, n: Vec) -> Vec | None:
         """AVX-512's scalef, where the lane count has one."""
@@ -325,13 +291,9 @@ class Builder:
             return None
         name = f"llvm.x86.avx512.mask.scalef.p{letter}.{bits}"
         mask = "i16" if self.lanes == 16 else "i8"
-        rounding = ", i32" if bits == 512 else ""
-        self.declarations[name] = f"declare {a.type} @{name}({a.type}, {a.type}, {a.type}, {mask}{rounding})"
-        rest = f"{a.type} zeroinitializer, {mask} -1" + (", i32 4" if bits == 512 else "")
-        return self.emit(
-            a.element,
-            f"call {a.type} @{name}({a.type} {a.text}, {a.type} {n.text}, {rest})",
-        )
+        operands = [(a.type, a.text), (a.type, n.text), (a.type, "zeroinitializer"), (mask, "-1")]
+        rounding = [("i32", "4")] if bits == 512 else []
+        return Vec(self, a.element, self.f.call(name, a.type, [*operands, *rounding]))
 
 
 Formula = Callable[..., Vec]  # of a Builder and as many operands as the function has

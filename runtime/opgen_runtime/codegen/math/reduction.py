@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...base.target import Target
+from ..text import FunctionText, ModuleText
 from .builder import Builder, Vec
 from .coefficients import TWO_OVER_PI
 
@@ -20,7 +21,7 @@ def reduce_huge(b: Builder, x: Vec) -> tuple[Vec, Vec, Vec]:
     `b` has one lane of double; |x| is at least 2**-10.  x = m 2**k with a 53-bit m; the digits of 2/pi from
     the place where m 2**k times them is less than 4, 192 of them, times m, give the fraction in 128 bits.
     """
-    b.helpers["opgen_two_over_pi"] = _TABLE
+    b.f.module.define("opgen_two_over_pi", _TABLE)
     bits = x.bits() & 0x7FFFFFFFFFFFFFFF
     k = (bits >> 52) - 1075
     m = b.cast("zext", (bits & 0xFFFFFFFFFFFFF) | (1 << 52), "i128")
@@ -35,8 +36,7 @@ def reduce_huge(b: Builder, x: Vec) -> tuple[Vec, Vec, Vec]:
     negative = signed < 0
     q = quarter + b.cast("zext", negative, "i64")
     magnitude = b.select(negative, -signed, signed)
-    b.declarations["llvm.ctlz.i128"] = "declare i128 @llvm.ctlz.i128(i128, i1)"
-    zeros = b.emit("i128", f"call i128 @llvm.ctlz.i128(i128 {magnitude.text}, i1 false)")
+    zeros = Vec(b, "i128", b.f.call("llvm.ctlz.i128", "i128", [("i128", magnitude.text), ("i1", "false")]))
     zeros = b.select(zeros > 127, b.const(127, "i128"), zeros)
     normal = magnitude << zeros
     top = b.cast("trunc", b.emit("i128", f"lshr i128 {normal.text}, 64"), "i64")
@@ -67,31 +67,24 @@ def _funnel(b: Builder, high: Vec, low: Vec, shift: Vec) -> Vec:
 
 def rare_helper(
     symbol: str, element: str, operands: int, target: Target, value: Callable[..., Vec]
-) -> dict[str, str]:
-    """Entities of `void symbol(ptr in..., ptr out, i64 count)`: out[j] = value(builder, in[j]...), one by one."""
-    b = Builder(element, 1, target)
-    b.block[-1] = "body"
-    arguments = [b.emit(element, f"load {element}, ptr %at{k}") for k in range(operands)]
-    result = value(b, *arguments)
+) -> ModuleText:
+    """`void symbol(ptr in..., ptr out, i64 count)`: out[j] = value(builder, in[j]...), one by one."""
+    f = FunctionText(ModuleText(target))
+    b = Builder(f, element, 1)
+    body, done = f.label("element"), f.label("done")
+    before = f.block
+    f.branch(body)
+    f.start(body)
+    j = f.recurrence("i64", "0", before)
     names = [f"%in{k}" for k in range(operands)]
-    places = [f"  %at{k} = getelementptr {element}, ptr {n}, i64 %j" for k, n in enumerate(names)]
-    parameters = ", ".join(f"ptr {n}" for n in (*names, "%out"))
-    text = [
-        f"define internal void @{symbol}({parameters}, i64 %count) noinline nounwind cold {{",
-        "entry:",
-        *b.entry,
-        "  br label %body",
-        "body:",
-        f"  %j = phi i64 [ 0, %entry ], [ %next, %{b.block[-1]} ]",
-        *places,
-        f"  %place = getelementptr {element}, ptr %out, i64 %j",
-        *b.lines,
-        f"  store {element} {result.text}, ptr %place",
-        "  %next = add i64 %j, 1",
-        "  %more = icmp slt i64 %next, %count",
-        "  br i1 %more, label %body, label %done",
-        "done:",
-        "  ret void",
-        "}",
-    ]
-    return {**b.declarations, **b.helpers, symbol: "\n".join(text)}
+    places = [f.emit(f"getelementptr {element}, ptr {name}, i64 {j.name}") for name in (*names, "%out")]
+    result = value(b, *(b.emit(element, f"load {element}, ptr {place}") for place in places[:-1]))
+    f.do(f"store {element} {result.text}, ptr {places[-1]}")
+    following = f.emit(f"add i64 {j.name}, 1")
+    j.again(following, f.block)
+    f.branch_if(f.emit(f"icmp slt i64 {following}, %count"), body, done)
+    f.start(done)
+    f.do("ret void")
+    parameters = ", ".join(f"ptr {name}" for name in (*names, "%out"))
+    f.define(symbol, "void", f"{parameters}, i64 %count", "noinline nounwind cold")
+    return f.module

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...base.target import Target
+from ..text import ModuleText
 from .builder import Builder, Formula, Vec
 from .reduction import rare_helper, reduce_huge
 
@@ -96,15 +97,15 @@ def _huge(b: Builder, name: str, x: Vec) -> Vec:
     return y if d is b else b.cast("fptrunc", y, "float")
 
 
-def huge_helper(name: str, element: str, target: Target) -> dict[str, str]:
-    """Entities of the helper that computes the function for huge arguments; its symbol is the last key."""
+def huge_helper(name: str, element: str, target: Target) -> ModuleText:
+    """The helper that computes the function for huge arguments."""
     symbol = f"opgen_{name}_huge_{'f32' if element == 'float' else 'f64'}"
     return rare_helper(symbol, element, 1, target, lambda b, x: _huge(b, name, x))
 
 
 def _with_huge(b: Builder, name: str, x: Vec, usual: Vec) -> Vec:
     symbol = f"opgen_{name}_huge_{'f32' if b.element == 'float' else 'f64'}"
-    b.add_helper(symbol, 1, lambda: huge_helper(name, b.element, b.target))
+    b.add_helper(symbol, lambda: huge_helper(name, b.element, b.target))
     return b.replace_rare(b.abs(x) > _LIMIT[b.element], symbol, (x,), usual)
 
 

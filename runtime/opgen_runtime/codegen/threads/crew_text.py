@@ -10,7 +10,7 @@ from typing import Final
 CREW: Final = """
 define internal void @wake_workers() noinline nounwind {
   %bump = atomicrmw add ptr @wake, i32 1 seq_cst
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX_CALL, ptr @wake, i32 129, i32 2147483647, ptr null, ptr null, i32 0)
+  %woken = call i64 (i64, ...) @syscall(i64 $FUTEX_CALL, ptr @wake, i32 129, i32 2147483647, ptr null, ptr null, i32 0)
   ret void
 }
 
@@ -27,14 +27,14 @@ next:
   %more = icmp slt i32 %k, %wanted
   br i1 %more, label %make, label %end
 make:
-  %handle = getelementptr [MAX_WORKERS x i64], ptr @handles, i64 0, i32 %k
+  %handle = getelementptr [$MAX_WORKERS x i64], ptr @handles, i64 0, i32 %k
   %number = sext i32 %k to i64
   %argument = inttoptr i64 %number to ptr
   %status = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %argument)
   %good = icmp eq i32 %status, 0
   br i1 %good, label %made, label %end
 made:
-  AT made
+  $AT_made
   %k_more = add i32 %k, 1
   store i32 %k_more, ptr @started
   br label %next
@@ -82,7 +82,7 @@ hold:
   br label %take
 stop:
   store atomic i32 1, ptr @stopping seq_cst, align 4
-  AT stopping
+  $AT_stopping
   call void @wake_workers()
   %started = load i32, ptr @started
   br label %next
@@ -91,13 +91,13 @@ next:
   %more = icmp slt i32 %k, %started
   br i1 %more, label %join, label %end
 join:
-  %place = getelementptr [MAX_WORKERS x i64], ptr @handles, i64 0, i32 %k
+  %place = getelementptr [$MAX_WORKERS x i64], ptr @handles, i64 0, i32 %k
   %handle = load i64, ptr %place
   %joined = call i32 @pthread_join(i64 %handle, ptr null)
   %k_more = add i32 %k, 1
   br label %next
 end:
-  AT joined
+  $AT_joined
   store i32 0, ptr @started
   store atomic i32 0, ptr @stopping seq_cst, align 4
   store atomic i32 0, ptr @lock release, align 4
@@ -108,7 +108,7 @@ end:
 define void @opgen_pool_reset() nounwind {
   store i32 0, ptr @started
   %word = load atomic i64, ptr @word monotonic, align 8
-  %shut = and i64 %word, JOB_BITS
+  %shut = and i64 %word, $JOB_BITS
   store atomic i64 %shut, ptr @word monotonic, align 8
   store atomic i32 0, ptr @sleepers monotonic, align 4
   store atomic i32 0, ptr @stopping monotonic, align 4

@@ -59,6 +59,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from ..text import fill
 from .crew_text import CREW
 
 MAX_WORKERS: Final = 255
@@ -101,25 +102,25 @@ def pool_text(triple: str, pauses: Mapping[str, int] = MappingProxyType({})) -> 
     if unknown := set(pauses) - set(POINTS):
         raise ValueError(f"the pool has no point {', '.join(sorted(unknown))}; there are {', '.join(POINTS)}")
     architecture = triple.split("-")[0]
-    words = {
-        "PAUSE_DECLARATION": _PAUSE_DECLARATION.get(architecture, ""),
-        "PAUSE": _PAUSE.get(architecture, ""),
-        "FUTEX_CALL": str(_FUTEX[architecture]),
-        "MAX_WORKERS": str(MAX_WORKERS),
-        "CHUNKS_PER_THREAD": str(_CHUNKS_PER_THREAD),
-        "SPINS": str(_SPINS),
-        "PATIENCE": str(_PATIENCE),
-        "UNCLAIMED": str((1 << _CHUNK_BITS) - 1),
-        "JOB_BITS": str(-1 << _CHUNK_BITS),
-        "JOB": str(1 << _CHUNK_BITS),
-    }
-
-    def pause(point: re.Match[str]) -> str:
-        microseconds = pauses.get(point[1], 0)
-        return f"  call i32 @usleep(i32 {microseconds})\n" if microseconds else ""
-
-    text = re.sub(r"\b[A-Z_]+\b", lambda word: words.get(word[0], word[0]), _POINT.sub(pause, _POOL))
+    text = fill(
+        _POOL,
+        PAUSE_DECLARATION=_PAUSE_DECLARATION.get(architecture, ""),
+        PAUSE=_PAUSE.get(architecture, ""),
+        FUTEX_CALL=_FUTEX[architecture],
+        MAX_WORKERS=MAX_WORKERS,
+        CHUNKS_PER_THREAD=_CHUNKS_PER_THREAD,
+        SPINS=_SPINS,
+        PATIENCE=_PATIENCE,
+        UNCLAIMED=(1 << _CHUNK_BITS) - 1,
+        JOB_BITS=-1 << _CHUNK_BITS,
+        JOB=1 << _CHUNK_BITS,
+        **{f"AT_{point}": _pause(pauses.get(point, 0)) for point in POINTS},
+    )
     return f"{text}declare i32 @usleep(i32)\n" if pauses else text
+
+
+def _pause(microseconds: int) -> str:
+    return f"call i32 @usleep(i32 {microseconds})" if microseconds else ""
 
 
 _SERIAL: Final = """
@@ -158,9 +159,9 @@ _JOBS: Final = """
 @chunk = internal global i64 0
 @chunks = internal global i64 0
 @home = internal global i32 -1
-@handles = internal global [MAX_WORKERS x i64] zeroinitializer, align 128
+@handles = internal global [$MAX_WORKERS x i64] zeroinitializer, align 128
 
-PAUSE_DECLARATION
+$PAUSE_DECLARATION
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -191,7 +192,7 @@ alone:
   call void %body(ptr %closure, i64 0, i64 %count)
   ret void
 ready:
-  AT taken
+  $AT_taken
   %limit = load atomic i32, ptr @limit monotonic, align 4
   %still = icmp sgt i32 %limit, 1
   br i1 %still, label %crew, label %give_back
@@ -208,7 +209,7 @@ start:
   br label %publish
 publish:
   %threads = zext i32 %limit to i64
-  %parts = mul i64 %threads, CHUNKS_PER_THREAD
+  %parts = mul i64 %threads, $CHUNKS_PER_THREAD
   %last_part = sub i64 %parts, 1
   %padded = add i64 %count, %last_part
   %share = udiv i64 %padded, %parts
@@ -219,22 +220,22 @@ publish:
   %home = call i32 @sched_getcpu()
   store atomic i32 %home, ptr @home monotonic, align 4
   store atomic i64 0, ptr @done monotonic, align 8
-  AT done
+  $AT_done
   store atomic ptr %body, ptr @body release, align 8
-  AT body
+  $AT_body
   store atomic ptr %closure, ptr @closure release, align 8
-  AT closure
+  $AT_closure
   store atomic i64 %count, ptr @count release, align 8
-  AT count
+  $AT_count
   store atomic i64 %chunk, ptr @chunk release, align 8
-  AT chunk
+  $AT_chunk
   store atomic i64 %chunks, ptr @chunks release, align 8
-  AT chunks
+  $AT_chunks
   %old = load atomic i64, ptr @word monotonic, align 8
-  %next_job = add i64 %old, JOB
+  %next_job = add i64 %old, $JOB
   %new = or i64 %next_job, %chunks
   store atomic i64 %new, ptr @word seq_cst, align 8
-  AT published
+  $AT_published
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %any_asleep = icmp sgt i32 %asleep, 0
   br i1 %any_asleep, label %rouse, label %claim
@@ -247,11 +248,11 @@ claim:
   br label %look
 look:
   %seen = phi i64 [ %first_seen, %claim ], [ %seen_now, %grab ]
-  %unclaimed = and i64 %seen, UNCLAIMED
+  %unclaimed = and i64 %seen, $UNCLAIMED
   %none = icmp eq i64 %unclaimed, 0
   br i1 %none, label %others, label %grab
 grab:
-  AT grabbing
+  $AT_grabbing
   %rest = sub i64 %seen, 1
   %grabbed = cmpxchg ptr @word, i64 %seen, i64 %rest monotonic monotonic
   %seen_now = extractvalue { i64, i1 } %grabbed, 0
@@ -274,9 +275,9 @@ wait:
   %all = icmp eq i64 %arrived, %awaited
   br i1 %all, label %release, label %hold
 hold:
-  PAUSE
+  $PAUSE
   %turn_more = add i32 %turn, 1
-  %late = icmp ugt i32 %turn, PATIENCE
+  %late = icmp ugt i32 %turn, $PATIENCE
   br i1 %late, label %yield, label %again
 yield:
   %yielded = call i32 @sched_yield()
@@ -284,7 +285,7 @@ yield:
 again:
   br label %wait
 release:
-  AT over
+  $AT_over
   store atomic i32 0, ptr @lock release, align 4
   br label %finish
 finish:
@@ -309,13 +310,13 @@ read:
   %none = icmp eq i64 %open, 0
   br i1 %none, label %spin, label %prepare
 prepare:
-  AT read
+  $AT_read
   %body = load atomic ptr, ptr @body acquire, align 8
   %closure = load atomic ptr, ptr @closure acquire, align 8
   %count = load atomic i64, ptr @count acquire, align 8
   %chunk = load atomic i64, ptr @chunk acquire, align 8
   %chunks = load atomic i64, ptr @chunks acquire, align 8
-  AT claiming
+  $AT_claiming
   %rest = sub i64 %open, 1
   %claim = cmpxchg ptr @word, i64 %open, i64 %rest monotonic monotonic
   %mine = extractvalue { i64, i1 } %claim, 1
@@ -323,7 +324,7 @@ prepare:
 lost:
   br label %look
 run:
-  AT claimed
+  $AT_claimed
   %home = load atomic i32, ptr @home monotonic, align 4
   %here = call i32 @sched_getcpu()
   %crowded = icmp eq i32 %here, %home
@@ -332,24 +333,24 @@ move:
   call void @move_away(ptr %allowed, i32 %here)
   br label %work
 work:
-  %unclaimed = and i64 %open, UNCLAIMED
+  %unclaimed = and i64 %open, $UNCLAIMED
   %index = sub i64 %chunks, %unclaimed
   %begin = mul i64 %index, %chunk
   %past = add i64 %begin, %chunk
   %end = call i64 @llvm.smin.i64(i64 %past, i64 %count)
   call void %body(ptr %closure, i64 %begin, i64 %end)
-  AT ran
+  $AT_ran
   %finished = atomicrmw add ptr @done, i64 1 release
   br label %look
 spin:
-  PAUSE
+  $PAUSE
   %idle_more = add i32 %idle, 1
-  %tired = icmp ugt i32 %idle, SPINS
+  %tired = icmp ugt i32 %idle, $SPINS
   br i1 %tired, label %sleep, label %look
 sleep:
-  AT tired
+  $AT_tired
   %entering = atomicrmw add ptr @sleepers, i32 1 seq_cst
-  AT entering
+  $AT_entering
   %seen = load atomic i32, ptr @wake seq_cst, align 4
   %open_now = call i64 @open_word(i32 %rank)
   %none_now = icmp eq i64 %open_now, 0
@@ -358,8 +359,8 @@ sleep:
   %may_sleep = and i1 %none_now, %going_on
   br i1 %may_sleep, label %doze, label %woken
 doze:
-  AT dozing
-  %slept = call i64 (i64, ...) @syscall(i64 FUTEX_CALL, ptr @wake, i32 128, i32 %seen, ptr null, ptr null, i32 0)
+  $AT_dozing
+  %slept = call i64 (i64, ...) @syscall(i64 $FUTEX_CALL, ptr @wake, i32 128, i32 %seen, ptr null, ptr null, i32 0)
   br label %woken
 woken:
   %leaving = atomicrmw sub ptr @sleepers, i32 1 seq_cst
@@ -371,7 +372,7 @@ leave:
 ; The value of @word if it offers a chunk to the worker of this rank, else 0.
 define internal i64 @open_word(i32 %rank) alwaysinline nounwind {
   %word = load atomic i64, ptr @word seq_cst, align 8
-  %unclaimed = and i64 %word, UNCLAIMED
+  %unclaimed = and i64 %word, $UNCLAIMED
   %left = icmp ne i64 %unclaimed, 0
   %limit = load atomic i32, ptr @limit monotonic, align 4
   %places = sub i32 %limit, 1
@@ -383,5 +384,4 @@ define internal i64 @open_word(i32 %rank) alwaysinline nounwind {
 """
 
 _POOL: Final = f"{_JOBS}{CREW}"
-_POINT: Final = re.compile(r"^  AT (\w+)\n", re.MULTILINE)
-POINTS: Final = tuple(match[1] for match in _POINT.finditer(_POOL))
+POINTS: Final = tuple(re.findall(r"\$AT_(\w+)", _POOL))

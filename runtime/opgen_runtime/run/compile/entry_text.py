@@ -12,6 +12,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+from ...codegen.text import fill
+
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
 RECORD_WORDS: Final = 4
 
@@ -50,36 +52,62 @@ class Word(IntEnum):
 
 def entry_text() -> str:
     """The module with both functions of `SYMBOLS`."""
-    return "\n".join(
-        [_FITS, _run(), _entry("opgen_entry_new", into=False), _entry("opgen_entry_into", into=True)]
+    fits = fill(
+        _FITS,
+        TYPE_OFFSET=TYPE_OFFSET,
+        RANK_OFFSET=RANK_OFFSET,
+        DIMS_OFFSET=DIMS_OFFSET,
+        DTYPE_OFFSET=DTYPE_OFFSET,
+        FLAGS_OFFSET=FLAGS_OFFSET,
     )
+    run = fill(
+        _RUN,
+        WORDS="\n".join(map(_word, Word)),
+        DATA_OFFSET=DATA_OFFSET,
+        RECORD_WORDS=RECORD_WORDS,
+        INPUT_FLAGS=CONTIGUOUS_ALIGNED,
+        OUTPUT_FLAGS=CONTIGUOUS_ALIGNED | WRITEABLE,
+    )
+    entries = [
+        fill(_ENTRY, NAME=name, INTO=into) for name, into in zip(SYMBOLS, ("false", "true"), strict=True)
+    ]
+    return "\n".join((fits, run, *entries))
 
 
-def _entry(name: str, into: bool) -> str:
-    return f"""
-define ptr @{name}(ptr %self, ptr %args, i64 %count) {{
-  %result = call ptr @run(ptr %self, ptr %args, i64 %count, i1 {str(into).lower()})
+_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES})
+
+
+def _word(word: Word) -> str:
+    return fill(_WORD, NAME=word.name.lower(), POSITION=int(word), KIND="i64" if word in _NUMBERS else "ptr")
+
+
+_WORD: Final = """\
+  %at.$NAME = getelementptr i64, ptr %words, i64 $POSITION
+  %$NAME = load $KIND, ptr %at.$NAME"""
+
+_ENTRY: Final = """
+define ptr @$NAME(ptr %self, ptr %args, i64 %count) {
+  %result = call ptr @run(ptr %self, ptr %args, i64 %count, i1 $INTO)
   ret ptr %result
-}}"""
+}"""
 
-
-_FITS: Final = f"""
-define internal i1 @fits(ptr %object, ptr %type, ptr %record, i32 %wanted) {{
+_FITS: Final = """
+define internal i1 @fits(ptr %object, ptr %type, ptr %record, i32 %wanted) {
 start:
-  %type_at = getelementptr i8, ptr %object, i64 {TYPE_OFFSET}
+  %type_at = getelementptr i8, ptr %object, i64 $TYPE_OFFSET
   %own_type = load ptr, ptr %type_at
   %is_array = icmp eq ptr %own_type, %type
   br i1 %is_array, label %array, label %no
 array:
-  %dtype_at = getelementptr i8, ptr %object, i64 {DTYPE_OFFSET}
+  %dtype_at = getelementptr i8, ptr %object, i64 $DTYPE_OFFSET
   %own_dtype = load ptr, ptr %dtype_at
   %dtype = load ptr, ptr %record
   %same_dtype = icmp eq ptr %own_dtype, %dtype
-  %flags_at = getelementptr i8, ptr %object, i64 {FLAGS_OFFSET}
+  %flags_at = getelementptr i8, ptr %object, i64 $FLAGS_OFFSET
   %flags = load i32, ptr %flags_at
   %have = and i32 %flags, %wanted
   %flagged = icmp eq i32 %have, %wanted
-  %rank_at = getelementptr i8, ptr %object, i64 {RANK_OFFSET}
+  %rank_at = getelementptr i8, ptr %object, i64 $RANK_OFFSET
   %own_rank32 = load i32, ptr %rank_at
   %own_rank = sext i32 %own_rank32 to i64
   %rank_in = getelementptr i64, ptr %record, i64 1
@@ -89,7 +117,7 @@ array:
   %three = and i1 %two, %same_rank
   br i1 %three, label %dims, label %no
 dims:
-  %dims_at = getelementptr i8, ptr %object, i64 {DIMS_OFFSET}
+  %dims_at = getelementptr i8, ptr %object, i64 $DIMS_OFFSET
   %own_dims = load ptr, ptr %dims_at
   %dims_in = getelementptr i64, ptr %record, i64 2
   %wanted_dims = load ptr, ptr %dims_in
@@ -110,27 +138,14 @@ yes:
   ret i1 true
 no:
   ret i1 false
-}}"""
+}"""
 
-
-def _word(word: Word, kind: str = "ptr") -> str:
-    name = word.name.lower()
-    return f"""\
-  %{name}_at = getelementptr i64, ptr %words, i64 {int(word)}
-  %{name} = load {kind}, ptr %{name}_at"""
-
-
-_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES})
-
-
-def _run() -> str:
-    words = "\n".join(_word(word, "i64" if word in _NUMBERS else "ptr") for word in Word)
-    return f"""
-define internal ptr @run(ptr %self, ptr %args, i64 %count, i1 %into) {{
+_RUN: Final = """
+define internal ptr @run(ptr %self, ptr %args, i64 %count, i1 %into) {
 start:
-  %words_at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}
+  %words_at = getelementptr i8, ptr %self, i64 $DATA_OFFSET
   %words = load ptr, ptr %words_at
-{words}
+$WORDS
   %given = zext i1 %into to i64
   %expected = add i64 %inputs, %given
   %right_count = icmp eq i64 %count, %expected
@@ -143,16 +158,16 @@ prepare:
 each_input:
   %input = phi i64 [ 0, %prepare ], [ %next_input, %take_input ]
   %inputs_done = icmp eq i64 %input, %inputs
-  %record_words = mul i64 %input, {RECORD_WORDS}
+  %record_words = mul i64 %input, $RECORD_WORDS
   %record = getelementptr i64, ptr %records, i64 %record_words
   br i1 %inputs_done, label %output, label %check_input
 check_input:
   %argument_at = getelementptr ptr, ptr %args, i64 %input
   %argument = load ptr, ptr %argument_at
-  %input_fits = call i1 @fits(ptr %argument, ptr %array_type, ptr %record, i32 {CONTIGUOUS_ALIGNED})
+  %input_fits = call i1 @fits(ptr %argument, ptr %array_type, ptr %record, i32 $INPUT_FLAGS)
   br i1 %input_fits, label %take_input, label %refuse
 take_input:
-  %data_at = getelementptr i8, ptr %argument, i64 {DATA_OFFSET}
+  %data_at = getelementptr i8, ptr %argument, i64 $DATA_OFFSET
   %data = load ptr, ptr %data_at
   %pointer_at = getelementptr ptr, ptr %pointers, i64 %input
   store ptr %data, ptr %pointer_at
@@ -163,10 +178,10 @@ output:
 check_output:
   %target_at = getelementptr ptr, ptr %args, i64 %inputs
   %target = load ptr, ptr %target_at
-  %target_fits = call i1 @fits(ptr %target, ptr %array_type, ptr %record, i32 {CONTIGUOUS_ALIGNED | WRITEABLE})
+  %target_fits = call i1 @fits(ptr %target, ptr %array_type, ptr %record, i32 $OUTPUT_FLAGS)
   br i1 %target_fits, label %bounds, label %refuse
 bounds:
-  %target_data_at = getelementptr i8, ptr %target, i64 {DATA_OFFSET}
+  %target_data_at = getelementptr i8, ptr %target, i64 $DATA_OFFSET
   %first = load i64, ptr %target_data_at
   %size_in = getelementptr i64, ptr %record, i64 3
   %size = load i64, ptr %size_in
@@ -179,7 +194,7 @@ each_overlap:
 apart:
   %other_at = getelementptr ptr, ptr %pointers, i64 %other
   %other_first = load i64, ptr %other_at
-  %other_words = mul i64 %other, {RECORD_WORDS}
+  %other_words = mul i64 %other, $RECORD_WORDS
   %other_record = getelementptr i64, ptr %records, i64 %other_words
   %other_size_in = getelementptr i64, ptr %other_record, i64 3
   %other_size = load i64, ptr %other_size_in
@@ -220,7 +235,7 @@ take_constant:
   %next_constant = add i64 %constant, 1
   br label %each_constant
 place_output:
-  %result_data_at = getelementptr i8, ptr %result, i64 {DATA_OFFSET}
+  %result_data_at = getelementptr i8, ptr %result, i64 $DATA_OFFSET
   %result_data = load ptr, ptr %result_data_at
   %output_to = getelementptr ptr, ptr %pointers, i64 %with_constants
   store ptr %result_data, ptr %output_to
@@ -249,4 +264,4 @@ fail:
 refuse:
   call void %incref(ptr %not_implemented)
   ret ptr %not_implemented
-}}"""
+}"""

@@ -1,92 +1,13 @@
-"""The text of an LLVM module and of its functions, written instruction by instruction."""
+"""The text of a function, written instruction by instruction."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
-from ...base.target import Target
 from ...base.vocabulary import DType
-from .llvm_types import iota, literal, register_type, vector_literal
+from .module import ModuleText
+from .types import iota, literal, register_type, vector_literal
 from .values import Value, register
-
-_ENTITY: Final = re.compile(r"[^@]*?@([-\w.$]+|\"[^\"]*\")")
-
-
-class ModuleText:
-    """Declarations, constants, metadata and functions of one module; nothing is written twice."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self._entities: dict[str, str] = {}
-        self._tables: dict[tuple[DType, tuple[object, ...]], str] = {}
-        self._metadata: list[str] = []
-        self._shared: dict[str, str] = {}
-
-    def declare(self, name: str, result: str, parameters: str) -> str:
-        """Declare an external function or intrinsic; gives `@name`."""
-        if name not in self._entities:
-            self._entities[name] = f"declare {result} @{name}({parameters})"
-        return f"@{name}"
-
-    def add(self, text: str) -> None:
-        """Add functions, globals and declarations written elsewhere; what is already here is left out."""
-        for name, entity in _entities(text):
-            self._entities.setdefault(name, entity)
-
-    def define(self, name: str, text: str) -> None:
-        """Add a function."""
-        self._entities[name] = text
-
-    def table(self, dtype: DType, element_type: str, values: Sequence[bool | int | float]) -> str:
-        """A constant array in memory; gives its name `@table0`."""
-        key = (dtype, tuple((type(v), repr(v)) for v in values))
-        name = self._tables.get(key)
-        if name is None:
-            name = f"table{len(self._tables)}"
-            self._tables[key] = name
-            entries = ", ".join(
-                f"{element_type} {int(bool(v)) if dtype == 'bool' else literal(dtype, v)}" for v in values
-            )
-            array = f"[{len(values)} x {element_type}] [{entries}]"
-            self._entities[name] = f"@{name} = private unnamed_addr constant {array}, align 64"
-        return f"@{name}"
-
-    def metadata(self, text: str) -> str:
-        """Add a metadata node; `{self}` in it is its own name."""
-        name = f"!{len(self._metadata)}"
-        self._metadata.append(f"{name} = {text.replace('{self}', name)}")
-        return name
-
-    def shared_metadata(self, content: str) -> str:
-        """The metadata node `!{content}`, one for all that ask for it."""
-        node = self._shared.get(content)
-        if node is None:
-            node = self._shared[content] = self.metadata(f"!{{{content}}}")
-        return node
-
-    def render(self) -> str:
-        """The module as LLVM assembly language."""
-        return "\n".join((*self._entities.values(), *self._metadata, ""))
-
-
-def _entities(text: str) -> Iterable[tuple[str, str]]:
-    """(name, text) of each top-level entity of module text."""
-    lines = iter(text.splitlines())
-    for line in lines:
-        stripped = line.strip()
-        if not stripped or stripped.startswith(";"):
-            continue
-        found = _ENTITY.match(line)
-        name = found.group(1) if found else line
-        if not stripped.startswith("define"):
-            yield name, line
-            continue
-        body = [line]
-        while body[-1].strip() != "}":
-            body.append(next(lines))
-        yield name, "\n".join(body)
 
 
 class FunctionText:
@@ -137,6 +58,11 @@ class FunctionText:
             self.do(instruction)
             return ""
         return self.emit(instruction)
+
+    def recurrence(self, kind: str, first: str, block: str) -> Recurrence:
+        """A value of the block that begins here: `first` where control comes from `block`, else what is said later."""
+        line = len(self.lines)
+        return Recurrence(self, self.emit(f"phi {kind} [ {first}, %{block} ], "), line)
 
     # control
 
@@ -189,6 +115,38 @@ class FunctionText:
     def result(self, dtype: DType, lanes: int, instruction: str) -> Value:
         """Append an instruction and wrap its register."""
         return register(dtype, lanes, self.emit(instruction))
+
+    def define(
+        self,
+        name: str,
+        result: str,
+        parameters: str,
+        attributes: str = "",
+        *,
+        exported: bool = False,
+        prologue: Sequence[str] = (),
+    ) -> None:
+        """Close the function and add it to the module.
+
+        `prologue` are lines after those of `entry` that end in a branch to `start`; by default that branch alone.
+        """
+        linkage = "" if exported else "internal "
+        head = f"define {linkage}{result} @{name}({parameters}) {attributes}".rstrip()
+        lines = (*self.entry, *(prologue or ("  br label %start",)), "start:", *self.lines)
+        self.module.define(name, "\n".join((f"{head} {{", *lines, "}")))
+
+
+class Recurrence:
+    """A phi whose second operand is known at the end of the loop."""
+
+    __slots__ = ("_f", "_line", "name")
+
+    def __init__(self, f: FunctionText, name: str, line: int) -> None:
+        self._f, self.name, self._line = f, name, line
+
+    def again(self, value: str, block: str) -> None:
+        """`value` where control comes from `block`."""
+        self._f.lines[self._line] += f"[ {value}, %{block} ]"
 
 
 def constant(dtype: DType, value: bool | int | float) -> Value:

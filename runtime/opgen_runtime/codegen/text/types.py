@@ -7,6 +7,7 @@ become calls to a compiler library that is not there.  In memory a bool is one b
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -22,16 +23,19 @@ _REGISTER: Final[dict[str, str]] = {
 _SUFFIX: Final[dict[str, str]] = {"float": "f32", "double": "f64"}
 
 
+def vector_type(element: str, lanes: int) -> str:
+    """`float`, or `<16 x float>`."""
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
 def register_type(dtype: DType, lanes: int = 1) -> str:
     """The type of a value in a register."""
-    name = _REGISTER[dtype]
-    return name if lanes == 1 else f"<{lanes} x {name}>"
+    return vector_type(_REGISTER[dtype], lanes)
 
 
 def memory_type(dtype: DType, lanes: int = 1) -> str:
     """The type of a value in memory."""
-    name = "i8" if dtype == "bool" else _REGISTER[dtype]
-    return name if lanes == 1 else f"<{lanes} x {name}>"
+    return vector_type("i8" if dtype == "bool" else _REGISTER[dtype], lanes)
 
 
 def suffix(llvm_type: str) -> str:
@@ -51,14 +55,20 @@ def literal(dtype: DType, value: bool | int | float) -> str:
             return str(int(np.float16(value).view(np.uint16)))
     if dtype == "bfloat16":
         return str(int(np.float32(round_float(value, dtype)).view(np.uint32)) >> 16)
-    if dtype == "float32":
-        with np.errstate(over="ignore"):
-            value = float(np.float32(value))
     if dtype.is_float:
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+        return float_literal(_REGISTER[dtype], float(value))
     bits = dtype.bits
     wrapped = int(value) & ((1 << bits) - 1)
     return str(wrapped - (1 << bits) if dtype.is_signed and wrapped >> (bits - 1) else wrapped)
+
+
+@lru_cache(maxsize=4096)
+def float_literal(element: str, value: float) -> str:
+    """`value` rounded to `element` ("float" or "double"), as LLVM writes it: the bits of a double."""
+    if element == "float":
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def vector_literal(dtype: DType, lanes: int, value: bool | int | float) -> str:

@@ -1,0 +1,68 @@
+"""The writer of LLVM assembly: what is filled in by hand, what several modules share."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+
+from opgen_runtime.base.target import Target
+from opgen_runtime.codegen.text import FunctionText, ModuleText, fill
+
+HOST = Target.host()
+
+
+def test_words_are_filled_in_at_once_and_none_is_left() -> None:
+    assert (
+        fill("%$NAME = add i64 $JOB_BITS, $JOB", NAME="JOB", JOB=1, JOB_BITS="$JOB")
+        == "%JOB = add i64 $JOB, 1"
+    )
+    with pytest.raises(ValueError, match=r"words and places of the text differ: \$JOB, \$JOBS"):
+        fill("$JOB", JOBS=1)
+
+
+def test_a_loop_written_instruction_by_instruction() -> None:
+    f = FunctionText(ModuleText(HOST))
+    head, done, before = f.label("head"), f.label("done"), f.block
+    f.branch(head)
+    f.start(head)
+    i = f.recurrence("i64", "0", before)
+    f.call("visit", "void", [("i64", i.name)])
+    following = f.emit(f"add i64 {i.name}, 1")
+    i.again(following, f.block)
+    f.branch_if(f.emit(f"icmp slt i64 {following}, %n"), head, done)
+    f.start(done)
+    f.do("ret void")
+    f.define("each", "void", "i64 %n", "nounwind", exported=True)
+    text = f.module.render()
+    assert (
+        text
+        == """\
+declare void @visit(i64)
+define void @each(i64 %n) nounwind {
+  br label %start
+start:
+  br label %head1
+head1:
+  %v0 = phi i64 [ 0, %start ], [ %v1, %head1 ]
+  call void @visit(i64 %v0)
+  %v1 = add i64 %v0, 1
+  %v2 = icmp slt i64 %v1, %n
+  br i1 %v2, label %head1, label %done2
+done2:
+  ret void
+}
+"""
+    )
+    llvm.parse_assembly(text, llvm.create_context()).verify()
+
+
+def test_what_has_a_name_is_there_once() -> None:
+    library = ModuleText(HOST)
+    library.source("define internal $T @one() {\n  ret $T 1\n}\n@table = constant i8 1\n", T="i32")
+    module = ModuleText(HOST)
+    module.include(library)
+    module.include(library)
+    assert module.declare("one", "i32", "") == "@one"
+    assert module.render() == library.render()
+    library.export("one")
+    assert "define i32 @one()" in library.render()
