@@ -20,7 +20,7 @@ its own, so a chain of 100,000 calls is as good as any other program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
@@ -258,14 +258,22 @@ class MixedModeMutator:
         return post
 
 
-def substitute(expr: Expr, values: dict[Var, Expr]) -> Expr:
-    """`expr` with the free variables of `values` replaced."""
+def rewrite_leaves(expr: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """`expr` with variables and constants replaced, each by what stands for it in `values`."""
 
-    class Substitute(MixedModeMutator):
+    class Leaves(MixedModeMutator):
         def rewrite_var(self, pre: Var, post: Var) -> Expr:
             return values.get(pre, pre)
 
-    return Substitute().rewrite(expr)
+        def rewrite_constant(self, pre: Constant, post: Constant) -> Expr:
+            return values.get(pre, pre)
+
+    return Leaves().rewrite(expr)
+
+
+def substitute(expr: Expr, values: dict[Var, Expr]) -> Expr:
+    """`expr` with the free variables of `values` replaced."""
+    return rewrite_leaves(expr, values)  # type: ignore[arg-type]  # mappings are invariant in their keys
 
 
 def rebuild(node: Expr, children: Sequence[Expr]) -> Expr:

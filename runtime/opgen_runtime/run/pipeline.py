@@ -22,7 +22,15 @@ from ..base.kept import Kept
 from ..base.target import Target
 from ..ir import Function, IRModule
 from ..lower import tir
-from ..transform import FuseOps, InferType, Pass, PassContext
+from ..transform import (
+    DeadCodeElimination,
+    EliminateCommonSubexpr,
+    FoldConstant,
+    FuseOps,
+    InferType,
+    Pass,
+    PassContext,
+)
 from .compile import steps
 from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
@@ -70,6 +78,9 @@ def graph_stage(each: Pass) -> Stage[IRModule, IRModule]:
 
 GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
     graph_stage(InferType()),
+    graph_stage(DeadCodeElimination()),
+    graph_stage(FoldConstant()),
+    graph_stage(EliminateCommonSubexpr()),
     graph_stage(FuseOps()),
 )
 

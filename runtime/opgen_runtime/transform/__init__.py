@@ -1,6 +1,7 @@
 """Passes over the graph IR, and what runs them.
 
 info.py             PassInfo, Option: what is known of a pass
+evaluator.py        Evaluator: values of constants
 context.py          PassContext, configuration keys
 instruments.py      PassInstrument, and instruments for time, text, differences and the contract
 infrastructure.py   Pass, Sequential, requirements
@@ -9,18 +10,26 @@ contract.py         what a pass must give back
 infer_type.py       InferType
 post_dominators.py  the dataflow graph and its post-dominators
 fuse_ops.py         FuseOps
+fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 
 from .context import ConfigKey, PassContext, config_keys, register_config
+from .dead_code_elimination import DeadCodeElimination
 from .define import PassMaker, all_passes, function_pass, module_pass
+from .eliminate_common_subexpr import EliminateCommonSubexpr
+from .evaluator import Evaluator
+from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps, fuse
 from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
 from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pass
+from .inline import Inline
 from .instruments import DiffIR, PassInstrument, PassTiming, PrintIR, VerifyIR
+from .remove_unused_functions import RemoveUnusedFunctions
 
 __all__ = [
-    "ConfigKey", "DiffIR", "FunctionPass", "FuseOps", "InferType", "ModulePass", "Option", "Pass", "PassContext",
-    "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "Sequential", "VerifyIR", "all_passes",
-    "config_keys", "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config",
+    "ConfigKey", "DeadCodeElimination", "DiffIR", "EliminateCommonSubexpr", "Evaluator", "FoldConstant",
+    "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass", "PassContext", "PassInfo",
+    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions", "Sequential", "VerifyIR",
+    "all_passes", "config_keys", "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config",
 ]  # fmt: skip

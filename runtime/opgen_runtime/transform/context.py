@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from ..base.errors import PassError
 from ..operator.registry import list_global_func_names
+from .evaluator import Evaluator
 from .info import Option, PassInfo, candidates
 from .instruments import PassInstrument
 
@@ -77,8 +79,9 @@ class PassContext:
     `required`: names of passes that run whatever their level; `disabled`: names of passes that a Sequential leaves
     out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`.  `hooks`:
     functions from loop IR to loop IR, each run after the stage of a kernel that it is named by (`opgen explain OP
-    --stages` prints the names).  Raises PassError for an unknown key or name, listing those there are, and for a
-    value of the wrong type.
+    --stages` prints the names).  `evaluator`: what finds the values of constants; without one that is `Evaluator`, and
+    for programs that are built one that compiles.  Raises PassError for an unknown key or name, listing those there
+    are, and for a value of the wrong type.
     """
 
     def __init__(
@@ -89,12 +92,14 @@ class PassContext:
         config: Mapping[str, object] | None = None,
         instruments: Sequence[PassInstrument] = (),
         hooks: Mapping[str, Callable[[Any], Any]] | None = None,
+        evaluator: type[Evaluator] | None = None,
     ) -> None:
         self.opt_level = opt_level
         self.required = frozenset(_names(required, "required"))
         self.disabled = frozenset(_names(disabled, "disabled"))
         self.config: Mapping[str, object] = MappingProxyType(_checked_config(dict(config or {})))
         self.instruments = tuple(instruments)
+        self.evaluator = evaluator
         self.hooks: Mapping[str, Callable[[Any], Any]] = MappingProxyType(dict(hooks or {}))
         self._entered: list[tuple[Token[PassContext], int]] = []
 
@@ -112,6 +117,14 @@ class PassContext:
     def value(self, key: ConfigKey) -> Any:
         """The value of a configuration key, or its default."""
         return self.config.get(key.name, key.default)
+
+    def evaluating_by(self, default: type[Evaluator]) -> PassContext:
+        """The context with `default` for its evaluator, if it has none of its own."""
+        if self.evaluator is not None:
+            return self
+        same = copy.copy(self)
+        same.evaluator, same._entered = default, []
+        return same
 
     def __enter__(self) -> PassContext:
         entered = 0

@@ -23,14 +23,13 @@ from ..interpret import (
     array_type,
     as_array,
     bind,
-    call_op,
     concrete_types,
     dim_value,
     wrap,
 )
 from .base import Executor
 from .debug import DebugExecutor
-from .executable import Executable, build
+from .executable import CompilingEvaluator, Executable, build
 from .graph import GraphExecutor
 from .handover import asarray
 
@@ -55,6 +54,7 @@ def create_executor(
 
 
 __all__ = [
-    "Arrays", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result", "Value", "array_type",
-    "as_array", "asarray", "bind", "build", "call_op", "concrete_types", "create_executor", "dim_value", "wrap",
+    "Arrays", "CompilingEvaluator", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result",
+    "Value", "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "dim_value",
+    "wrap",
 ]  # fmt: skip

@@ -8,9 +8,10 @@ import numpy as np
 
 from ...base.errors import ExecutorError
 from ...base.target import Target
-from ...ir import Call, Function, IRModule, structural_digest
+from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, structural_digest
+from ...ir.visitor import rewrite_leaves
 from ...operator.types import TupleType
-from ...transform import PassContext
+from ...transform import Evaluator, PassContext
 from ..compile import Entry, Kernel
 from ..compile.plan import Plan, Slots, make_plan
 from ..interpret import Arrays, run
@@ -22,7 +23,7 @@ def build(function: Function, target: Target | None = None, context: PassContext
 
     Its types must be known and its dims ints.  Raises what the passes and the compilation raise.
     """
-    context = context or PassContext.current()
+    context = (context or PassContext.current()).evaluating_by(CompilingEvaluator)
     module = optimise(IRModule.from_expr(function), context)
     return Executable(module["main"], target or Target.host(), context)
 
@@ -157,3 +158,23 @@ def _flat(arrays: Arrays) -> Iterator[np.ndarray]:
             yield from _flat(part)
     else:
         yield arrays
+
+
+class CompilingEvaluator(Evaluator):
+    """Finds the values of expressions of many elements by compiling them.
+
+    Their arrays are arguments, so that expressions of one structure share their kernels.
+    """
+
+    def compiled(self, expr: Expr) -> Arrays | None:
+        leaves: dict[Expr, Var] = {}
+        arrays: list[np.ndarray] = []
+        for node in post_order(expr):
+            if isinstance(node, Var):
+                leaves[node] = node
+                arrays.append(np.ascontiguousarray(self.arrays[node]))
+            elif isinstance(node, Constant) and not node.is_scalar:
+                leaves[node] = Var(f"constant{len(leaves)}", node.checked_type)
+                arrays.append(np.ascontiguousarray(node.data))
+        function = Function(tuple(leaves.values()), rewrite_leaves(expr, leaves))
+        return build(function, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold

@@ -8,12 +8,13 @@ op_by_op.py      ops through their tensor expressions and numpy
 
 from __future__ import annotations
 
-from .bindings import array_type, as_array, bind, concrete_types, dim_value
+from ...declaration import array_type
+from .bindings import as_array, bind, concrete_types, dim_value
 from .interpreter import Closure, Runner, run
-from .op_by_op import call_op, run_op_by_op
+from .op_by_op import run_op_by_op
 from .value import Arrays, Result, Value, wrap
 
 __all__ = [
-    "Arrays", "Closure", "Result", "Runner", "Value", "array_type", "as_array", "bind", "call_op", "concrete_types",
+    "Arrays", "Closure", "Result", "Runner", "Value", "array_type", "as_array", "bind", "concrete_types",
     "dim_value", "run", "run_op_by_op", "wrap",
 ]  # fmt: skip

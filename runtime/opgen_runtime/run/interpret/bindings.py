@@ -11,7 +11,8 @@ from ...base.arith.expr import AnyDim, Dim
 from ...base.arith.expr import Expr as DimExpr
 from ...base.arith.expr import Var as DimVar
 from ...base.errors import CallError, DTypeError, ExecutorError, LoweringError
-from ...base.vocabulary import DTYPES, DType
+from ...base.vocabulary import DTYPES
+from ...declaration import array_type
 from ...ir import Var, admit, is_literal, literal_array
 from ...operator.types import TensorType, TupleType, Type
 
@@ -109,13 +110,6 @@ def dim_value(dim: Dim, values: Mapping[DimVar, int]) -> int | None:
         return int(evaluate_scalar(dim, dict(values)))
     except LoweringError:
         return None
-
-
-def array_type(array: np.ndarray) -> TensorType:
-    """The type of an array. Raises DTypeError for one whose dtype no tensor has."""
-    if array.dtype.name not in DTYPES:
-        raise DTypeError(f"an array has dtype {array.dtype}; expected one of {', '.join(DTYPES)}")
-    return TensorType(array.shape, DType(array.dtype.name))
 
 
 def concrete_types(arrays: Mapping[Var, np.ndarray]) -> dict[Var, Type]:

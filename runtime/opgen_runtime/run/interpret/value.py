@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...declaration import Arrays as Arrays
+
 
 class Value:
     """A tensor in memory; `.numpy()` is the array itself, not a copy."""
@@ -37,8 +39,6 @@ class Value:
 
 Result: TypeAlias = "Value | tuple[Result, ...]"
 """A value, or a tuple of results where the program gives a tuple."""
-
-Arrays: TypeAlias = "np.ndarray | tuple[Arrays, ...]"
 
 
 def wrap(arrays: Arrays) -> Result:

@@ -1,0 +1,77 @@
+"""Every registered pass: linear time, valid IR, and equal values on random programs."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from opgen_runtime import ir, ops
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.transform import PassContext, all_passes
+from tests.fuzz.passes import check, program
+
+OWN = [maker for maker in all_passes() if maker.__module__.startswith("opgen_runtime.")]
+LENGTH = 100_000
+
+
+def names(maker: object) -> str:
+    return str(getattr(maker, "__name__", maker))
+
+
+def chain(length: int) -> ir.IRModule:
+    """A chain of calls with a second user a step, lets between, and constants on the way."""
+    x = ir.Var("x", TensorType((2, 3), "float32"))
+    exp, add = Op.get("tanh"), Op.get("add")
+    one = ir.const(1.0)
+    node: ir.Expr = x
+    while length > 0:
+        node = ir.Call(exp, (ir.Call(add, (ir.Call(add, (node, one)), node)),))
+        length -= 3
+    return ir.IRModule.from_expr(ir.Function((x,), node))
+
+
+def paths() -> ir.IRModule:
+    """A DAG of 2^60 paths."""
+    x = ir.Var("x", TensorType((2, 3), "float32"))
+    node: ir.Expr = x
+    for _ in range(60):
+        node = ops.add(node, node)
+    return ir.IRModule.from_expr(ir.Function((x,), node))
+
+
+def work(maker: object, module: ir.IRModule) -> int:
+    """The lines of Python that the pass runs, which a quiet or a busy machine does not change."""
+    count = 0
+
+    def trace(frame: object, event: str, _: object) -> object:
+        nonlocal count
+        count += 1
+        return trace
+
+    sys.settrace(trace)  # type: ignore[arg-type]
+    try:
+        maker()(module)  # type: ignore[operator]
+    finally:
+        sys.settrace(None)
+    return count
+
+
+@pytest.mark.parametrize("maker", OWN, ids=names)
+def test_the_work_grows_with_the_length_alone(maker: object) -> None:
+    work(maker, chain(60))  # what is remembered by op and type is remembered now
+    short, long = work(maker, chain(300)), work(maker, chain(1_200))
+    assert long < 4.5 * short + 2_000
+
+
+@pytest.mark.parametrize("maker", OWN, ids=names)
+def test_a_dag_of_many_paths(maker: object) -> None:
+    maker()(paths())  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("maker", OWN, ids=names)
+@pytest.mark.parametrize("seed", range(3))
+def test_programs_mean_the_same(maker: object, seed: int) -> None:
+    made = maker()  # type: ignore[operator]
+    check(made, program(seed, tame=made.stated(PassContext()).changes_values), seed)
