@@ -22,6 +22,7 @@ from ..base.kept import Kept
 from ..base.target import Target
 from ..ir import Function, IRModule
 from ..lower import tir
+from ..lower.library.segment import Segment
 from ..transform import (
     DeadCodeElimination,
     EliminateCommonSubexpr,
@@ -36,7 +37,6 @@ from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
 from .compile.plan import Plan, make_plan
 from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
-from .compile.segment import Segment
 from .interpret import Arrays, run_op_by_op
 
 A = TypeVar("A")

@@ -19,8 +19,8 @@ from ...base.target import Target
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...lower import tir
+from ...lower.library.segment import Segment
 from ...lower.schedule import Schedule
-from .segment import Segment
 
 Texts: TypeAlias = Iterator[tuple[str, str]]
 """(name, text) of what a record shows."""

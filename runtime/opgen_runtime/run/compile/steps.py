@@ -17,12 +17,20 @@ from ...compute import te
 from ...compute.te.tensor import Extern, Tensor
 from ...lower import tir
 from ...lower.library import schedules
+from ...lower.library.segment import (
+    Segment,
+    constant_arrays,
+    flat_types,
+    is_empty,
+    kernel_name,
+    segment_of,
+    static_shape,
+)
 from ...lower.schedule import schedule_by
 from ...operator.types import TensorType
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Kernel, NativeKernel, Slot
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
-from .segment import Segment, constant_arrays, flat_types, is_empty, kernel_name, segment_of, static_shape
 
 
 def translate(request: Request) -> Segment | EmptyKernel:

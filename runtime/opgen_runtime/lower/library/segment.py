@@ -17,9 +17,9 @@ from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...declaration import OpDeclaration, compute_call
-from ...lower.library.strategy import Selection, choose
 from ...operator.registry import Op
 from ...operator.types import Binding, TensorType, TupleType, Type, bind
+from .strategy import Selection, choose
 
 Value = Tensor | tuple["Value", ...]
 OperandTensors = Tensor | tuple[Tensor, ...] | None
