@@ -2,4 +2,5 @@
 
 from .commands import main
 
-main()
+if __name__ == "__main__":  # the workers of `opgen generate` import this module, too
+    main()

@@ -1,14 +1,7 @@
 """Declarations to checked ops: `check_project` is the whole front half of the generator."""
 
-from .project import (
-    Declared,
-    Source,
-    SourceSet,
-    check_project,
-    declared_ops,
-    read_declaration,
-    read_sources,
-)
+from ..sources import Source, SourceSet, read_declaration, read_sources
+from .project import Declared, check_project, declared_ops
 
 __all__ = [
     "Declared",

@@ -8,7 +8,7 @@ from ..project import find_project
 from . import console
 from .console import note
 from .failure import Findings
-from .workspace import checked_workspace
+from .generated import plan_of
 
 
 @click.command(short_help="Report stale, missing, orphaned and hand-edited files as a diff.")
@@ -19,7 +19,7 @@ from .workspace import checked_workspace
 def command(quiet: bool, form: str) -> None:
     """Render everything in memory and compare.  Writes nothing; exit code 1 when anything differs."""
     project = find_project()
-    plan = checked_workspace(project, form).plan()
+    plan = plan_of(project, form)
     for step in plan.steps:
         name = project.relative(step.path)
         note(f"{name}: {step.change.value}", "bold")

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..analyse import Declared, declared_ops, read_sources
-from ..emit import Change, emitter_digest, read_header
-from ..emit.outputs import op_key, op_paths
+from ..digests import op_key
+from ..emit import Change, read_header
+from ..emit.outputs import op_paths
 from ..project import Project, resources
 from .failure import Findings
-from .workspace import report
+from .reports import report
 
 
 def require_fresh(project: Project, names: Sequence[str] = ()) -> None:
@@ -25,9 +26,8 @@ def require_fresh(project: Project, names: Sequence[str] = ()) -> None:
     if errors:
         report(found, "text")
         raise Findings(f"{errors} error{'s' if errors > 1 else ''} in declarations; no suite was run")
-    emitter = emitter_digest(project.templates)
     wanted = [op for op in declared if not names or op.name in names]
-    changed = [entry for op in wanted for entry in _changed(project, emitter, op)]
+    changed = [entry for op in wanted for entry in _changed(project, op)]
     if not names:
         changed += [(path, Change.ORPHANED) for path in _orphans(project, declared)]
     if changed:
@@ -38,8 +38,8 @@ def require_fresh(project: Project, names: Sequence[str] = ()) -> None:
         )
 
 
-def _changed(project: Project, emitter: str, op: Declared) -> Iterator[tuple[Path, Change]]:
-    key = op_key(project, emitter, op.name, op.source, op.digest)
+def _changed(project: Project, op: Declared) -> Iterator[tuple[Path, Change]]:
+    key = op_key(project.package, project.namespace, op.name, op.source, op.digest)
     for path in op_paths(project, op.name):
         header = read_header(path) if path.is_file() else None
         if header is None:

@@ -11,8 +11,8 @@ from ..project import Project, find_project
 from .alone import alone
 from .console import WARNING, note, out
 from .failure import Failure
+from .generated import plan_of
 from .leftovers import remove_leftovers
-from .workspace import checked_workspace
 
 _VERBS = {
     Change.MISSING: "new",
@@ -29,7 +29,13 @@ _VERBS = {
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings."
 )
-def command(watch: bool, form: str) -> None:
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Processes for the work; default: as many as it is worth.",
+)
+def command(watch: bool, form: str, jobs: int | None) -> None:
     """Check every declaration and write the generated files that are missing or stale, and no others.
 
     Files of removed declarations are removed.  Files without opgen's header are never touched.  When a
@@ -37,7 +43,7 @@ def command(watch: bool, form: str) -> None:
     """
     project = find_project()
     if not watch:
-        generate(project, form)
+        generate(project, form, jobs)
         return
     try:
         from watchfiles import watch as changes
@@ -46,21 +52,21 @@ def command(watch: bool, form: str) -> None:
     folders = [folder for folder in (project.opdefs, project.templates) if folder is not None]
     note(f"watching {', '.join(project.relative(folder) for folder in folders)}; Ctrl-C ends")
     try:
-        _attempt(project, form)
+        _attempt(project, form, jobs)
         for _ in changes(*folders):
-            _attempt(project, form)
+            _attempt(project, form, jobs)
     except KeyboardInterrupt:  # files are written whole or not at all
         note("no longer watching")
 
 
-def _attempt(project: Project, form: str) -> None:
+def _attempt(project: Project, form: str, jobs: int | None) -> None:
     try:
-        generate(project, form)
+        generate(project, form, jobs)
     except Failure as failure:
         failure.show()
 
 
-def generate(project: Project, form: str = "text") -> Plan:
+def generate(project: Project, form: str = "text", jobs: int | None = None) -> Plan:
     """Carry the plan of `project` out and say what was done.  Raises Failure.
 
     A second run waits for the first before it reads anything, so that the files end as the newest declarations say.
@@ -68,7 +74,7 @@ def generate(project: Project, form: str = "text") -> Plan:
     with alone(project.root) as is_alone:
         if is_alone:
             _writing(lambda: remove_leftovers((project.output, project.tests)))
-        plan = checked_workspace(project, form).plan()
+        plan = plan_of(project, form, jobs)
         _writing(lambda: apply(plan))
     for step in plan.steps:
         out.print(f"  {_VERBS[step.change]:9}{project.relative(step.path)}")

@@ -15,8 +15,8 @@ from ..project import find_project
 from ..render import Renderer
 from .console import note, out
 from .failure import Failure
+from .generated import plan_of
 from .schema import schema_path, schema_text
-from .workspace import Workspace
 
 # Template -> file in the new project.
 _FILES: Final = {
@@ -55,8 +55,7 @@ def command(name: Path) -> None:
     write_atomically(folder / package / "py.typed", "")
     project = find_project(folder)
     write_atomically(schema_path(project), schema_text())
-    plan = Workspace(project, ()).plan()
-    apply(plan)
+    apply(plan_of(project))
     for path in (*_FILES.values(), "opdefs/", f"{package}/"):
         out.print(f"  {name / path}{'/' if path.endswith('/') else ''}")
     note(f"made project {package}; next: cd {name} && opgen add-op my_op")

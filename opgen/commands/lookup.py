@@ -16,7 +16,8 @@ from ..diagnostics import Diagnostic, did_you_mean
 from ..model import CheckedOp
 from ..project import Project, ProjectError, find_project, resources
 from .failure import Failure
-from .workspace import checked_workspace, report, require_declarations
+from .reports import report, require_declarations
+from .workspace import checked_workspace
 
 _OP_KEY: Final = re.compile(r"^op:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 

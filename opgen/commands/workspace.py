@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from ..analyse import check_project, read_sources
-from ..diagnostics import Diagnostic, to_json, to_text
-from ..emit import Plan, PlanError, emitter_digest, make_plan, render_project
 from ..model import CheckedOp
 from ..project import Project, resources
-from ..render import Renderer, RenderError
 from .console import WARNING, note, working
 from .failure import Failure, Findings
+from .reports import report, require_declarations
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +27,6 @@ class Workspace:
             if op.name == name:
                 return op
         raise Failure(f"{name!r} is abstract: other declarations extend it, and it has no files of its own")
-
-    def plan(self) -> Plan:
-        """What must be done to the generated files.  Raises Failure."""
-        project = self.project
-        try:
-            emitter = emitter_digest(project.templates)
-            outputs = render_project(project, Renderer(project.templates), emitter, self.ops)
-            wanted = [(output.path, output.text) for output in outputs]
-            return make_plan(wanted, (project.output, project.tests))
-        except RenderError as error:
-            raise Findings(str(error)) from None
-        except PlanError as error:
-            raise Failure(str(error)) from None
 
 
 def checked_workspace(project: Project, form: str = "text") -> Workspace:
@@ -62,20 +45,6 @@ def checked_workspace(project: Project, form: str = "text") -> Workspace:
     if errors:
         raise Findings(f"{errors} error{'s' if errors > 1 else ''} in declarations; nothing was written")
     return Workspace(project, tuple(sorted(ops, key=lambda op: op.name)))
-
-
-def require_declarations(project: Project) -> None:
-    """Raises Failure where the folder of declarations is none."""
-    if not project.opdefs.is_dir():
-        raise Failure(f"there is no folder {project.opdefs}; [tool.opgen] opdefs names it")
-
-
-def report(found: Sequence[Diagnostic], form: str) -> None:
-    """Print all findings: text to stderr, JSON to stdout."""
-    if form == "json":
-        click.echo(to_json(found))
-    elif found:
-        click.echo(to_text(found), err=True)
 
 
 def declaration_files(project: Project) -> Sequence[Path]:

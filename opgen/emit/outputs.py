@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..digests import HALF, digest, op_key
 from ..model import CheckedOp
 from ..project import Project
 from ..render import Renderer
 from ..views import index_view, module_name, op_view, suite_view
 from .header import with_header
-from .keys import output_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,9 @@ def op_paths(project: Project, name: str) -> tuple[Path, Path]:
     return project.output / f"{module_name(name)}.py", project.tests / f"test_{name}.py"
 
 
-def op_key(project: Project, emitter: str, name: str, source: str, digest: str) -> str:
-    """The key of an op's files: its declaration with all that it extends, and where it ends up."""
-    return output_key(emitter, digest, project.package, project.namespace, name, source)
-
-
-def render_op(project: Project, renderer: Renderer, emitter: str, op: CheckedOp) -> tuple[Output, ...]:
+def render_op(project: Project, renderer: Renderer, op: CheckedOp) -> tuple[Output, ...]:
     """The files of one op.  Raises RenderError."""
-    key = op_key(project, emitter, op.name, op.source, op.digest)
+    key = op_key(project.package, project.namespace, op.name, op.source, op.digest)
     declaration = f"{op.source}:{op.line}"
     module = renderer.python("op.py.j2", {"op": op_view(op, project.namespace)}, declaration)
     suite = renderer.python("suite.py.j2", {"suite": suite_view(op, project.package)}, declaration)
@@ -46,12 +41,15 @@ def render_op(project: Project, renderer: Renderer, emitter: str, op: CheckedOp)
 
 
 def render_index(
-    project: Project, renderer: Renderer, emitter: str, ops: Sequence[CheckedOp]
+    project: Project, renderer: Renderer, ops: Sequence[tuple[str, str | None]]
 ) -> tuple[Output, ...]:
-    """The package's index and its module of ops on arrays, with their stubs.  Raises RenderError."""
+    """The package's index and its module of ops on arrays, with their stubs.  Raises RenderError.
+
+    `ops`: the name of each, and the operator that it stands for.
+    """
     view = index_view(ops, project.namespace)
     source = project.relative(project.opdefs)
-    key = output_key(emitter, repr(view))
+    key = digest(repr(view))[:HALF]
     files = [("__init__", "index"), *([("eager", "eager")] if view.has_eager else [])]
     return tuple(
         Output(project.output / f"{name}.{suffix}", with_header(text, source, key))
@@ -61,10 +59,13 @@ def render_index(
     )
 
 
-def render_project(
-    project: Project, renderer: Renderer, emitter: str, ops: Sequence[CheckedOp]
-) -> tuple[Output, ...]:
+def operator_of(op: CheckedOp) -> str | None:
+    """The operator that an op stands for."""
+    return str(op.traits["operator"]) if "operator" in op.traits else None
+
+
+def render_project(project: Project, renderer: Renderer, ops: Sequence[CheckedOp]) -> tuple[Output, ...]:
     """Every file of the project, in the order of its path.  Raises RenderError."""
-    found = [output for op in ops for output in render_op(project, renderer, emitter, op)]
-    found += render_index(project, renderer, emitter, ops)
+    found = [output for op in ops for output in render_op(project, renderer, op)]
+    found += render_index(project, renderer, [(op.name, operator_of(op)) for op in ops])
     return tuple(sorted(found, key=lambda output: output.path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -74,19 +74,22 @@ def make_plan(wanted: Sequence[tuple[Path, str]], folders: Iterable[Path], keep:
             "move or remove them, or rename the ops"
         )
     expected = kept | {path for path, _ in wanted}
-    for path in sorted(_ours(folders) - expected):
+    for path in sorted(_ours(folders, expected)):
         steps.append(Step(path, Change.ORPHANED, None))
     return Plan(tuple(sorted(steps, key=lambda step: step.path)), unchanged)
 
 
-def _ours(folders: Iterable[Path]) -> set[Path]:
-    """Files with our header directly inside the folders."""
+def _ours(folders: Iterable[Path], but: Collection[Path]) -> set[Path]:
+    """Files with our header directly inside the folders, but for some."""
     return {
         path
         for folder in folders
         if folder.is_dir()
         for path in folder.iterdir()
-        if path.suffix in (".py", ".pyi") and path.is_file() and read_header(path) is not None
+        if path.suffix in (".py", ".pyi")
+        and path not in but
+        and path.is_file()
+        and read_header(path) is not None
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model import CheckedOp
 from .text import literal
 
 
@@ -28,16 +27,16 @@ class IndexView:
     has_eager: bool  # whether the package has a module of its ops on arrays; the runtime has that of the built-in ones
 
 
-def index_view(ops: Sequence[CheckedOp], namespace: str) -> IndexView:
-    """The view of all ops of a project, sorted by name."""
-    ordered = sorted(ops, key=lambda op: op.name)
-    operators = sorted((str(op.traits["operator"]), op.name) for op in ordered if "operator" in op.traits)
+def index_view(ops: Sequence[tuple[str, str | None]], namespace: str) -> IndexView:
+    """The view of all ops of a project, each with the operator that it stands for, sorted by name."""
+    names = sorted(name for name, _ in ops)
+    operators = sorted((operator, name) for name, operator in ops if operator is not None)
     return IndexView(
-        ops=tuple(IndexEntry(op.name, module_name(op.name)) for op in ordered),
+        ops=tuple(IndexEntry(name, module_name(name)) for name in names),
         operators=tuple((literal(symbol), literal(name)) for symbol, name in operators),
         namespace=literal(namespace),
         prefix=literal(f"{namespace}." if namespace else ""),
-        has_eager=bool(namespace) and all(op.name != "eager" for op in ops),
+        has_eager=bool(namespace) and "eager" not in names,
     )
 
 

@@ -17,7 +17,6 @@ from typing import Any, Final, TypeVar
 import yaml
 
 from opgen.analyse import Source, SourceSet, check_project, read_sources
-from opgen.emit import emitter_digest
 from opgen.emit.outputs import render_op
 from opgen.model import CheckedOp
 from opgen.project import Project, find_project
@@ -163,7 +162,7 @@ def _has_bounds(op: CheckedOp) -> bool:
 
 def _texts(project: Project, op: CheckedOp) -> tuple[str, str]:
     """Module and suite."""
-    module, suite = render_op(project, Renderer(), emitter_digest(), op)
+    module, suite = render_op(project, Renderer(), op)
     return module.text, suite.text
 
 

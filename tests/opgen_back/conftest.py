@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,11 @@ def project(tmp_path: Path) -> Project:
     (tmp_path / "pyproject.toml").write_text('[tool.opgen]\npackage = "myops"\n')
     (tmp_path / "opdefs").mkdir()
     return find_project(tmp_path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Scratch projects leave nothing in the user's cache directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPGEN_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield

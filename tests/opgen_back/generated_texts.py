@@ -18,8 +18,7 @@ from hashlib import sha256
 from typing import Final
 
 from opgen.analyse import check_project
-from opgen.emit import emitter_digest, render_project
-from opgen.emit.outputs import render_op
+from opgen.emit.outputs import render_op, render_project
 from opgen.model import CheckedOp
 from opgen.project import find_project
 from opgen.render import Renderer
@@ -58,12 +57,12 @@ def _disturb(chooser: random.Random) -> list[object]:
 
 def _of_ops(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The files of some ops, each checked by itself."""
-    project, renderer, emitter = find_project(ROOT), Renderer(), emitter_digest()
+    project, renderer = find_project(ROOT), Renderer()
     wanted = set(names)
     for declared in declarations():
         if declared.name in wanted:
             (op,), _ = check_project([declared.source], PACKAGES, library=declared.parents)
-            for output in render_op(project, renderer, emitter, op):
+            for output in render_op(project, renderer, op):
                 yield output.path.name, output.text
 
 
@@ -72,7 +71,7 @@ def _of_all() -> Iterator[tuple[str, str]]:
     project = find_project(ROOT)
     ops, _ = check_project(library(), PACKAGES)
     checked: list[CheckedOp] = sorted(ops, key=lambda op: op.name)
-    for output in render_project(project, Renderer(), emitter_digest(), checked):
+    for output in render_project(project, Renderer(), checked):
         yield output.path.name, output.text
 
 

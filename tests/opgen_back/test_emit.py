@@ -9,22 +9,20 @@ import pytest
 
 from opgen.emit import (
     Change,
-    Output,
     PlanError,
     apply,
-    emitter_digest,
     make_plan,
     read_header,
-    render_project,
     with_header,
 )
+from opgen.emit.outputs import Output, render_project
 from opgen.model import CheckedOp
 from opgen.project import Project
 from opgen.render import Renderer
 
 
 def outputs(project: Project, *ops: CheckedOp) -> list[tuple[Path, str]]:
-    found = render_project(project, Renderer(project.templates), emitter_digest(project.templates), ops)
+    found = render_project(project, Renderer(project.templates), ops)
     return [(output.path, output.text) for output in found]
 
 

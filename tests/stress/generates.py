@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from opgen.commands.workspace import checked_workspace
+from opgen.commands.generated import plan_of
 from opgen.emit import read_header
 from opgen.project import find_project
 from tests.campaign import Tally
@@ -130,7 +130,7 @@ def _ended(process: subprocess.Popen[str]) -> str | None:
 
 def _wrong(folder: Path) -> list[str]:
     """What is not as the declarations say."""
-    plan = checked_workspace(find_project(folder)).plan()
+    plan = plan_of(find_project(folder))
     wrong = [f"{step.path.relative_to(folder)} is {step.change.value}" for step in plan.steps]
     return [*wrong, *(f"{path.relative_to(folder)} is left" for path in folder.rglob("*.part"))]
 

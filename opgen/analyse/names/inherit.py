@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...diagnostics import Diagnostics, did_you_mean
+from ...digests import chain_digest
 from ...document import Document, ListNode, MapNode, Node, TextNode
 
 OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "doc")
 """Keys that a child never takes over."""
 
 MAX_GENERATIONS: Final = 16
+_MARKED: Final = frozenset({"", "None", "none", "null", "~"})  # which mean something else in quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,12 @@ def inherit(
 
 
 def _ancestry(chain: list[MapNode], names: list[str]) -> Ancestry:
-    text = "\n".join(canonical(root) for root in chain)
-    return Ancestry(tuple(names), hashlib.sha256(text.encode()).hexdigest())
+    return Ancestry(tuple(names), chain_digest([digest(root) for root in chain]))
+
+
+def digest(root: MapNode) -> str:
+    """A digest of one document by itself, the same however it is laid out."""
+    return hashlib.sha256(canonical(root).encode()).hexdigest()
 
 
 def merge(parent: MapNode, child: MapNode, own: tuple[str, ...] = ()) -> MapNode:
@@ -97,7 +103,8 @@ def merge(parent: MapNode, child: MapNode, own: tuple[str, ...] = ()) -> MapNode
 def canonical(node: Node) -> str:
     """Unambiguous text of a document, the same however it is laid out."""
     if isinstance(node, TextNode):
-        return repr(node.value)
+        means_itself = node.scalar.style and node.value.strip() in _MARKED
+        return f"!{node.value!r}" if means_itself else repr(node.value)
     if isinstance(node, ListNode):
         return "[" + ",".join(map(canonical, node.items)) + "]"
     return "{" + ",".join(f"{key.value!r}:{canonical(value)}" for key, value in node) + "}"

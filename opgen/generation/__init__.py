@@ -1,0 +1,10 @@
+"""From declarations to generated files, doing nothing twice.
+
+generator.py   one digest of all that checks and prints
+records.py     what was found out before, in the user's cache directory
+facts.py       what is asked of a declaration before anything is checked
+pending.py     which declarations must be checked, and which files are known to be right
+work.py        declarations checked and rendered
+workers.py     the same in several processes
+project.py     all of it for one project
+"""

@@ -1,0 +1,39 @@
+"""What must be known of a declaration before it is decided whether to check it: read once for each text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..digests import digest
+from ..sources import Source
+from .records import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One document of a file."""
+
+    name: str
+    parent: str | None
+    is_abstract: bool
+    digest: str  # of the document by itself
+    seams: tuple[str, ...]  # texts of the form `package.module:function`
+    calls: tuple[str, ...]  # names in `grad:`
+
+
+def facts_of(source: Source, records: Records) -> tuple[Facts, ...] | None:
+    """The facts of each document of a file, in order; None of a file that cannot be read without a mistake."""
+    key = digest("facts", source.path, source.text)
+    known = records.get(key)
+    if known is not None:
+        documents: Any = known["documents"]
+        return tuple(Facts(n, p, a, d, tuple(s), tuple(c)) for n, p, a, d, s, c in documents)
+    from .reading import read_facts  # and with it PyYAML and pydantic, which nothing else here needs
+
+    found = read_facts(source)
+    if found is not None:
+        records.add(
+            key, {"documents": [[f.name, f.parent, f.is_abstract, f.digest, f.seams, f.calls] for f in found]}
+        )
+    return found

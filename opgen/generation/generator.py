@@ -1,0 +1,46 @@
+"""One digest of the generator: its sources, those of the runtime that it analyses with, templates, libraries."""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ..project import resources
+
+# What analysis runs of the runtime: storeys, and the table of operators.  A test holds it to that.
+RUNTIME: Final = ("base", "operator", "compute", "ir/operators.py")
+_LIBRARIES: Final = ("jinja2", "numpy", "pydantic", "pyyaml")
+
+
+def generator_digest(own_templates: Path | None = None) -> str:
+    """A digest of everything but declarations that decides what is reported and printed."""
+    generator = Path(__file__).resolve().parent.parent
+    folders = [("opgen", generator, "*.py"), ("templates", resources("templates"), "*.j2")]
+    folders += [(name, _runtime() / name, "*.py") for name in RUNTIME]
+    if own_templates is not None:
+        folders.append(("own", own_templates, "*.j2"))
+    found = sha256(f"{sys.version_info[:2]} {[_version(name) for name in _LIBRARIES]}".encode())
+    for label, folder, pattern in folders:
+        for file in sorted(folder.rglob(pattern)) if folder.is_dir() else [folder]:
+            own = sha256(file.read_bytes()).hexdigest()
+            found.update(f"{label}/{file.relative_to(folder).as_posix()}\0{own}\0".encode())
+    return found.hexdigest()
+
+
+def _runtime() -> Path:
+    """The folder of the runtime, which is not imported for it."""
+    spec = find_spec("opgen_runtime")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,141 @@
+"""Which declarations have to be checked, and which generated files are known to be right without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ..digests import chain_digest, digest
+from ..project import Project, resources
+from ..sources import Source, SourceSet, read_sources
+from .facts import Facts, facts_of
+from .records import Records
+
+_MAX_GENERATIONS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One document."""
+
+    source: Source
+    number: int  # in its file
+    facts: Facts
+    chain: tuple[Source, ...]  # the files of what it extends
+    key: str  # of its record: all that checking and printing it uses
+
+    @property
+    def id(self) -> tuple[str, int]:
+        return self.source.path, self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What is to be done."""
+
+    sources: SourceSet
+    library: SourceSet | None
+    units: tuple[Unit, ...]  # to be checked, if the declarations can be told apart
+    fresh: frozenset[tuple[str, int]]  # documents that need not be checked
+    entries: Mapping[str, Mapping[str, Any]]  # of the fresh ones, by name
+    names: tuple[str, ...]  # of all documents
+    is_regular: bool  # False: some file or chain of parents cannot be read, so that all is read at once
+
+
+def find_pending(project: Project, generator: str, records: Records) -> Pending:
+    """Read the declarations and compare what is known of them with the generated files."""
+    sources = read_sources(project.opdefs, project.root)
+    facts = [(source, facts_of(source, records)) for source in sources.sources]
+    own = {each.name: (source, each) for source, found in facts for each in found or ()}
+    count = sum(len(found or ()) for _, found in facts)
+    regular = not sources.problems and len(own) == count and all(found is not None for _, found in facts)
+    folder = resources("opdefs")
+    library = None if folder == project.opdefs else read_sources(folder)
+    parents = dict(own)
+    if library is not None and any(
+        each.parent is not None and each.parent not in own for _, each in own.values()
+    ):
+        for source in library.sources:
+            for each in facts_of(source, records) or ():
+                parents.setdefault(each.name, (source, each))
+    folders = (project.relative(project.output), project.relative(project.tests))
+    settings = digest(generator, project.package, project.namespace, repr(project.packages), *folders)
+    seams = _Seams(project)
+    units, fresh, entries = [], set(), {}
+    for source, found in facts:
+        for number, each in enumerate(found or ()):
+            chain = _chain(each, parents)
+            if chain is None:
+                regular = False
+                continue
+            key = _key(settings, source, [each, *(facts for _, facts in chain)], seams, own)
+            unit = Unit(source, number, each, tuple(source for source, _ in chain), key)
+            entry = records.get(key)
+            if entry is not None and has_files(project, entry):
+                fresh.add(unit.id)
+                entries[each.name] = entry
+            else:
+                units.append(unit)
+    return Pending(sources, library, tuple(units), frozenset(fresh), entries, tuple(own), regular)
+
+
+def has_files(project: Project, entry: Mapping[str, Any]) -> bool:
+    """Whether the files of a record are there, as they were generated."""
+    return all(file_digest(project.root / name) == found for name, found in entry["files"].items())
+
+
+def file_digest(path: Path) -> str:
+    """The digest of a file's bytes; "" where there is none."""
+    try:
+        return "" if path.is_symlink() else sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _chain(facts: Facts, known: Mapping[str, tuple[Source, Facts]]) -> list[tuple[Source, Facts]] | None:
+    """The ancestors, nearest first; None where they cannot be found."""
+    chain: list[tuple[Source, Facts]] = []
+    seen = {facts.name}
+    while facts.parent is not None:
+        found = known.get(facts.parent)
+        if found is None or facts.parent in seen or len(chain) == _MAX_GENERATIONS:
+            return None
+        seen.add(facts.parent)
+        chain.append(found)
+        facts = found[1]
+    return chain
+
+
+def _key(
+    settings: str, source: Source, chain: Sequence[Facts], seams: _Seams, own: Mapping[str, object]
+) -> str:
+    declared = chain_digest([facts.digest for facts in chain])
+    called = sorted({name for facts in chain for name in facts.calls if name in own})
+    texts = [seams.digest(seam) for facts in chain for seam in facts.seams]
+    return digest(settings, source.path, source.family, chain[0].name, declared, *called, "", *texts)
+
+
+class _Seams:
+    """Digests of the Python files that `python:` references point to."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[str, str] = {}
+
+    def digest(self, seam: str) -> str:
+        """Of the module's file; "" where there is none."""
+        module = seam.partition(":")[0]
+        if module not in self._known:
+            self._known[module] = self._read(module)
+        return self._known[module]
+
+    def _read(self, module: str) -> str:
+        path = self._project.import_root.joinpath(*module.split("."))
+        for candidate in (path.with_name(path.name + ".py"), path / "__init__.py"):
+            found = file_digest(candidate)
+            if found:
+                return found
+        return ""

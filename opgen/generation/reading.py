@@ -1,0 +1,53 @@
+"""The facts of a declaration from its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ..analyse.names.inherit import digest
+from ..diagnostics import Diagnostics
+from ..document import Document, ListNode, Node, TextNode, compose, make_source
+from ..sources import Source
+from .facts import Facts
+
+_SEAM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+def read_facts(source: Source) -> tuple[Facts, ...] | None:
+    """The facts of each document, in order; None where the file or a name in it cannot be read."""
+    diagnostics = Diagnostics()
+    made = make_source(source.path, source.text, diagnostics)
+    if made is None:
+        return None
+    found: list[Facts] = []
+    for document in compose(made, diagnostics):
+        name, parent = document.root.get("op"), document.root.get("extends")
+        if not isinstance(name, TextNode) or not isinstance(parent, TextNode | None):
+            return None
+        found.append(_facts(document, name.value, None if parent is None else parent.value))
+    return None if diagnostics.found or not found else tuple(found)
+
+
+def _facts(document: Document, name: str, parent: str | None) -> Facts:
+    gradients = document.root.get("grad")
+    called = {word for text in _texts(gradients) for word in _NAME.findall(text)}
+    seams = dict.fromkeys(text for text in _texts(document.root) if _SEAM.fullmatch(text))
+    abstract = document.root.get("abstract")
+    is_abstract = isinstance(abstract, TextNode) and abstract.value.lower() == "true"
+    return Facts(name, parent, is_abstract, digest(document.root), tuple(seams), tuple(sorted(called)))
+
+
+def _texts(node: Node | None) -> Iterator[str]:
+    """Every text of a document but its keys."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, TextNode):
+            yield item.value.strip()
+        elif isinstance(item, ListNode):
+            stack += item.items
+        elif item is not None:
+            stack += [value for _, value in item]
