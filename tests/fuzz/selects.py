@@ -146,7 +146,7 @@ def counted(program: tuple[list[Tensor], Tensor]) -> dict[str, int]:
     count("text", lambda: te.to_text(outputs))
     schedule = count("schedule", lambda: schedules.for_pattern(pattern)(outputs, target))
     func = count("lower", lambda: tir.lower(schedule, inputs, outputs, "kernel"))
-    for name, phase in tir.PHASES:
+    for name, phase in [(row.name, row.run) for row in tir.PHASES]:
         func = count(name, lambda phase=phase, func=func: phase(func))
     count("printing", lambda: tir.to_text(func))
     text = count("emit", lambda: emit(func, target))

@@ -87,11 +87,11 @@ WRONG: dict[str, tuple[Callable[[], Stmt], str]] = {
 def test_what_breaks_a_rule_is_refused(name: str) -> None:
     make, message = WRONG[name]
     with pytest.raises(LoweringError, match=f"twice, after all phases: .*{message}"):
-        tir.verify_final(replace(FUNC, body=make()), "all phases")
+        tir.check(tir.FINAL, replace(FUNC, body=make()), "all phases", own=False)
 
 
 def test_what_is_right_passes() -> None:
-    tir.verify_final(FUNC, "all phases")
+    tir.check(tir.FINAL, FUNC, "all phases", own=False)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_what_is_right_passes() -> None:
 def test_hooks_are_held_to_the_rules(hook: Callable[[PrimFunc], PrimFunc], message: str) -> None:
     func = tir.lower(create_schedule([Y]), [X], [Y], "twice")
     with pytest.raises(LoweringError, match=message):
-        tir.run_phases(func, hooks={"simplify": hook})
+        tir.hooked("simplify", hook, func, tir.LOWERED)

@@ -90,7 +90,7 @@ PARTS: dict[str, Callable[[Any], Any]] = {
     "pattern": lambda outputs: (te.derive_pattern(outputs, (X,)), outputs)[1],
     "schedule": lambda outputs: (schedules.injective(outputs, TARGET), outputs),
     "lower": lambda made: tir.lower(made[0], (X,), made[1], "kernel"),
-    **dict(tir.PHASES),
+    **{row.name: row.run for row in tir.PHASES},
 }
 
 

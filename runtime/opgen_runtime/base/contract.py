@@ -1,16 +1,17 @@
-"""Contracts: small tables of rules, and how code that users hand in is called.
+"""Contracts: small tables of rules, when they are checked, and how code that users hand in is called.
 
-A rule looks at a thing and gives the reason why it is broken, naming the node, or None.  `verify` goes through a
-table and raises with the stage that broke the rule, the reason and the rule's name.  Under `OPGEN_VERIFY=1` the
-contracts are checked between our own stages, too.
+A rule looks at a thing and gives the reason why it is broken, naming the node, or None.  A contract is a table of
+rules for one kind of thing; it raises with the stage that broke a rule, the reason and the rule's name.  What users'
+code makes is checked right where it was made; under `OPGEN_VERIFY=1`, as in tests, so is what our own stages make.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, Generic, TypeVar
 
 from .errors import OpgenError
@@ -22,18 +23,57 @@ _RUNTIME: Final = __name__.partition(".")[0]
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[T]):
-    """One rule: its name, and the reason why a thing breaks it, None if it does not."""
+    """One rule: its name, and the reason why a thing breaks it, None if it does not.
+
+    `costly`: it takes a good part of the time of the stage itself, so that what we make is held to it in tests only.
+    """
 
     name: str
     why_not: Callable[[T], str | None]
+    costly: bool = False
 
 
-def verify(thing: T, rules: Iterable[Rule[T]], stage: str, kind: type[OpgenError]) -> None:
-    """Raises `kind` for the first rule that `thing` breaks, naming the stage that made it, the node and the rule."""
-    for rule in rules:
-        reason = rule.why_not(thing)
-        if reason is not None:
-            raise kind(f"{stage}: {reason} (rule: {rule.name})")
+class When(Enum):
+    """When a contract is checked."""
+
+    ALWAYS = "always"
+    TESTS = "what users made; in tests all"
+    USERS = (
+        "what users made"  # ours is proved where it is made, with more knowledge than the thing itself holds
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Contract(Generic[T]):
+    """What a thing must keep to: rules in an order in which one may rely on those before it.
+
+    `of`: what things it is about.  `error`: the kind of exception that a broken rule raises.
+    """
+
+    of: str
+    error: type[OpgenError]
+    when: When
+    rules: tuple[Rule[T], ...]
+
+    def check(self, thing: T, stage: str, own: bool = True) -> None:
+        """Like `verify`, where it is time to; `own`: users have no part in the thing."""
+        if self.applies(own):
+            self.verify(thing, stage, with_costly=not own or verifying())
+
+    def applies(self, own: bool = True) -> bool:
+        """Whether it is time to check what we made (`own`) or users."""
+        if self.when is When.ALWAYS or not own:
+            return True
+        return self.when is When.TESTS and verifying()
+
+    def verify(self, thing: T, stage: str, with_costly: bool = True) -> None:
+        """Raises `error` for the first rule that `thing` breaks, naming the stage, the node and the rule."""
+        for rule in self.rules:
+            if rule.costly and not with_costly:
+                continue
+            reason = rule.why_not(thing)
+            if reason is not None:
+                raise self.error(f"{stage}: {reason} (rule: {rule.name})")
 
 
 def verifying() -> bool:

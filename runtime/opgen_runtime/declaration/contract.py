@@ -8,7 +8,7 @@ from typing import Final
 
 from ..base.arith import structural_equal
 from ..base.arith.expr import Dim, Expr, Shape
-from ..base.contract import Rule, handed_in, is_own, verify
+from ..base.contract import Contract, Rule, When, handed_in, is_own
 from ..base.errors import LanguageError
 from ..base.vocabulary import INT64, DType
 from ..compute.te.contract import verify_tensors
@@ -49,7 +49,7 @@ def compute_call(
     computed = Computed(
         found, (*shapes, *[() for _ in range(lengths)]), (*dtypes, *[INT64 for _ in range(lengths)])
     )
-    verify(computed, _FITS, what, LanguageError)
+    COMPUTED.check(computed, what, own)
     if not own:  # `lang` proves its own, with what it knows beside
         with handed_in(what, LanguageError):  # nodes that users make check nothing
             verify_tensors(found, what, frozenset(_flat(operands)))
@@ -97,8 +97,13 @@ def _text(shape: Shape) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
-_FITS: Final = (
-    Rule("as many results as outputs", _why_not_count),
-    Rule("results have the outputs' shapes", _why_not_shape),
-    Rule("results have the outputs' dtypes", _why_not_dtype),
+COMPUTED: Final = Contract(
+    "what a compute gives",
+    LanguageError,
+    When.ALWAYS,
+    (
+        Rule("as many results as outputs", _why_not_count),
+        Rule("results have the outputs' shapes", _why_not_shape),
+        Rule("results have the outputs' dtypes", _why_not_dtype),
+    ),
 )

@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from ..base.contract import Contract, Rule
 from ..base.errors import CodegenError, PassError, did_you_mean
 from ..base.kept import Kept
 from ..base.target import Target
@@ -32,6 +33,7 @@ from ..transform import (
     Pass,
     PassContext,
 )
+from ..transform.contract import PASS, SEGMENTS
 from .compile import steps
 from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
@@ -48,17 +50,19 @@ Oracle = Callable[[B, Sequence[np.ndarray]], Any]
 class Stage(Generic[A, B]):
     """One row: what it is called, what it does, and what can be asked of what it gives.
 
-    `verify` raises, naming the stage, where what it gave breaks its contract.  `texts`: (name, text) of what there is
-    to see.  `oracle` computes the results from what it gave, for tests: as te.evaluate, the interpreter of loop IR, or
-    the machine does.  `hooked` applies a user's function to what it gave.
+    `verify`: the contracts of what it gives, which are checked after it; `inside`: those that it checks itself, where
+    users' functions have given something.  `texts`: (name, text) of what there is to see.  `oracle` computes the
+    results from what it gave, for tests: as te.evaluate, the interpreter of loop IR, or the machine does.  `hooked`
+    applies a user's function to what it gave.
     """
 
     name: str
     run: Callable[[A], B]
-    verify: Callable[[B, str], None] | None = None
+    verify: tuple[Contract[Any], ...] = ()
     texts: Callable[[B], Iterable[tuple[str, str]]] | None = None
     oracle: Oracle[B] | None = None
-    hooked: Callable[[B, str, tir.Phase], B] | None = None
+    inside: tuple[Contract[Any], ...] = ()
+    hooked: Callable[[B, str, tir.Phase, Contract[Any]], B] | None = None
 
 
 # ------------------------------------------------------------------ the graph
@@ -70,10 +74,10 @@ def _main(module: IRModule, arrays: Sequence[np.ndarray]) -> Arrays:
     return run_op_by_op(main.body, dict(zip(main.params, arrays, strict=True)), module)
 
 
-def graph_stage(each: Pass) -> Stage[IRModule, IRModule]:
-    """The row of a pass; what it gives is verified by the pass itself (`transform/contract.py`)."""
+def graph_stage(each: Pass, *verify: Contract[IRModule]) -> Stage[IRModule, IRModule]:
+    """The row of a pass, which checks by itself what every pass must give."""
     name = each.info.name
-    return Stage(name, each, texts=lambda module: [(name, str(module))], oracle=_main)
+    return Stage(name, each, verify, lambda module: [(name, str(module))], _main, inside=(PASS,))
 
 
 GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
@@ -81,7 +85,7 @@ GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
     graph_stage(DeadCodeElimination()),
     graph_stage(FoldConstant()),
     graph_stage(EliminateCommonSubexpr()),
-    graph_stage(FuseOps()),
+    graph_stage(FuseOps(), SEGMENTS),
 )
 
 
@@ -93,6 +97,8 @@ def through_graph(
         assert isinstance(stage.run, Pass)
         if context.enabled(stage.run.info):
             module = stage.run(module, context)
+            for contract in stage.verify:
+                contract.check(module, f"pass {stage.name}")
             yield stage, module
 
 
@@ -106,16 +112,12 @@ def optimise(module: IRModule, context: PassContext | None = None) -> IRModule:
 # ------------------------------------------------------------------ one kernel
 
 
-def _phase(name: str, run: tir.Phase) -> Stage[Lowered, Lowered]:
-    """The row of a phase over loop IR."""
-    return _loop_ir(name, steps.phase(run))
-
-
-def _loop_ir(name: str, run: Callable[[Any], Lowered]) -> Stage[Any, Lowered]:
+def _loop_ir(name: str, run: Callable[[Any], Lowered], contract: Contract[Any]) -> Stage[Any, Lowered]:
+    """The row of a stage that gives loop IR."""
     return Stage(
         name,
         run,
-        steps.verify,
+        (contract,),
         texts=lambda lowered: [(name, lowered.text())],
         oracle=Lowered.interpret,
         hooked=steps.hooked,
@@ -123,11 +125,11 @@ def _loop_ir(name: str, run: Callable[[Any], Lowered]) -> Stage[Any, Lowered]:
 
 
 KERNEL: Final[tuple[Stage[Any, Any], ...]] = (
-    Stage("segment", steps.translate, texts=Segment.texts, oracle=Segment.evaluate),
-    Stage("normalize", steps.normalize, texts=Normal.texts, oracle=Normal.evaluate),
-    Stage("schedule", steps.schedule, texts=Scheduled.texts),
-    _loop_ir("lower", steps.lower),
-    *[_phase(name, run) for name, run in tir.PHASES],
+    Stage("segment", steps.translate, (), Segment.texts, Segment.evaluate, inside=steps.COMPUTES),
+    Stage("normalize", steps.normalize, (), Normal.texts, Normal.evaluate, inside=steps.FUNCTIONS),
+    Stage("schedule", steps.schedule, (), Scheduled.texts, inside=steps.SCHEDULES),
+    _loop_ir("lower", steps.lower, tir.LOWERED),
+    *[_loop_ir(row.name, steps.phase(row.run), row.contract) for row in tir.PHASES],
     Stage("emit", steps.emit, texts=Emitted.texts),
     Stage("compile", steps.compile_, texts=Compiled.texts),
     Stage("load", steps.load, oracle=NativeKernel.run),
@@ -145,11 +147,11 @@ def through_kernel(
         if isinstance(record, Kernel):
             yield stage, record
             return
-        if stage.verify is not None:
-            stage.verify(record, stage.name)
+        for contract in stage.verify:  # of loop IR
+            tir.check(contract, record.func, stage.name, record.segment.is_own)
         hook = request.hooks.get(stage.name)
         if hook is not None and stage.hooked is not None:
-            record = stage.hooked(record, stage.name, hook)
+            record = stage.hooked(record, stage.name, hook, stage.verify[0])
         yield stage, record
 
 
@@ -240,6 +242,13 @@ def kernel_texts(
     for stage, record in through_kernel(request, [stage for stage in KERNEL if stage.texts]):
         if stage.texts is not None and not isinstance(record, Kernel):
             yield from stage.texts(record)
+
+
+def contracts() -> Iterator[tuple[str, Contract[Any], Rule[Any]]]:
+    """(stage, contract, rule): all that is checked, with when."""
+    for stage in (*GRAPH, *KERNEL):
+        for contract in (*stage.inside, *stage.verify):
+            yield from ((stage.name, contract, rule) for rule in contract.rules)
 
 
 def segments_of(function: Function) -> list[Function]:

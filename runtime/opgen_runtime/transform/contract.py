@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..base.contract import Rule
-from ..base.errors import OpgenError, RegistryError
+from ..base.contract import Contract, Rule, When
+from ..base.errors import OpgenError, PassError, RegistryError
 from ..declaration import OpDeclaration
 from ..ir import (
     Call,
@@ -21,6 +21,7 @@ from ..ir import (
     Tuple,
     TupleGetItem,
     Var,
+    free_vars,
     post_order,
     why_not_well_formed,
 )
@@ -160,15 +161,46 @@ def _text(node: object) -> str:
     return f"a {type(node).__name__}"
 
 
-_CHECKS: Final[tuple[tuple[str, Callable[[Step], str | None]], ...]] = (
-    ("made of nodes", _why_not_nodes),
-    ("ops are registered", _why_not_registered),
-    ("attrs are of the op's class", _why_not_attrs),
-    ("as many operands as the op has inputs", _why_not_operands),
-    ("bound once, in scope, closed", _why_not_scoped),
-    ("types are those of the operands", _why_not_typed),
-    ("types stay complete", _why_not_complete),
-    ("main keeps its type", _why_not_main),
+def _why_not_in_segments(module: IRModule) -> str | None:
+    """Each call of an op stands in exactly one segment, and a segment uses nothing but its parameters."""
+    of: dict[int, int] = {}  # the segment of each call
+    for var, function in module.functions.items():
+        stack: list[tuple[Expr, int]] = [(function, 0)]
+        seen: set[tuple[int, int]] = set()
+        while stack:
+            node, segment = stack.pop()
+            if (id(node), segment) in seen:
+                continue
+            seen.add((id(node), segment))
+            if isinstance(node, Function) and "Primitive" in node.attrs:
+                segment = id(node)
+                free = free_vars(node)
+                if free:
+                    return f"@{var.name}: a segment uses %{free[0].name_hint}, which is no parameter of it"
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                if segment == 0:
+                    return f"@{var.name}: {_text(node)} stands in no segment"
+                if of.setdefault(id(node), segment) != segment:
+                    return f"@{var.name}: {_text(node)} stands in two segments"
+            stack.extend((child, segment) for child in node.children())
+    return None
+
+
+PASS: Final[Contract[Step]] = Contract(
+    "what a pass gives",
+    PassError,
+    When.TESTS,
+    (
+        Rule("made of nodes", _why_not_nodes),
+        Rule("ops are registered", _why_not_registered),
+        Rule("attrs are of the op's class", _why_not_attrs),
+        Rule("as many operands as the op has inputs", _why_not_operands),
+        Rule("bound once, in scope, closed", _why_not_scoped),
+        Rule("types are those of the operands", _why_not_typed),
+        Rule("types stay complete", _why_not_complete),
+        Rule("main keeps its type", _why_not_main),
+    ),
 )
-RULES: Final[tuple[Rule[Step], ...]] = tuple(Rule(name, check) for name, check in _CHECKS)
-"""In this order: a rule may rely on those before it."""
+SEGMENTS: Final[Contract[IRModule]] = Contract(
+    "segments", PassError, When.TESTS, (Rule("each call in one closed segment", _why_not_in_segments),)
+)

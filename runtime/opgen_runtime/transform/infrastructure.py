@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias, overload
 
-from ..base.contract import handed_in, is_own, verify, verifying
+from ..base.contract import handed_in, is_own
 from ..base.errors import PassError, RegistryError
 from ..ir import Function, IRModule
 from ..operator.registry import get_global_func, has_global_func
 from .context import NAMESPACE, ConfigKey, PassContext, know_pass
-from .contract import RULES, Step
+from .contract import PASS, Step
 from .info import NO_OPTIONS, PassInfo
 
 Maker: TypeAlias = "Callable[[], Pass]"
@@ -95,7 +95,7 @@ class Pass:
 
     def _transformed(self, module: IRModule, context: PassContext) -> IRModule:
         """`transform`, with what users wrote held to the contract."""
-        if self.is_own and not verifying():
+        if not PASS.applies(self.is_own):
             return self.transform(module, context)
         what = f"pass {self.info.name}"
         with handed_in(what, PassError):
@@ -104,7 +104,7 @@ class Pass:
             raise PassError(f"{what} gave {result!r:.80}, expected an IRModule")
         if result is not module:
             changes = self.info.changes_type or self.is_own
-            verify(Step(module, result, changes), RULES, what, PassError)
+            PASS.verify(Step(module, result, changes), what)
         return result
 
     @property

@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ..base.contract import verify
-from ..base.errors import PassError
 from ..ir import IRModule
-from .contract import RULES, Step
+from .contract import PASS, Step
 from .info import PassInfo
 
 Write = Callable[[str], object]
@@ -133,7 +131,7 @@ class VerifyIR(PassInstrument):
 
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
         step = Step(self._before.pop(), module, info.changes_type)
-        verify(step, RULES, f"pass {info.name}", PassError)
+        PASS.verify(step, f"pass {info.name}")
 
     def exit_pass_context(self) -> None:
         self._before.clear()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ...base.arith import Expr, Table, Var, post_order, structural_equal
 from ...base.arith.expr import Dim
-from ...base.contract import Rule, verify
+from ...base.contract import Contract, Rule, When
 from ...base.errors import AccessError, DTypeError, LanguageError, ShapeError
 from ...base.vocabulary import INDEX, INT64, REDUCTIONS, DType
 from .access import why_not_inside
@@ -67,12 +67,8 @@ def verify_tensors(outputs: Iterable[Tensor], stage: str, operands: Collection[T
 
 def verify_tensor(tensor: Tensor, stage: str) -> None:
     """Hold one tensor to the rules; those that it reads are taken to keep them."""
-    verify(tensor, _MADE, stage, LanguageError)
-    verify(tensor, _SHAPED, stage, ShapeError)
-    verify(tensor, _TYPED, stage, DTypeError)
-    reason = _why_not_inside(tensor)
-    if reason is not None:
-        raise AccessError(f"{stage}: {reason}")
+    for contract in TENSORS:
+        contract.verify(tensor, stage)
 
 
 def _why_not_made(tensor: Tensor) -> str | None:
@@ -170,35 +166,6 @@ def _why_not_read_as(tensor: Tensor) -> str | None:
                 if not index.dtype.is_int:
                     return f"tensor {tensor.name} reads {node.tensor.name} at {index}, which is {index.dtype}"
     return None
-
-
-_Checks = Sequence[tuple[str, Callable[[Tensor], str | None]]]
-
-
-def _rules(checks: _Checks) -> tuple[Rule[Tensor], ...]:
-    return tuple(Rule(name, check) for name, check in checks)
-
-
-_MADE: Final = _rules(
-    [
-        ("made of operations and expressions", _why_not_made),
-        ("reductions are known ones", _why_not_reduced),
-        ("no free variable", _why_not_bound),
-    ]
-)
-_SHAPED: Final = _rules(
-    [
-        ("dims are ints or expressions", _why_not_shape),
-        ("axes cover the shape", _why_not_covered),
-        ("as many indices as dims", _why_not_read),
-    ]
-)
-_TYPED: Final = _rules(
-    [
-        ("values have the tensor's dtype", _why_not_dtype),
-        ("reads have their tensor's dtype", _why_not_read_as),
-    ]
-)
 
 
 # ------------------------------------------------------------------ accesses
@@ -343,3 +310,35 @@ def _same(a: Dim, b: Dim) -> bool:
     if isinstance(a, Expr) and isinstance(b, Expr):
         return a is b or structural_equal(a, b)
     return not isinstance(a, Expr) and not isinstance(b, Expr) and a == b
+
+
+TENSORS: Final = tuple(
+    Contract("tensors", error, When.USERS, tuple(Rule(name, check) for name, check in checks))
+    for error, checks in (
+        (
+            LanguageError,
+            (
+                ("made of operations and expressions", _why_not_made),
+                ("reductions are known ones", _why_not_reduced),
+                ("no free variable", _why_not_bound),
+            ),
+        ),
+        (
+            ShapeError,
+            (
+                ("dims are ints or expressions", _why_not_shape),
+                ("axes cover the shape", _why_not_covered),
+                ("as many indices as dims", _why_not_read),
+            ),
+        ),
+        (
+            DTypeError,
+            (
+                ("values have the tensor's dtype", _why_not_dtype),
+                ("reads have their tensor's dtype", _why_not_read_as),
+            ),
+        ),
+        (AccessError, (("accesses are inside", _why_not_inside),)),
+    )
+)
+"""What users' computes are held to; `lang` proves what it makes as it is made."""

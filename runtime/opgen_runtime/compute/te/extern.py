@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
-from ...base.contract import Rule, handed_in, verify
+from ...base.contract import Contract, Rule, When, handed_in
 from ...base.errors import ExecutorError
 from .tensor import Extern, Tensor
 
@@ -36,7 +37,7 @@ def fitting_result(tensor: Tensor, result: np.ndarray) -> np.ndarray:
     """
     op = tensor.op
     assert isinstance(op, Extern)
-    verify((tensor, result, op.free), _RULES, f"the function {_name(op)}", ExecutorError)
+    RESULTS.verify((tensor, result, op.free), f"the function {_name(op)}")
     return np.array(result, tensor.dtype.numpy, order="C", copy=True)
 
 
@@ -62,7 +63,12 @@ def _why_not_shape(made: _Result) -> str | None:
     return f"result {tensor.name} is {_text(result)}, expected {tensor.dtype}[{', '.join(dims)}]"
 
 
-_RULES = (Rule("results have their dtype", _why_not_dtype), Rule("results have their shape", _why_not_shape))
+RESULTS: Final = Contract(
+    "results of hand-written functions",
+    ExecutorError,
+    When.ALWAYS,
+    (Rule("results have their dtype", _why_not_dtype), Rule("results have their shape", _why_not_shape)),
+)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

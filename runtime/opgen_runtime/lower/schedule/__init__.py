@@ -11,13 +11,14 @@ text.py      a schedule as text: stages, tables of loops, what is computed insid
 
 from __future__ import annotations
 
-from .contract import schedule_by, verify_schedule
+from .contract import SCHEDULE, schedule_by
 from .kind import ForKind
 from .rows import Line, Rows
 from .schedule import Group, Schedule, create_schedule, reads_of
 from .stage import Attach, Fuse, Split, Stage
 
 __all__ = [
+    "SCHEDULE",
     "Attach",
     "ForKind",
     "Fuse",
@@ -30,5 +31,4 @@ __all__ = [
     "create_schedule",
     "reads_of",
     "schedule_by",
-    "verify_schedule",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...base.arith import Expr, Var, post_order, structural_equal
-from ...base.contract import Rule, handed_in, is_own, verify, verifying
+from ...base.contract import Contract, Rule, When, handed_in, is_own
 from ...base.errors import ScheduleError
 from ...base.target import Target
 from ...compute.te.tensor import IterVar, Reduce, Tensor
@@ -38,14 +38,8 @@ def schedule_by(function: ScheduleFunction, what: str, outputs: Sequence[Tensor]
             made = function(outputs, target)
     if not isinstance(made, Schedule):
         raise ScheduleError(f"{what} gave {made!r:.80}, expected a Schedule")
-    if not is_own(function) or verifying():
-        verify_schedule(made, outputs, what)
+    SCHEDULE.check(Made(made, tuple(outputs)), what, is_own(function))
     return made
-
-
-def verify_schedule(schedule: Schedule, outputs: Sequence[Tensor], what: str) -> None:
-    """Hold a schedule to the rules. Raises ScheduleError naming `what`, the stage and the rule."""
-    verify(Made(schedule, tuple(outputs)), RULES, what, ScheduleError)
 
 
 def _why_not_outputs(made: Made) -> str | None:
@@ -188,13 +182,17 @@ def _same(a: int | Expr, b: int | Expr) -> bool:
     return not isinstance(a, Expr) and not isinstance(b, Expr) and a == b
 
 
-RULES: Final = (
-    Rule("the outputs are the function's", _why_not_outputs),
-    Rule("stages are its own, producers first", _why_not_stages),
-    Rule("loops cover the axes", _why_not_relations),
-    Rule("loops run as they can", _why_not_kinds),
-    Rule("attach points exist", _why_not_attached),
-    Rule("places are possible", _why_not_placed),
-    Rule("bodies have no free variable", _why_not_bound),
+SCHEDULE: Final = Contract(
+    "schedules",
+    ScheduleError,
+    When.TESTS,
+    (
+        Rule("the outputs are the function's", _why_not_outputs),
+        Rule("stages are its own, producers first", _why_not_stages),
+        Rule("loops cover the axes", _why_not_relations),
+        Rule("loops run as they can", _why_not_kinds),
+        Rule("attach points exist", _why_not_attached),
+        Rule("places are possible", _why_not_placed),
+        Rule("bodies have no free variable", _why_not_bound),
+    ),
 )
-"""In this order: a rule may rely on those before it."""

@@ -21,10 +21,10 @@ interpret.py     the oracle of tests
 from __future__ import annotations
 
 from .bound import Domain, infer_bound
-from .contract import verify_final, verify_lowered
+from .contract import LOWERED, View, check
 from .interpret import interpret
 from .lower import lower
-from .phases import PHASES, Phase, hooked, run_phases
+from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
 from .printer import stmt_text, to_text
 from .stmt import (
     Allocate,
@@ -45,6 +45,8 @@ from .stmt import (
 )
 
 __all__ = [
+    "FINAL",
+    "LOWERED",
     "PHASES",
     "Allocate",
     "Block",
@@ -57,12 +59,15 @@ __all__ = [
     "LetStmt",
     "Load",
     "Phase",
+    "PhaseRow",
     "Prefetch",
     "PrimFunc",
     "Ramp",
     "Splat",
     "Stmt",
     "Store",
+    "View",
+    "check",
     "hooked",
     "infer_bound",
     "interpret",
@@ -70,6 +75,4 @@ __all__ = [
     "run_phases",
     "stmt_text",
     "to_text",
-    "verify_final",
-    "verify_lowered",
 ]

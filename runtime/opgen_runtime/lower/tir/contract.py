@@ -7,7 +7,7 @@ from typing import Final
 
 from ...base.arith.expr import Binary, Compare, Expr, Select, Var
 from ...base.arith.visit import post_order
-from ...base.contract import Rule, verify
+from ...base.contract import Contract, Rule, When
 from ...base.errors import LoweringError
 from ..schedule.kind import ForKind
 from .stmt import (
@@ -28,37 +28,51 @@ from .stmt import (
 )
 from .visit import exprs, statements
 
-_DONE: Final = (ForKind.SERIAL, ForKind.PARALLEL)
+
+class View:
+    """Loop IR as rules look at it: each statement with the distinct expressions in it, found once."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+        self.statements = list(statements(func.body))
+        self._nodes: dict[int, list[Expr]] = {}
+
+    def nodes(self, stmt: Stmt) -> list[Expr]:
+        """The expressions of a statement and all inside them, operands first."""
+        found = self._nodes.get(id(stmt))
+        if found is None:
+            found = self._nodes[id(stmt)] = [node for expr in exprs(stmt) for node in post_order(expr)]
+        return found
+
+    def expressions(self) -> Iterator[Expr]:
+        """All expressions of all statements."""
+        for stmt in self.statements:
+            yield from self.nodes(stmt)
 
 
-def verify_lowered(func: PrimFunc, stage: str) -> None:
-    """Hold loop IR before any phase to the rules. Raises LoweringError naming `stage` and the rule."""
-    verify(func, LOWERED, f"{func.name}, after {stage}", LoweringError)
+def check(contract: Contract[View], func: PrimFunc, stage: str, own: bool = True) -> None:
+    """Hold loop IR to a contract where it is time to. Raises LoweringError naming the kernel, `stage` and the rule."""
+    if contract.applies(own):
+        contract.check(View(func), f"{func.name}, after {stage}", own)
 
 
-def verify_final(func: PrimFunc, stage: str) -> None:
-    """Hold loop IR as code generation takes it to the rules. Raises LoweringError naming `stage` and the rule."""
-    verify(func, FINAL, f"{func.name}, after {stage}", LoweringError)
-
-
-def _accesses(func: PrimFunc) -> Iterator[tuple[Buffer, tuple[Expr, ...], str]]:
+def _accesses(view: View) -> Iterator[tuple[Buffer, tuple[Expr, ...], str]]:
     """Every buffer that is used, its indices and how."""
-    for stmt in statements(func.body):
+    for stmt in view.statements:
         if isinstance(stmt, Store):
             yield stmt.buffer, stmt.indices, "stored to"
         elif isinstance(stmt, Prefetch):
             yield stmt.buffer, stmt.indices, "fetched"
-        for expr in exprs(stmt):
-            for node in post_order(expr):
-                if isinstance(node, Load):
-                    yield node.buffer, node.indices, "read"
+        for node in view.nodes(stmt):
+            if isinstance(node, Load):
+                yield node.buffer, node.indices, "read"
 
 
-def _why_not_declared(func: PrimFunc) -> str | None:
+def _why_not_declared(view: View) -> str | None:
     """A buffer is a parameter, or used inside its one allocation."""
-    params = {id(buffer) for buffer in (*func.inputs, *func.outputs)}
+    params = {id(buffer) for buffer in (*view.func.inputs, *view.func.outputs)}
     known: set[int] = set(params)
-    stack: list[tuple[Stmt | None, Buffer | None]] = [(func.body, None)]
+    stack: list[tuple[Stmt | None, Buffer | None]] = [(view.func.body, None)]
     while stack:
         stmt, leave = stack.pop()
         if leave is not None:
@@ -66,7 +80,7 @@ def _why_not_declared(func: PrimFunc) -> str | None:
             continue
         assert stmt is not None
         used = [stmt.buffer] if isinstance(stmt, Store | Prefetch) else []
-        used += [node.buffer for expr in exprs(stmt) for node in post_order(expr) if isinstance(node, Load)]
+        used += [node.buffer for node in view.nodes(stmt) if isinstance(node, Load)]
         for buffer in used:
             if id(buffer) not in known:
                 return f"buffer {buffer.name} is used where it is not allocated"
@@ -87,38 +101,37 @@ def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
     return (stmt.body,) if isinstance(stmt, For | Allocate | LetStmt) else ()
 
 
-def _why_not_read_only(func: PrimFunc) -> str | None:
-    inputs = {id(buffer) for buffer in func.inputs}
-    for stmt in statements(func.body):
+def _why_not_read_only(view: View) -> str | None:
+    inputs = {id(buffer) for buffer in view.func.inputs}
+    for stmt in view.statements:
         if isinstance(stmt, Store) and id(stmt.buffer) in inputs:
             return f"input {stmt.buffer.name} is stored to"
     return None
 
 
-def _why_not_rank(func: PrimFunc) -> str | None:
-    for buffer, indices, how in _accesses(func):
+def _why_not_rank(view: View) -> str | None:
+    for buffer, indices, how in _accesses(view):
         if len(indices) != len(buffer.shape):
             return f"buffer {buffer.name} of {len(buffer.shape)} dims is {how} with {len(indices)} indices"
     return None
 
 
-def _why_not_flat(func: PrimFunc) -> str | None:
-    for buffer, _, _ in _accesses(func):
+def _why_not_flat(view: View) -> str | None:
+    for buffer, _, _ in _accesses(view):
         if len(buffer.shape) != 1:
             return f"buffer {buffer.name} has {len(buffer.shape)} dims, not one"
     return None
 
 
-def _why_not_dtype(func: PrimFunc) -> str | None:
+def _why_not_dtype(view: View) -> str | None:
     """Stores, loads and the operands of an operation have one dtype."""
-    for stmt in statements(func.body):
+    for stmt in view.statements:
         if isinstance(stmt, Store) and stmt.value.dtype != stmt.buffer.dtype:
             return f"{stmt.value.dtype} is stored to {stmt.buffer.name}, which holds {stmt.buffer.dtype}"
-        for expr in exprs(stmt):
-            for node in post_order(expr):
-                reason = _why_not_operands(node)
-                if reason is not None:
-                    return reason
+        for node in view.nodes(stmt):
+            reason = _why_not_operands(node)
+            if reason is not None:
+                return reason
     return None
 
 
@@ -137,24 +150,23 @@ def _why_not_operands(node: Expr) -> str | None:
     return None
 
 
-def _why_not_bound(func: PrimFunc) -> str | None:
+def _why_not_bound(view: View) -> str | None:
     """A variable is a dim of a parameter, or used inside the loop or let that binds it."""
     known: set[int] = set()
-    for buffer in (*func.inputs, *func.outputs):
+    for buffer in (*view.func.inputs, *view.func.outputs):
         for dim in buffer.shape:
             if isinstance(dim, Expr):
                 known.update(id(node) for node in post_order(dim) if isinstance(node, Var))
-    stack: list[tuple[Stmt | None, Var | None]] = [(func.body, None)]
+    stack: list[tuple[Stmt | None, Var | None]] = [(view.func.body, None)]
     while stack:
         stmt, leave = stack.pop()
         if leave is not None:
             known.discard(id(leave))
             continue
         assert stmt is not None
-        for expr in exprs(stmt):
-            for node in post_order(expr):
-                if isinstance(node, Var) and id(node) not in known:
-                    return f"variable {node.name} is used where it is not bound"
+        for node in view.nodes(stmt):
+            if isinstance(node, Var) and id(node) not in known:
+                return f"variable {node.name} is used where it is not bound"
         if isinstance(stmt, For | LetStmt) and id(stmt.var) not in known:
             known.add(id(stmt.var))
             stack.append((None, stmt.var))
@@ -162,42 +174,53 @@ def _why_not_bound(func: PrimFunc) -> str | None:
     return None
 
 
-def _why_not_lowered_kinds(func: PrimFunc) -> str | None:
-    for stmt in statements(func.body):
-        if isinstance(stmt, For) and stmt.kind not in _DONE:
-            return f"the loop over {stmt.var.name} is still {stmt.kind.value}"
+def no_loop(kind: ForKind) -> Rule[View]:
+    """The rule that no loop runs as `kind`."""
+
+    def why_not(view: View) -> str | None:
+        for stmt in view.statements:
+            if isinstance(stmt, For) and stmt.kind is kind:
+                return f"the loop over {stmt.var.name} is still {kind.value}"
+        return None
+
+    return Rule(f"no {kind.value} loop", why_not)
+
+
+def _why_not_single(view: View) -> str | None:
+    for stmt in view.statements:
+        if isinstance(stmt, Allocate) and stmt.buffer.scope == "double":
+            return f"buffer {stmt.buffer.name} is still to be doubled"
     return None
 
 
-def _why_not_lanes(func: PrimFunc) -> str | None:
+def _why_not_lanes(view: View) -> str | None:
     """The parts of an expression are scalars or vectors of one width."""
-    for stmt in statements(func.body):
-        for expr in exprs(stmt):
-            lanes: dict[int, int] = {}
-            for node in post_order(expr):
-                wide = {n for n in (lanes[id(child)] for child in node.children()) if n != 1}
-                if isinstance(node, Ramp | Splat):
-                    lanes[id(node)] = node.lanes
-                elif isinstance(node, HorizontalReduce):
-                    lanes[id(node)] = 1
-                elif len(wide) > 1:
-                    return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
-                else:
-                    lanes[id(node)] = wide.pop() if wide else 1
+    lanes: dict[int, int] = {}
+    for node in view.expressions():
+        wide = {n for child in node.children() if (n := lanes[id(child)]) != 1}
+        if isinstance(node, Ramp | Splat):
+            lanes[id(node)] = node.lanes
+        elif isinstance(node, HorizontalReduce):
+            lanes[id(node)] = 1
+        elif len(wide) > 1:
+            return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
+        else:
+            lanes[id(node)] = wide.pop() if wide else 1
     return None
 
 
-_ALWAYS: Final = (
-    Rule("buffers are declared", _why_not_declared),
-    Rule("inputs are only read", _why_not_read_only),
-    Rule("as many indices as dims", _why_not_rank),
-    Rule("dtypes agree", _why_not_dtype),
-    Rule("no free variable", _why_not_bound),
+LOWERED: Final = Contract(
+    "loop IR",
+    LoweringError,
+    When.ALWAYS,
+    (
+        Rule("buffers are declared", _why_not_declared),
+        Rule("inputs are only read", _why_not_read_only),
+        Rule("as many indices as dims", _why_not_rank),
+        Rule("dtypes agree", _why_not_dtype),
+        Rule("no free variable", _why_not_bound),
+    ),
 )
-LOWERED: Final = _ALWAYS
-FINAL: Final = (
-    *_ALWAYS,
-    Rule("buffers are flat", _why_not_flat),
-    Rule("loops are serial or parallel", _why_not_lowered_kinds),
-    Rule("lanes agree", _why_not_lanes),
-)
+FLAT: Final = Rule("buffers are flat", _why_not_flat)
+LANES: Final = Rule("lanes agree", _why_not_lanes, costly=True)
+SINGLE: Final = Rule("no double buffer", _why_not_single)

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ... import codegen, ir
-from ...base.contract import verifying
+from ...base.contract import Contract
 from ...base.errors import CodegenError
 from ...codegen import load as loading
 from ...codegen.objects.cache import default_cache
 from ...compute import te
+from ...compute.te.contract import TENSORS
+from ...compute.te.extern import RESULTS
 from ...compute.te.tensor import Extern, Tensor
+from ...declaration.contract import COMPUTED
 from ...lower import tir
 from ...lower.library import schedules
 from ...lower.library.segment import (
@@ -26,11 +30,17 @@ from ...lower.library.segment import (
     segment_of,
     static_shape,
 )
-from ...lower.schedule import schedule_by
+from ...lower.schedule import SCHEDULE, schedule_by
 from ...operator.types import TensorType
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Kernel, NativeKernel, Slot
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+
+Contracts = tuple[Contract[Any], ...]
+# What users' functions give, checked where they are called: computes, hand-written functions, schedules.
+COMPUTES: Final[Contracts] = (COMPUTED, *TENSORS)
+FUNCTIONS: Final[Contracts] = (RESULTS,)
+SCHEDULES: Final[Contracts] = (SCHEDULE,)
 
 
 def translate(request: Request) -> Segment | EmptyKernel:
@@ -78,16 +88,9 @@ def phase(run: tir.Phase) -> Callable[[Lowered], Lowered]:
     return lambda lowered: replace(lowered, func=run(lowered.func))
 
 
-def verify(lowered: Lowered, stage: str) -> None:
-    """Hold loop IR to its contract: where users have a part in it as it is lowered and at the end, in tests always."""
-    last = stage == tir.PHASES[-1][0]
-    if verifying() or ((last or stage == "lower") and not lowered.segment.is_own):
-        (tir.verify_final if last else tir.verify_lowered)(lowered.func, stage)
-
-
-def hooked(lowered: Lowered, stage: str, hook: tir.Phase) -> Lowered:
+def hooked(lowered: Lowered, stage: str, hook: tir.Phase, contract: Contract[tir.View]) -> Lowered:
     """What a user's function makes of loop IR. Raises LoweringError where it gives what is none."""
-    return replace(lowered, func=tir.hooked(stage, hook, lowered.func))
+    return replace(lowered, func=tir.hooked(stage, hook, lowered.func, contract))
 
 
 def emit(lowered: Lowered) -> Emitted:

@@ -6,12 +6,14 @@ of its branches, and a LetStmt may bind a vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ....base.contract import handed_in, verifying
+from ....base.contract import Contract, Rule, When, handed_in
 from ....base.errors import LoweringError
-from ..contract import verify_lowered
+from ...schedule.kind import ForKind
+from ..contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
 from ..stmt import PrimFunc
 from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
@@ -19,7 +21,7 @@ from .inject_virtual_thread import inject_virtual_thread
 from .loop_fission import loop_fission
 from .loop_partition import loop_partition
 from .remove_no_op import remove_no_op
-from .rewrite_unsafe_select import rewrite_unsafe_select
+from .rewrite_unsafe_select import SAFE, rewrite_unsafe_select
 from .simplify import canonical_simplify, simplify
 from .storage_flatten import storage_flatten
 from .storage_rewrite import storage_rewrite
@@ -28,46 +30,61 @@ from .vectorize_loop import vectorize_loop
 
 Phase = Callable[[PrimFunc], PrimFunc]
 
-PHASES: Final[tuple[tuple[str, Phase], ...]] = (
-    ("loop_fission", loop_fission),
-    ("inject_prefetch", inject_prefetch),
-    ("storage_flatten", storage_flatten),
-    ("canonical_simplify", canonical_simplify),
-    ("loop_partition", loop_partition),
-    ("vectorize_loop", vectorize_loop),
-    ("inject_virtual_thread", inject_virtual_thread),
-    ("inject_double_buffer", inject_double_buffer),
-    ("storage_rewrite", storage_rewrite),
-    ("unroll_loop", unroll_loop),
-    ("simplify", simplify),
-    ("remove_no_op", remove_no_op),
-    ("rewrite_unsafe_select", rewrite_unsafe_select),
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """One row: the phase, and the contract of what it gives."""
+
+    name: str
+    run: Phase
+    contract: Contract[View]
+
+
+def _rows(*phases: tuple[str, Phase, tuple[Rule[View], ...]]) -> tuple[PhaseRow, ...]:
+    """The rows of phases that promise a rule each; what one has promised holds after those behind it, too."""
+    made: list[PhaseRow] = []
+    rules = LOWERED.rules
+    for name, run, promised in phases:
+        rules = (*rules, *promised)
+        when = When.ALWAYS if name == phases[-1][0] else When.TESTS
+        made.append(PhaseRow(name, run, replace(LOWERED, when=when, rules=rules)))
+    return tuple(made)
+
+
+PHASES: Final = _rows(
+    ("loop_fission", loop_fission, ()),
+    ("inject_prefetch", inject_prefetch, ()),
+    ("storage_flatten", storage_flatten, (FLAT,)),
+    ("canonical_simplify", canonical_simplify, ()),
+    ("loop_partition", loop_partition, ()),
+    ("vectorize_loop", vectorize_loop, (no_loop(ForKind.VECTORIZED), LANES)),
+    ("inject_virtual_thread", inject_virtual_thread, (no_loop(ForKind.VIRTUAL),)),
+    ("inject_double_buffer", inject_double_buffer, (SINGLE,)),
+    ("storage_rewrite", storage_rewrite, ()),
+    ("unroll_loop", unroll_loop, (no_loop(ForKind.UNROLLED),)),
+    ("simplify", simplify, ()),
+    ("remove_no_op", remove_no_op, ()),
+    ("rewrite_unsafe_select", rewrite_unsafe_select, (SAFE,)),
 )
+FINAL: Final = PHASES[-1].contract
+"""What code generation takes."""
 
 
-def run_phases(
-    func: PrimFunc,
-    trace: Callable[[str, PrimFunc], None] | None = None,
-    hooks: Mapping[str, Phase] | None = None,
-) -> PrimFunc:
-    """The function after every phase.
+def run_phases(func: PrimFunc, trace: Callable[[str, PrimFunc], None] | None = None) -> PrimFunc:
+    """The function after every phase; `trace(name, func)` is called after each.
 
-    `trace(name, func)` is called after each; a hook runs after the phase of its name.  Raises LoweringError for what a
-    hook raises or gives that is no loop IR; under `OPGEN_VERIFY=1` what each phase gives is held to the contract, too.
+    Raises LoweringError where what it gives breaks a rule: at the end always, after each phase under `OPGEN_VERIFY=1`.
     """
-    for name, phase in PHASES:
-        func = phase(func)
-        if verifying():
-            verify_lowered(func, name)
-        if hooks and name in hooks:
-            func = hooked(name, hooks[name], func)
+    for row in PHASES:
+        func = row.run(func)
+        check(row.contract, func, row.name)
         if trace is not None:
-            trace(name, func)
+            trace(row.name, func)
     return func
 
 
-def hooked(name: str, hook: Phase, func: PrimFunc) -> PrimFunc:
-    """What a user's function makes of the loop IR after a stage.
+def hooked(name: str, hook: Phase, func: PrimFunc, contract: Contract[View]) -> PrimFunc:
+    """What a user's function makes of the loop IR after a stage with that contract.
 
     Raises LoweringError for what it raises, and where it gives what is no loop IR of the same parameters.
     """
@@ -80,5 +97,5 @@ def hooked(name: str, hook: Phase, func: PrimFunc) -> PrimFunc:
     counts = (len(func.inputs), len(func.outputs)) == (len(found.inputs), len(found.outputs))
     if not counts or any(a is not b for a, b in same):
         raise LoweringError(f"{what} gave other parameters than those of {func.name}")
-    verify_lowered(found, what)
+    check(contract, found, what, own=False)
     return found

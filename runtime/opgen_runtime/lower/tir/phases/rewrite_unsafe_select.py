@@ -10,6 +10,7 @@ z[i] = m[i - 1] if i >= 1 else m[i]  -->  z[i] = m[i - 1; i >= 1] if i >= 1 else
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ....base.arith import (
     Expr,
@@ -25,7 +26,9 @@ from ....base.arith import (
     post_order,
     select,
 )
+from ....base.contract import Rule
 from ....base.vocabulary import UINT64
+from ..contract import View
 from ..folding import rebuild_folding
 from ..guards import SEVERAL, Guard, guards_of
 from ..region import Relaxer, is_within
@@ -77,6 +80,37 @@ class _Rewrite(StmtMutator):
         return _Value(self.relaxer, self.vector_vars, None, _Inside()).rewritten(e)
 
 
+def _why_not_safe(view: View) -> str | None:
+    look = _Look()
+    look.stmt(view.func.body)
+    return look.reason
+
+
+SAFE: Final = Rule("choices are safe", _why_not_safe, costly=True)
+"""The rule that what may be outside its buffer is read under a mask."""
+
+
+class _Look(_Rewrite):
+    """Changes nothing; finds the first read that may be outside, in a branch or a masked store, and has no mask."""
+
+    reason: str | None = None
+
+    def store(self, s: Store) -> Stmt:
+        inside = _Inside()
+        if s.mask is not None:
+            inside.add(s.indices[0], s.buffer)
+        self._find(s.value, s.mask, inside)
+        return s
+
+    def expr(self, e: Expr) -> Expr:
+        self._find(e, None, _Inside())
+        return e
+
+    def _find(self, e: Expr, mask: Expr | None, inside: _Inside) -> None:
+        for node in _Value(self.relaxer, self.vector_vars, mask, inside).unmasked(e):
+            self.reason = self.reason or f"{node} may be read outside of its buffer"
+
+
 class _Value:
     """Rewrites one expression, which is wanted where `mask` holds (None: everywhere); each node once."""
 
@@ -108,6 +142,24 @@ class _Value:
             if guard is not None or self.mask is not None:
                 self.masks[id(node)] = guard
         return self._rebuilt(e) if self.masks else e
+
+    def unmasked(self, e: Expr) -> list[Load]:
+        """The loads that `rewritten` would give their first mask."""
+        order = post_order(e)
+        unsafe = [node for node in order if isinstance(node, Load) and self._is_unsafe(node)]
+        guards = guards_of(order) if unsafe else {}
+        for node in unsafe:
+            if guards[id(node)] is None:
+                self.inside.add(node.indices[0], node.buffer)
+        return [
+            node
+            for node in unsafe
+            if node.mask is None
+            and (
+                self.mask is not None
+                or not (guards[id(node)] is None or self.inside.has(node.indices[0], node.buffer))
+            )
+        ]
 
     def _is_unsafe(self, node: Expr) -> bool:
         """Whether the node reads where it may be outside."""

@@ -11,11 +11,11 @@ from ..folding import Template
 from ..stmt import Block, For, ForKind, PrimFunc, Stmt
 from ..visit import StmtMutator, block, children, statements, trips
 
-_MOST_STATEMENTS: Final = 512  # beyond this the loop stays, as a hint
+_MOST_STATEMENTS: Final = 512  # beyond this the loop stays
 
 
 def unroll_loop(func: PrimFunc) -> PrimFunc:
-    """The function with its unrolled loops expanded, except where that would take too much code."""
+    """The function without unrolled loops: expanded, or serial where that would take too much code."""
     loops = [s for s in statements(func.body) if isinstance(s, For) and s.kind is ForKind.UNROLLED]
     if not loops:
         return func
@@ -40,8 +40,10 @@ class _Unroll(StmtMutator):
 
     def loop(self, s: For) -> Stmt:
         count = trips(s)
-        if s.kind is not ForKind.UNROLLED or count is None or count * _size(s.body) > _MOST_STATEMENTS:
+        if s.kind is not ForKind.UNROLLED:
             return super().loop(s)
+        if count is None or count * _size(s.body) > _MOST_STATEMENTS:
+            return super().loop(replace(s, kind=ForKind.SERIAL))
         steps: list[Stmt] = []
         for step in range(count):
             self.values[s.var] = const(step, INDEX)
