@@ -28,12 +28,14 @@ def doubled(x: np.ndarray) -> np.ndarray:
     return x * 2
 """
 
-STAGES = """\
+TYPED = """\
 ── InferType ───────────────────────────────────────────────────────────────────────────────────────
 def @main(%data: Tensor[(4, 20), float32]) {
   shown.axis_abs(%data)
 }
+"""
 
+STAGES = """\
 ── FuseOps ─────────────────────────────────────────────────────────────────────────────────────────
 def @main(%data: Tensor[(4, 20), float32]) {
   %0 = fn (%data_1: Tensor[(4, 20), float32], Primitive=1) {
@@ -114,7 +116,8 @@ def explain(*arguments: str) -> str:
 
 def test_stages_of_a_call(project: Path) -> None:
     text = explain()
-    start, end = text.index("── InferType"), text.index("opgen_shown_axis_abs(")
+    start, end = text.index("── FuseOps"), text.index("opgen_shown_axis_abs(")
+    assert TYPED in text[:start]
     assert text[start:end] == STAGES
 
 
