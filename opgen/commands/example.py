@@ -11,16 +11,17 @@ from typing import Final
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 from opgen_runtime.ir import Function, Var, make_call, var
+from opgen_runtime.operator.attrs import KINDS as VALUES
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
 
+from ..document.kinds import KINDS, ValueProblem, parse_texts
 from ..model import CheckedCase, CheckedOp
 from ..project import Project
 from .failure import Failure, Findings
 
 _OPERAND: Final = re.compile(r"([a-z]+[0-9]*)\[([0-9, ]*)\]")
 _CALL_SITE: Final = re.compile(r"\n  at [^\n]*")
-_LISTS: Final = {"shape": "int", "ints": "int", "floats": "float", "strs": "str"}
 _PREFERRED: Final = ("float32", "int32", "bool")
 
 
@@ -168,20 +169,7 @@ def _dtype(op: CheckedOp, position: int, dtypes: Sequence[str], count: int) -> s
 def _value(kind: str, text: str) -> object:
     if text in ("None", "none"):
         return None
-    if kind in _LISTS:
-        parts = [part.strip() for part in text.strip("()[] ").split(",") if part.strip()]
-        return tuple(_value(_LISTS[kind], part) for part in parts)
     try:
-        if kind == "int":
-            return int(text)
-        if kind == "number" and text.lstrip("+-").isdecimal():
-            return int(text)
-        if kind in ("float", "number"):
-            return float(text)
-    except ValueError:
-        raise Failure(f"{text!r} is not a value of kind {kind}") from None
-    if kind == "bool":
-        if text.lower() not in ("true", "false"):
-            raise Failure(f"{text!r} is not true or false")
-        return text.lower() == "true"
-    return text
+        return parse_texts(kind, text.split(",") if VALUES[kind].is_list and KINDS[kind].is_text else [text])
+    except ValueProblem as problem:
+        raise Failure(f"{text!r} is not a value of kind {kind}: {problem}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Collection
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
@@ -119,7 +120,7 @@ EmptyIsMapping = BeforeValidator(_empty_is_mapping)
 OneOrMany = BeforeValidator(_one_or_many)
 
 
-def choice(*names: str) -> tuple[PlainValidator, WithJsonSchema]:
+def choice(names: Collection[str]) -> tuple[PlainValidator, WithJsonSchema]:
     """Annotations of a text that is one of `names`."""
 
     def validate(value: object) -> TextNode:
@@ -130,7 +131,7 @@ def choice(*names: str) -> tuple[PlainValidator, WithJsonSchema]:
                 "{message}",
                 {
                     "message": f"expected one of {', '.join(names)}; found `{text.value[:40]}`",
-                    "known": names,
+                    "known": tuple(names),
                     "found": text.value,
                 },
             )

@@ -10,15 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from .fields import EmptyIsMapping, Filled, Flag, OneOrMany, OpName, Seam, Text, Texts, Whole, choice
+from .kinds import KINDS
 from .node import TextNode
 
-AttrKind = Annotated[
-    TextNode,
-    *choice("int", "float", "number", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs"),
-]
+AttrKind = Annotated[TextNode, *choice(KINDS)]
 Pattern = Annotated[
     TextNode,
-    *choice("elemwise", "broadcast", "injective", "comm_reduce", "out_elemwise_fusable", "tuple", "opaque"),
+    *choice(("elemwise", "broadcast", "injective", "comm_reduce", "out_elemwise_fusable", "tuple", "opaque")),
 ]
 
 

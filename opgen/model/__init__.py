@@ -1,8 +1,7 @@
 """The stages of a declaration: `OpDef` (read, names not yet resolved) and `CheckedOp` (all checked)."""
 
+from ..document.kinds import AttrValue
 from .checked import (
-    ATTR_KINDS,
-    AttrValue,
     BoundProbe,
     BoundRule,
     CheckedAttr,
@@ -25,7 +24,6 @@ from .checked import (
 )
 
 __all__ = [
-    "ATTR_KINDS",
     "AttrValue",
     "BoundProbe",
     "BoundRule",

@@ -19,11 +19,7 @@ from dataclasses import dataclass
 from opgen_runtime.base.vocabulary import OpPattern
 
 from ..diagnostics import Place
-
-AttrValue = bool | int | float | str | None | tuple["AttrValue", ...]
-"""The value of an attr: what the declaration's default or a test gives.  dtypes and layouts are str."""
-
-ATTR_KINDS = ("int", "float", "number", "bool", "str", "dtype", "layout", "shape", "ints", "floats", "strs")
+from ..document.kinds import AttrValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class CheckedAttr:
     """One attr.  On a list kind a bound holds for each element; None (optional) passes every bound."""
 
     name: str
-    kind: str  # one of ATTR_KINDS
+    kind: str  # one of document.kinds.KINDS
     required: bool  # no default
     default: AttrValue  # normalised to the kind (ints: a tuple); None where required
     optional: bool  # admits None

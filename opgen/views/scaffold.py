@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-# A default for each kind of attr, for `--attr name:kind` without one.
-_DEFAULTS: Final = {
-    "int": "1", "float": "1.0", "number": "1", "bool": "false", "str": "none", "dtype": "float32", "layout": "NCHW",
-    "shape": "[1]", "ints": "[0]", "floats": "[1.0]", "strs": "[none]",
-}  # fmt: skip
+from ..document.kinds import KINDS
+
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.+\-]+(?: [A-Za-z0-9_.+\-]+)*")
 _LIST: Final = re.compile(r"\[\s*(?:[A-Za-z0-9_.+\-]+(?:\s*,\s*[A-Za-z0-9_.+\-]+)*)?\s*\]")
 
@@ -61,9 +58,9 @@ def parse_attr(text: str) -> ScaffoldAttr:
     name, kind = name.strip(), kind.strip() or "int"
     if not name.isidentifier():
         raise ScaffoldError(f"--attr {text!r}: write name:kind=default, such as axis:int=0")
-    if kind not in _DEFAULTS:
-        raise ScaffoldError(f"--attr {text!r}: no kind {kind!r}; the kinds are {', '.join(_DEFAULTS)}")
-    value = yaml_text(default.strip()) if has_default else _DEFAULTS[kind]
+    if kind not in KINDS:
+        raise ScaffoldError(f"--attr {text!r}: no kind {kind!r}; the kinds are {', '.join(KINDS)}")
+    value = yaml_text(default.strip()) if has_default else KINDS[kind].example
     return ScaffoldAttr(name, kind, value, f"type: {kind}, default: {value}, doc: What {name} does.")
 
 
@@ -74,7 +71,7 @@ def yaml_text(text: str) -> str:
 
 def scaffold_view(name: str, inputs: Sequence[str], attrs: Sequence[ScaffoldAttr]) -> ScaffoldView:
     """The declaration of `name`: the sum of its inputs, plus numeric attrs; flags choose the absolute value."""
-    numbers = [attr.name for attr in attrs if attr.kind in ("int", "float", "number")]
+    numbers = [attr.name for attr in attrs if KINDS[attr.kind].is_number]
     flags = [attr.name for attr in attrs if attr.kind == "bool"]
     total = " + ".join([*(f"{each}[*i]" for each in inputs), *numbers])
     reference = " + ".join([*inputs, *numbers])

@@ -5,24 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ..document.kinds import KINDS
 from ..layout import docstring_lines, fill, fold
 from ..model import CheckedAttr, CheckedInput, CheckedOp, CheckedOutput
 from .text import literal
 
-_FIELD_TYPES: Final = {
-    "int": "int", "float": "float", "number": "int | float",
-    "bool": "bool", "str": "str", "dtype": "str", "layout": "str",
-    "shape": "tuple[int, ...]", "ints": "tuple[int, ...]", "floats": "tuple[float, ...]",
-    "strs": "tuple[str, ...]",
-}  # fmt: skip
-# What a caller may give: a list for a tuple, one int where ints are meant.
-_PARAMETER_TYPES: Final = {
-    **_FIELD_TYPES,
-    "shape": "int | _t.Sequence[_Dim]",
-    "ints": "int | _t.Sequence[int]",
-    "floats": "float | _t.Sequence[float]",
-    "strs": "str | _t.Sequence[str]",
-}  # fmt: skip
 _TEXT_WIDTH: Final = 106  # of a docstring inside a function
 
 
@@ -38,7 +25,7 @@ class WrapperView:
 
 def field_type(attr: CheckedAttr) -> str:
     """The annotation of an attr's field: the kept form of its values."""
-    base = _FIELD_TYPES[attr.kind]
+    base = KINDS[attr.kind].field
     return f"{base} | None" if attr.optional or (not attr.required and attr.default is None) else base
 
 
@@ -70,7 +57,7 @@ def _parameters(op: CheckedOp) -> list[str]:
             found.append("*")
         found.append(f"{operand.name}: {annotation}")
     for attr in op.attrs:
-        annotation = _PARAMETER_TYPES[attr.kind]
+        annotation = KINDS[attr.kind].parameter
         if attr.optional or (not attr.required and attr.default is None):
             annotation += " | None"
         if attr.required:

@@ -13,10 +13,11 @@ from typing import Final
 
 from opgen_runtime.base.errors import DTypeError, ShapeError
 
+from ...document.kinds import ValueProblem
 from ...model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
 from ..proofs.run import Runner
 from ..proofs.samples import Sample, case_samples
-from ..signatures.values import ValueProblem, parse_operand
+from ..signatures.values import parse_operand
 from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped, variations
 
 MAX_REFUSED: Final = 16

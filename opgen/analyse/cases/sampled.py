@@ -15,10 +15,11 @@ from typing import Final
 
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 
+from ...document.kinds import KINDS, ValueProblem
 from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
 from ..proofs.run import Runner
 from ..proofs.samples import case_samples
-from ..signatures.values import ValueProblem, parse_operand
+from ..signatures.values import parse_operand
 
 MAX_SAMPLED: Final = 16  # with the declared tests well below 40 compiled signatures an op
 _BASES: Final = 4  # declared tests that are varied
@@ -213,18 +214,11 @@ def _of_attr(
 
 
 def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:
-    if attr.kind == "bool":
-        return (not given,)
     if attr.choices:
         return attr.choices
+    kind = KINDS[attr.kind]
     absent: tuple[AttrValue, ...] = (None,) if attr.optional else ()
-    if attr.kind == "int" and isinstance(given, int) and attr.bound is not None:
-        return (*absent, -1, given + 1)
-    if attr.kind in ("float", "number") and isinstance(given, int | float):
-        return (*absent, given + 1.5, given / 2)
-    if attr.kind == "ints" and attr.bound is not None:
-        return (*absent, (0,), (-1,), (0, -1), ())
-    return absent
+    return absent if kind.is_position and attr.bound is None else (*absent, *kind.near(given))
 
 
 def _ends(attr: CheckedAttr, number: int, probes: Sequence[BoundProbe]) -> tuple[AttrValue, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from opgen_runtime.base.errors import AccessError
 from opgen_runtime.compute import lang
 
+from ...document.kinds import KINDS
 from ...model import BoundProbe, CheckedAttr
 from .probes import REACH, with_attr
 from .run import Bound, Runner
@@ -26,7 +27,7 @@ def check_ends(
     fit the rest of the signature is no call.
     """
     tests = [found for found in bound if found.sample.case is not None][:_TESTS]
-    whole = [attr for attr in attrs if attr.kind in ("int", "ints")]
+    whole = [attr for attr in attrs if KINDS[attr.kind].is_position]
     for attr in whole:
         _check(runner, tests, attr, [p for p in probes if p.attr == attr.name], _TRIED // len(whole))
 

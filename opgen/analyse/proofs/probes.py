@@ -10,6 +10,7 @@ from typing import Any, Final
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES
 
+from ...document.kinds import KINDS
 from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
 from .located import PYTHON_ERRORS
 from .run import Bound, Runner
@@ -19,15 +20,6 @@ REACH: Final = 1 << 16  # how far from the test's value the end of a bound is lo
 _PLACES: Final = 3
 _NO_SUCH_TEXT: Final = "no_such_value"
 _OTHER_NUMBERS: Final = 100
-# Where the search begins if a test leaves the attr absent or empty.
-_STARTS: Final[Mapping[str, tuple[AttrValue, ...]]] = {
-    "int": (1, 0, 2, -1),
-    "float": (1.0, 0.5, 0.0, -1.0),
-    "number": (1, 0, 2, -1),
-    "shape": ((1,), (1, 1), (1, 1, 1)),
-    "ints": ((1,), (0,), (1, 1), (0, 1), (1, 1, 1), (0, 1, 2)),
-    "floats": ((1.0,), (0.5,), (1.0, 1.0), (1.0, 1.0, 1.0)),
-}
 
 
 def find_probes(
@@ -111,7 +103,7 @@ def _probes(
 
 def _start(runner: Runner, bound: Bound, attr: CheckedAttr) -> AttrValue:
     """A value inside the bound, one that fits if any does."""
-    values = _STARTS.get(attr.kind, ())
+    values = KINDS[attr.kind].starts
     fitting = (value for value in values if _fits(runner, bound, attr.name, value))
     inside = (
         value for value in values if not runner.is_out_of_bounds(with_attr(bound, attr.name, value), attr)

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from opgen_runtime.base import arith
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 from opgen_runtime.operator import types
 from opgen_runtime.operator.types import TensorType
 
 from ...diagnostics import Place
+from ...document.kinds import KINDS
 from ...model import AttrValue, CheckedAttr, CheckedCase, CheckedSignature
 from ..signatures.values import parse_operand
 from .located import PYTHON_ERRORS
@@ -228,17 +229,4 @@ def _attr_values(attr: CheckedAttr) -> tuple[Any, ...]:
         return (...,)
     if attr.choices:
         return attr.choices[:3]
-    table: dict[str, tuple[Any, ...]] = {
-        "int": (1, 0, 2),
-        "float": (0.5, 1.0),
-        "number": (1, 0.5),
-        "bool": (False, True),
-        "str": ("",),
-        "dtype": DTYPES[-2:],
-        "layout": ("NCHW",),
-        "shape": ((3, 4), (12,)),
-        "ints": ((0,), (1, 0), (1, 1)),
-        "floats": ((0.5,),),
-        "strs": (("",),),
-    }
-    return table[attr.kind]
+    return KINDS[attr.kind].samples

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...diagnostics import Diagnostics, Place
+from ...document.kinds import ValueProblem
 from ...expression import syntax as s
 from ...expression.print import link_text, operand_text
 from ...expression.scope import Kind, Namespace
 from ...expression.translate import Translator, at, call, make_lambda, name
 from ...model import AttrValue, CheckedAttr, CheckedBound
 from ...model.opdef import AttrDef, OpDef
-from .values import ValueProblem, parse_value
+from .values import parse_value
 
 Link = tuple[s.Expression, str, s.Expression | None]
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ...diagnostics import Diagnostics, Place, did_you_mean
 from ...document import TextNode
+from ...document.kinds import ValueProblem
 from ...model import AttrValue, CheckedAttr, CheckedCase
 from ...model.opdef import CaseDef, InputDef, OpDef
-from .values import ValueProblem, is_none, normal_operand, parse_value
+from .values import is_none, normal_operand, parse_value
 
 Operand = str | tuple[str, ...] | None
 

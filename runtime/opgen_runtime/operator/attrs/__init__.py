@@ -8,17 +8,20 @@ visitors.py   the protocols of the two field visitors
 
 from .base import Attrs, attrs_from_json
 from .field import REQUIRED, AttrField, attr
-from .kinds import KINDS, value_text
+from .kinds import KINDS, AttrKind, KindError, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
 
 __all__ = [
     "KINDS",
     "REQUIRED",
     "AttrField",
+    "AttrKind",
     "AttrVisitor",
     "Attrs",
+    "KindError",
     "NonDefaultVisitor",
     "attr",
     "attrs_from_json",
+    "to_json_value",
     "value_text",
 ]

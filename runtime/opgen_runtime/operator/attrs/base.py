@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from ...base.errors import AttrError, call_site, did_you_mean, shown
 from .field import REQUIRED, AttrField, attr
-from .kinds import KindError, from_json_value, same_value_key, to_json_value, value_text
+from .kinds import KINDS, KindError, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
 
 _CLASSES: dict[str, dict[str, type[Attrs]]] = {}  # by type key, then by the module that defines the class
@@ -152,9 +152,9 @@ class Attrs:
                 f"{cls.op_name()}: expected attrs of type {cls.type_key!r}, found {data.get('type_key')!r}"
             )
         given = {name: value for name, value in data.items() if name != "type_key"}
-        return cls(
-            **{n: from_json_value(f.kind if (f := cls._fields.get(n)) else "", v) for n, v in given.items()}
-        )
+        for name in given.keys() & cls._fields.keys():
+            given[name] = KINDS[cls._fields[name].kind].read_json(given[name])
+        return cls(**given)
 
     def visit_fields(self, visitor: AttrVisitor) -> None:
         """Calls `visitor.visit(name, kind, value)` for every field, in order of declaration."""

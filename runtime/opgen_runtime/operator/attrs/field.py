@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from .kinds import KINDS, LIST_KINDS, KindError, value_text
+from .kinds import KINDS, KindError, value_text
 
 
 class _Required(Enum):
@@ -38,7 +38,7 @@ class AttrField:
 
     @property
     def is_list(self) -> bool:
-        return self.kind in LIST_KINDS
+        return KINDS[self.kind].is_list
 
     @property
     def type_text(self) -> str:
@@ -54,16 +54,8 @@ class AttrField:
         if value is None:
             if self.optional:
                 return None
-            raise KindError(_EXPECTED[self.kind])
-        return KINDS[self.kind](value)
-
-
-_EXPECTED: Final = {
-    "int": "an int", "float": "a float", "number": "a number (an int or a float)",
-    "bool": "a bool (True or False)", "str": "a str", "dtype": "a dtype",
-    "layout": "a layout such as 'NCHW' or 'NCHW16c'", "shape": "a shape", "ints": "ints", "floats": "floats",
-    "strs": "strs",
-}  # fmt: skip
+            raise KindError(KINDS[self.kind].expected)
+        return KINDS[self.kind].kept(value)
 
 
 def attr(

@@ -1,4 +1,7 @@
-"""The kinds of an attr field: what each takes, and the one form in which its values are kept."""
+"""The kinds of an attr field: what each takes, and the one form in which its values are kept.
+
+A kind is a row of `KINDS` here, and one of `opgen/document/kinds.py`, which says what the generator does with it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -85,36 +89,64 @@ def _dim(value: object) -> object:
     return _int(value)
 
 
-def _items(what: str, one: Callable[[object], object]) -> Callable[[object], tuple[object, ...]]:
-    def normalise(value: object) -> tuple[object, ...]:
+def _same(value: object) -> object:
+    return value
+
+
+def _float_from_json(value: object) -> object:
+    """JSON has no nan and no inf: they are texts there."""
+    return float(str(value)) if value in ("nan", "inf", "-inf") else value
+
+
+@dataclass(frozen=True, slots=True)
+class AttrKind:
+    """What values of one kind are.
+
+    `expected`: in the words of messages.  `normalise`: a value, for a list kind an item of it, in the form that is
+    kept; raises `KindError`.  `items`: of a list kind what callers may give, in words: a value that is no sequence
+    stands for a list of one item.  `from_json`: a value, or an item, from what `to_json_value` wrote.
+    """
+
+    expected: str
+    normalise: Callable[[object], object]
+    items: str | None = None
+    from_json: Callable[[object], object] = _same
+
+    @property
+    def is_list(self) -> bool:
+        return self.items is not None
+
+    def kept(self, value: object) -> object:
+        """The one form of a value. Raises `KindError`, saying what is expected."""
+        if self.items is None:
+            return self.normalise(value)
         if isinstance(value, np.ndarray):
             value = value.tolist()
         if isinstance(value, str) or not isinstance(value, Iterable):
             value = (value,)
         try:
-            return tuple(one(item) for item in value)
+            return tuple([self.normalise(item) for item in value])
         except KindError:
-            raise KindError(what) from None
+            raise KindError(f"{self.expected} ({self.items})") from None
 
-    return normalise
+    def read_json(self, value: object) -> object:
+        """The value that `to_json_value` wrote, before it is normalised."""
+        return list(map(self.from_json, value)) if isinstance(value, list) else self.from_json(value)
 
 
-KINDS: Final[dict[str, Callable[[object], object]]] = {
-    "int": _int,
-    "float": _float,
-    "number": _number,
-    "bool": _bool,
-    "str": _str,
-    "dtype": _dtype,
-    "layout": _layout,
-    "shape": _items("a shape (an int, or a sequence of ints and symbolic dims)", _dim),
-    "ints": _items("ints (an int or a sequence of ints)", _int),
-    "floats": _items("floats (a float or a sequence of floats)", _float),
-    "strs": _items("strs (a str or a sequence of strs)", _str),
+KINDS: Final[dict[str, AttrKind]] = {
+    "int": AttrKind("an int", _int),
+    "float": AttrKind("a float", _float, from_json=_float_from_json),
+    "number": AttrKind("a number (an int or a float)", _number, from_json=_float_from_json),
+    "bool": AttrKind("a bool (True or False)", _bool),
+    "str": AttrKind("a str", _str),
+    "dtype": AttrKind("a dtype", _dtype),
+    "layout": AttrKind("a layout such as 'NCHW' or 'NCHW16c'", _layout),
+    "shape": AttrKind("a shape", _dim, "an int, or a sequence of ints and symbolic dims"),
+    "ints": AttrKind("ints", _int, "an int or a sequence of ints"),
+    "floats": AttrKind("floats", _float, "a float or a sequence of floats", _float_from_json),
+    "strs": AttrKind("strs", _str, "a str or a sequence of strs"),
 }
-"""Kind -> function that normalises a value, or raises `KindError` with what is expected."""
-
-LIST_KINDS: Final = frozenset({"shape", "ints", "floats", "strs"})
 
 
 def value_text(value: object) -> str:
@@ -145,14 +177,4 @@ def to_json_value(value: object) -> object:
         raise KindError(f"{value} is a symbolic dim, which JSON cannot hold")
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    return value
-
-
-def from_json_value(kind: str, value: object) -> object:
-    """The inverse of `to_json_value`, before normalisation."""
-    if kind in ("float", "floats", "number"):
-        if isinstance(value, list):
-            return [from_json_value("float", item) for item in value]
-        if value in ("nan", "inf", "-inf"):
-            return float(str(value))
     return value

@@ -1,0 +1,147 @@
+"""The kinds of attrs, one row each: how a kind is written, annotated and tried.
+
+What the values of a kind are, and what callers may give, is the runtime's table, `operator/attrs/kinds.py`: the rows
+here have its names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opgen_runtime.base.vocabulary import DTYPES
+from opgen_runtime.operator.attrs import KINDS as VALUES
+
+AttrValue = bool | int | float | str | None | tuple["AttrValue", ...]
+"""The value of an attr: what the declaration's default or a test gives.  dtypes and layouts are str."""
+
+_INT: Final = re.compile(r"[+-]?[0-9]{1,19}\Z")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}\Z")
+_FLOAT: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?\Z")
+_LAYOUT: Final = re.compile(r"([A-Z]|[0-9]{1,4}[a-z])+\Z")
+
+
+class ValueProblem(Exception):
+    """The text does not suit; the message says what is expected."""
+
+
+def _int(text: str) -> int:
+    if _INT.match(text) is None or not -(2**63) <= int(text) < 2**63:
+        raise ValueProblem(f"expected an int of 64 bits, found `{text[:40]}`")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if text.lstrip("+-") in ("inf", "nan"):
+        return -math.inf if text == "-inf" else float(text)
+    if _FLOAT.match(text) is None:
+        raise ValueProblem(f"expected a number, `inf` or `nan`, found `{text[:40]}`")
+    return float(text)
+
+
+def _number(text: str) -> int | float:
+    return int(text) if _WHOLE.match(text) else _float(text)
+
+
+def _bool(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueProblem(f"expected `true` or `false`, found `{text[:40]}`")
+    return text.lower() == "true"
+
+
+def _dtype(text: str) -> str:
+    if text not in DTYPES:
+        raise ValueProblem(f"expected a dtype such as float32, found `{text[:40]}`")
+    return text
+
+
+def _layout(text: str) -> str:
+    if _LAYOUT.match(text) is None:
+        raise ValueProblem(f"expected a layout such as NCHW, found `{text[:40]}`")
+    return text
+
+
+def _nothing(given: Any) -> tuple[AttrValue, ...]:
+    return ()
+
+
+def _near_number(given: Any) -> tuple[AttrValue, ...]:
+    return () if given is None else (given + 1.5, given / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class AttrKind:
+    """What the generator does with attrs of one kind.
+
+    `parse`: the value that a text means, of a list kind an item of it; raises ValueProblem.
+    `field`: the annotation of a field, `parameter`: of what a caller may give.
+    `example`: a default, as `add-op` writes it.
+    `samples`: values of an attr that has no default; `starts`: those from which the ends of its bounds are looked for.
+    `near`: other values to try, from the one that a case gives, of an attr without choices.
+    `is_position`: ints that may index something: they are tried at the ends of their bounds and beyond.
+    `is_text`: any text is a value: spaces, commas and the word `none` too.
+    """
+
+    parse: Callable[[str], AttrValue]
+    field: str
+    parameter: str
+    example: str
+    samples: tuple[AttrValue, ...]
+    starts: tuple[AttrValue, ...] = ()
+    near: Callable[[Any], tuple[AttrValue, ...]] = _nothing
+    is_position: bool = False
+    is_text: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a value can be added to elements."""
+        value = self.samples[0]
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+KINDS: Final[dict[str, AttrKind]] = {
+    "int": AttrKind(
+        _int, "int", "int", "1", (1, 0, 2), (1, 0, 2, -1),
+        near=lambda given: () if given is None else (-1, given + 1), is_position=True,
+    ),
+    "float": AttrKind(
+        _float, "float", "float", "1.0", (0.5, 1.0), (1.0, 0.5, 0.0, -1.0), near=_near_number
+    ),
+    "number": AttrKind(
+        _number, "int | float", "int | float", "1", (1, 0.5), (1, 0, 2, -1), near=_near_number
+    ),
+    "bool": AttrKind(_bool, "bool", "bool", "false", (False, True), near=lambda given: (not given,)),
+    "str": AttrKind(str, "str", "str", "none", ("",), is_text=True),
+    "dtype": AttrKind(_dtype, "str", "str", "float32", tuple(DTYPES)[-2:]),
+    "layout": AttrKind(_layout, "str", "str", "NCHW", ("NCHW",)),
+    "shape": AttrKind(
+        _int, "tuple[int, ...]", "int | _t.Sequence[_Dim]", "[1]", ((3, 4), (12,)), ((1,), (1, 1), (1, 1, 1))
+    ),
+    "ints": AttrKind(
+        _int, "tuple[int, ...]", "int | _t.Sequence[int]", "[0]",
+        ((0,), (1, 0), (1, 1)), ((1,), (0,), (1, 1), (0, 1), (1, 1, 1), (0, 1, 2)),
+        near=lambda given: ((0,), (-1,), (0, -1), ()), is_position=True,
+    ),
+    "floats": AttrKind(
+        _float, "tuple[float, ...]", "float | _t.Sequence[float]", "[1.0]",
+        ((0.5,),), ((1.0,), (0.5,), (1.0, 1.0), (1.0, 1.0, 1.0)),
+    ),
+    "strs": AttrKind(
+        str, "tuple[str, ...]", "str | _t.Sequence[str]", "[none]", (("",),), is_text=True
+    ),
+}  # fmt: skip
+
+
+def parse_texts(kind: str, texts: list[str]) -> AttrValue:
+    """The value that one text means, or several, of a list kind.  Raises ValueProblem."""
+    row = KINDS[kind]
+    if not VALUES[kind].is_list:
+        if len(texts) != 1:
+            raise ValueProblem(f"expected one {kind}, found a list of {len(texts)}")
+        return row.parse(texts[0] if row.is_text else texts[0].strip())
+    if len(texts) == 1 and not row.is_text:
+        texts = [part for part in texts[0].strip("()[] ").split(",") if part.strip()]
+    return tuple([row.parse(text if row.is_text else text.strip()) for text in texts])
