@@ -83,7 +83,10 @@ AXES: dict[str, tuple[object, list[tuple[int | None, ...]]]] = {
     "max_pool2d": (ops.max_pool2d(v(2, 4, 5, 5), pool_size=(2, 2)), [(0, 1, None, None)]),
     "dense": (ops.dense(v(2, 5), v(4, 5)), [(0, None), (1, None)]),
     "softmax": (ops.softmax(v(2, 3)), [(0, None)]),
-    "reverse": (ops.flip(v(2, 3), axis=0) if hasattr(ops, "flip") else ops.reverse(v(2, 3), axis=0), [(None, 1)]),
+    "reverse": (
+        ops.flip(v(2, 3), axis=0) if hasattr(ops, "flip") else ops.reverse(v(2, 3), axis=0),
+        [(None, 1)],
+    ),
 }
 
 
@@ -121,7 +124,12 @@ def check_numerically(made: CallTensors, arrays: list[np.ndarray]) -> None:
             continue
         for output, before in zip(outputs, plain, strict=True):
             kind = role(output, frozenset({x}))
-            factors = {Role.LINEAR: (2.0, -0.5), Role.HOMOGENEOUS: (4.0,), Role.INVARIANT: (2.0,), Role.FREE: (2.0,)}
+            factors = {
+                Role.LINEAR: (2.0, -0.5),
+                Role.HOMOGENEOUS: (4.0,),
+                Role.INVARIANT: (2.0,),
+                Role.FREE: (2.0,),
+            }
             for factor in factors.get(kind, ()):
                 (after,) = evaluate([output], {**feeds, x: scaled(array, factor)})
                 times = factor if kind in (Role.LINEAR, Role.HOMOGENEOUS) else 1.0
@@ -136,7 +144,9 @@ def check_numerically(made: CallTensors, arrays: list[np.ndarray]) -> None:
                     (after,) = evaluate([output], {**feeds, x: (array * along).astype(array.dtype)})
                     along = s.reshape([-1 if d == to else 1 for d in range(before.ndim)])
                     expected = (before * along).astype(before.dtype)
-                    np.testing.assert_allclose(after, expected, rtol=1e-5, atol=1e-30, err_msg=f"axis {axis} {x.name}")
+                    np.testing.assert_allclose(
+                        after, expected, rtol=1e-5, atol=1e-30, err_msg=f"axis {axis} {x.name}"
+                    )
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -154,13 +164,13 @@ def test_roles_hold_numerically(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(p.stem.removeprefix("test_") for p in SUITES.glob("test_*.py")))
 def test_roles_hold_on_declared_cases(name: str) -> None:
-    """The first declared cases of an op whose operands are floats and ints; the others are of other dtypes."""
+    """The first small declared case of an op."""
     suite = importlib.import_module(f"tests.generated.test_{name}")
     rng = np.random.default_rng(0)
     tried = 0
     for case in suite.CASES:
         call, variables = testing.case_call(suite.OP, case)
-        if call.op.get_attr("declaration").extern or tried == 3:  # type: ignore[union-attr]
+        if call.op.get_attr("declaration").extern or tried == 1:  # type: ignore[union-attr]
             continue
         arrays = [np.asarray(array) for array in given(variables, rng)]
         if sum(array.size for array in arrays) > 5_000:
@@ -174,6 +184,10 @@ def given(variables: list[ir.Var], rng: np.random.Generator) -> list[np.ndarray]
     found = []
     for variable in variables:
         dtype, shape = variable.checked_type.dtype, variable.checked_type.concrete_shape  # type: ignore[attr-defined]
-        drawn = rng.uniform(0.5, 2, shape) * rng.choice([-1, 1], shape) if dtype.is_float else rng.integers(0, 2, shape)
+        drawn = (
+            rng.uniform(0.5, 2, shape) * rng.choice([-1, 1], shape)
+            if dtype.is_float
+            else rng.integers(0, 2, shape)
+        )
         found.append(drawn.astype(dtype.numpy))
     return found

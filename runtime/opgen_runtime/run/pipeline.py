@@ -25,13 +25,17 @@ from ..ir import Function, IRModule
 from ..lower import tir
 from ..lower.library.segment import Segment
 from ..transform import (
+    CanonicalizeCast,
+    CanonicalizeOps,
     DeadCodeElimination,
+    DivToMul,
     EliminateCommonSubexpr,
     FoldConstant,
     FuseOps,
     InferType,
     Pass,
     PassContext,
+    SimplifyExpr,
 )
 from ..transform.contract import PASS, SEGMENTS
 from .compile import steps
@@ -84,7 +88,11 @@ GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
     graph_stage(InferType()),
     graph_stage(DeadCodeElimination()),
     graph_stage(FoldConstant()),
+    graph_stage(SimplifyExpr()),
+    graph_stage(DivToMul()),
+    graph_stage(CanonicalizeOps()),
     graph_stage(EliminateCommonSubexpr()),
+    graph_stage(CanonicalizeCast()),
     graph_stage(FuseOps(), SEGMENTS),
 )
 

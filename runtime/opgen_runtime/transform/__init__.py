@@ -13,9 +13,12 @@ fuse_ops.py         FuseOps
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 
+from .canonicalize_cast import CanonicalizeCast
+from .canonicalize_ops import CanonicalizeOps
 from .context import ConfigKey, PassContext, config_keys, register_config
 from .dead_code_elimination import DeadCodeElimination
 from .define import PassMaker, all_passes, function_pass, module_pass
+from .div_to_mul import DivToMul
 from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .evaluator import Evaluator
 from .fold_constant import FoldConstant
@@ -26,10 +29,12 @@ from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pas
 from .inline import Inline
 from .instruments import DiffIR, PassInstrument, PassTiming, PrintIR, VerifyIR
 from .remove_unused_functions import RemoveUnusedFunctions
+from .simplify_expr import SimplifyExpr
 
 __all__ = [
-    "ConfigKey", "DeadCodeElimination", "DiffIR", "EliminateCommonSubexpr", "Evaluator", "FoldConstant",
-    "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass", "PassContext", "PassInfo",
-    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions", "Sequential", "VerifyIR",
-    "all_passes", "config_keys", "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config",
+    "CanonicalizeCast", "CanonicalizeOps", "ConfigKey", "DeadCodeElimination", "DiffIR", "DivToMul",
+    "EliminateCommonSubexpr", "Evaluator", "FoldConstant", "FunctionPass", "FuseOps", "InferType", "Inline",
+    "ModulePass", "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
+    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "VerifyIR", "all_passes", "config_keys", "find_pass",
+    "function_pass", "fuse", "infer_type", "module_pass", "register_config",
 ]  # fmt: skip

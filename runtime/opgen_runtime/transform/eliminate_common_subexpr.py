@@ -21,7 +21,7 @@ from .post_dominators import is_segment
 _TRIED = 8  # so many earlier equals are looked at, so that the work stays linear where none of them encloses
 
 
-@function_pass(opt_level=2, preserves=("InferType",))
+@function_pass(opt_level=3, preserves=("InferType",))
 def EliminateCommonSubexpr(function: Function, module: IRModule, context: PassContext) -> Function:
     """Equal expressions of a block become one node."""
     order = post_order(function, is_segment)

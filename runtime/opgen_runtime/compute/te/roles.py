@@ -15,7 +15,20 @@ from typing import Final
 
 import numpy as np
 
-from ...base.arith import Binary, Call, Cast, Compare, Const, Expr, Not, Select, Var, free_vars, post_order, substitute
+from ...base.arith import (
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Not,
+    Select,
+    Var,
+    free_vars,
+    post_order,
+    substitute,
+)
 from ...base.vocabulary import INDEX, INT64
 from .evaluation import evaluate
 from .graph import tensor_order
@@ -239,7 +252,9 @@ def _axes_of(
         for axis in inner:
             index = None if axis is None else plain(node.indices[axis])
             here.append(place.get(index) if isinstance(index, Var) else None)
-        merged = here if merged is None else [a if a == b else None for a, b in zip(merged, here, strict=True)]
+        merged = (
+            here if merged is None else [a if a == b else None for a, b in zip(merged, here, strict=True)]
+        )
     return merged
 
 

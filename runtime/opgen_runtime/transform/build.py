@@ -1,0 +1,101 @@
+"""Calls that passes make, and the names of the ops that they are made of: the one place where passes name ops.
+
+Arithmetic is written by Python's operators, which declarations bind to ops (`a * b`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ..ir import Call, Constant, Expr, Tuple
+from ..ir.operators import apply_operator
+from ..operator.attrs import Attrs
+from ..operator.registry import Op
+from ..operator.types import TensorType
+
+# What passes build with -> (op, the attr that says how).
+EXPAND: Final = ("expand_dims", "axis")
+RESHAPE: Final = ("reshape", "newshape")
+TRANSPOSE: Final = ("transpose", "axes")
+CAST: Final = ("cast", "dtype")
+CONCATENATE: Final = ("concatenate", "axis")
+STACK: Final = ("stack", "axis")
+SPLIT: Final = ("split", "axis")
+# The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
+SYMBOLS: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
+NAMED: Final = {"max": "maximum", "min": "minimum"}
+# Ops that keep the elements in row-major order and change the shape alone.
+ORDER_KEEPING: Final = frozenset({"reshape", "expand_dims", "squeeze", "batch_flatten", "flatten"})
+
+
+def call(name: str, args: Sequence[Expr], **attrs: object) -> Call:
+    """A call of a declared op. Raises what its attrs and its type relation raise."""
+    op = Op.get(name)
+    kind: type[Attrs] | None = op.get_attr("declaration").attrs
+    return Call(op, tuple(args), None if kind is None else kind(**attrs))
+
+
+def transpose(x: Expr, axes: Sequence[int]) -> Expr:
+    return call(TRANSPOSE[0], [x], **{TRANSPOSE[1]: tuple(axes)})
+
+
+def reshape(x: Expr, shape: Sequence[int]) -> Expr:
+    """`x` in another static shape; a constant stays one."""
+    if isinstance(x, Constant):
+        return Constant(x.data.reshape(shape))
+    return call(RESHAPE[0], [x], **{RESHAPE[1]: tuple(shape)}, **({"allowzero": True} if 0 in shape else {}))
+
+
+def cast(x: Expr, dtype: str) -> Expr:
+    return call(CAST[0], [x], **{CAST[1]: dtype})
+
+
+def concatenate(xs: Sequence[Expr], axis: int) -> Expr:
+    """The tensors joined; constants give a constant."""
+    if all([isinstance(x, Constant) for x in xs]):
+        return Constant(np.concatenate([x.data for x in xs if isinstance(x, Constant)], axis))
+    return call(CONCATENATE[0], [Tuple(tuple(xs))], **{CONCATENATE[1]: axis})
+
+
+def stack(xs: Sequence[Expr], axis: int) -> Expr:
+    """The tensors along a new axis; constants give a constant."""
+    if all([isinstance(x, Constant) for x in xs]):
+        return Constant(np.stack([x.data for x in xs if isinstance(x, Constant)], axis))
+    return call(STACK[0], [Tuple(tuple(xs))], **{STACK[1]: axis})
+
+
+def split(x: Expr, cuts: Sequence[int], axis: int) -> Expr:
+    """`x` cut at positions along an axis."""
+    return call(SPLIT[0], [x], indices_or_sections=tuple(cuts), as_positions=True, **{SPLIT[1]: axis})
+
+
+def binary(op: str, a: Expr, b: Expr) -> Expr | None:
+    """`a op b` for an op of `arith.Binary`; None where no op is known for it."""
+    if op in NAMED:
+        return call(NAMED[op], [a, b])
+    if op not in SYMBOLS:
+        return None
+    return apply_operator(SYMBOLS[op], a, b)
+
+
+def placed(x: Expr, axes: Sequence[int], ndim: int) -> Expr:
+    """`x`, whose axes are those of a result of rank `ndim`, in the shape that numpy broadcasts to it.
+
+    `axes` is increasing.  Axes of extent 1 are put between and after its own, not before.
+    """
+    type_ = x.checked_type
+    assert isinstance(type_, TensorType)
+    if isinstance(x, Constant):
+        shape = [1] * ndim
+        for own, axis in enumerate(axes):
+            shape[axis] = x.data.shape[own]
+        return Constant(x.data.reshape(shape[axes[0] if axes else ndim :]))
+    ends = [*axes[1:], ndim]
+    for own in reversed(range(len(axes))):
+        gap = ends[own] - axes[own] - 1
+        if gap:
+            x = call(EXPAND[0], [x], **{EXPAND[1]: own + 1}, num_newaxis=gap)
+    return x

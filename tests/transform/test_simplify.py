@@ -1,0 +1,263 @@
+"""DivToMul, SimplifyExpr, CanonicalizeOps, CanonicalizeCast: whole outputs, and what must stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgen_runtime import create_executor, ir, ops
+from opgen_runtime.base.vocabulary import DTYPES, DType
+from opgen_runtime.transform import CanonicalizeCast, CanonicalizeOps, DivToMul, PassContext, SimplifyExpr
+from opgen_runtime.transform.simplify_expr import is_exact
+from tests.transform.whole import gives
+
+# ------------------------------------------------------------------ DivToMul
+
+
+def quotient(divisor: np.ndarray) -> ir.Function:
+    x = ir.var("x", shape=(2, 3), dtype=divisor.dtype.name)
+    return ir.Function((x,), ops.divide(x, ir.const(divisor)))
+
+
+def product(factor: np.ndarray) -> ir.Function:
+    x = ir.var("x", shape=(2, 3), dtype=factor.dtype.name)
+    return ir.Function((x,), ops.multiply(x, ir.const(factor)))
+
+
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
+
+
+def array(values: list[float], dtype: str) -> np.ndarray:
+    return np.array(values, np.float64).astype(DType(dtype).numpy)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_exact_divisors(dtype: str) -> None:
+    gives(DivToMul(), quotient(array([2, -4, 0.5], dtype)), product(array([0.5, -0.25, 2], dtype)))
+    gives(DivToMul(), "fn (%x: [2]) { divide(%x, 8f) }", "fn (%x: [2]) { multiply(%x, 0.125f) }")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "divisor",
+    [[3, 3, 3], [2, 2, 3], [2, 4, 0], [2, 4, -0.0], [np.inf, 2, 4], [np.nan, 2, 4], [10, 2, 4]],
+    ids=str,
+)
+def test_divisions_that_stay(dtype: str, divisor: list[float]) -> None:
+    """One element that does not do keeps them all."""
+    gives(DivToMul(), quotient(array(divisor, dtype)))
+
+
+def test_reciprocals_that_are_not_finite_stay() -> None:
+    for made in (DivToMul(), DivToMul(approximate=True)):
+        gives(made, quotient(array([2, 2, 2.0**-140], "float32")))
+        gives(made, quotient(array([2, 2, 2.0**-24], "float16")))
+        gives(made, quotient(array([2, 2, 0], "float64")))
+        gives(made, quotient(array([2, 2, np.inf], "float64")))
+
+
+def test_integers_and_other_divisions_stay() -> None:
+    gives(DivToMul(), quotient(np.array([2, 4, 8], np.int32)))
+    gives(DivToMul(), "fn (%x: [2]) { floor_divide(%x, 4f) }")
+    gives(DivToMul(), "fn (%x: [2]) { divide(4f, %x) }")
+    gives(DivToMul(), "fn (%x: [2], %y: [2]) { divide(%x, %y) }")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_approximate_keeps_its_bound(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    divisor = array(list(rng.uniform(0.01, 100, 3)), dtype)
+    program = quotient(divisor)
+    found = DivToMul(approximate=True)(program)
+    assert "divide" not in str(found)
+    wide = np.float32 if np.dtype(divisor.dtype).itemsize == 2 else divisor.dtype
+    factor = ops_constant(found)
+    assert np.array_equal(factor, (np.ones((), wide) / divisor.astype(wide)).astype(divisor.dtype))
+    data = array(list(rng.uniform(-100, 100, 6)), dtype).reshape(2, 3)
+    before, after = [
+        create_executor("debug").evaluate(f)(data).numpy().astype(np.float64)
+        for f in (program, found)  # type: ignore[operator,union-attr]
+    ]
+    epsilon = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}[dtype]
+    assert (np.abs(after - before) <= 1.5 * epsilon * np.abs(before)).all()
+
+
+def ops_constant(function: ir.Function) -> np.ndarray:
+    (found,) = [node for node in ir.post_order(function) if isinstance(node, ir.Constant)]
+    return found.data
+
+
+def test_it_states_its_bound() -> None:
+    context = PassContext()
+    assert not DivToMul().stated(context).changes_values
+    assert DivToMul(approximate=True).stated(context).error_bound.startswith("1.5 epsilon")
+    assert DivToMul().stated(PassContext(config={"DivToMul.approximate": True})).changes_values
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_exact_divisors_keep_every_bit(dtype: str) -> None:
+    values = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, 3, 1e-7, 6e4, 1e-38, 2.0**-149, 3.3e38]
+    with np.errstate(over="ignore"):
+        data = array(values, dtype)
+    x = ir.var("x", shape=(12,), dtype=dtype)
+    for divisor in (2.0, -0.5, 2.0**14, 2.0**-14, 2.0**15):
+        program = ir.Function((x,), ops.divide(x, ir.const(array([divisor], dtype))))
+        found = DivToMul()(program)
+        assert "multiply" in str(found)
+        before, after = [create_executor("debug").evaluate(f)(data).numpy() for f in (program, found)]  # type: ignore[operator,union-attr]
+        nan = np.isnan(before.astype(np.float64))
+        assert np.array_equal(nan, np.isnan(after.astype(np.float64)))
+        assert before[~nan].tobytes() == after[~nan].tobytes()
+
+
+# ------------------------------------------------------------------ SimplifyExpr
+
+SIMPLER = {
+    "times one": ("fn (%x: [2]) { multiply(%x, 1f) }", "fn (%x: [2]) { %x }"),
+    "one times": ("fn (%x: [2]) { multiply(1f, %x) }", "fn (%x: [2]) { %x }"),
+    "by one": ("fn (%x: [2]) { divide(%x, 1f) }", "fn (%x: [2]) { %x }"),
+    "minus zero": ("fn (%x: [2]) { subtract(%x, 0f) }", "fn (%x: [2]) { %x }"),
+    "plus -0.0": ("fn (%x: [2]) { add(%x, -0f) }", "fn (%x: [2]) { %x }"),
+    "integers plus zero": ("fn (%x: [2] int32) { add(%x, 0) }", "fn (%x: [2] int32) { %x }"),
+    "transposed there and back": (
+        "fn (%x: [2, 3, 4]) { %0 = transpose(%x, axes=[1, 2, 0]); transpose(%0, axes=[2, 0, 1]) }",
+        "fn (%x: [2, 3, 4]) { %x }",
+    ),
+    "transposed twice": (
+        "fn (%x: [2, 3, 4]) { %0 = transpose(%x, axes=[1, 2, 0]); transpose(%0, axes=[1, 2, 0]) }",
+        "fn (%x: [2, 3, 4]) { transpose(%x, axes=[2, 0, 1]) }",
+    ),
+    "not transposed": ("fn (%x: [2, 3]) { transpose(%x, axes=[0, 1]) }", "fn (%x: [2, 3]) { %x }"),
+    "reshaped twice": (
+        "fn (%x: [2, 3, 4]) { %0 = reshape(%x, newshape=[6, 4]); reshape(%0, newshape=[3, 8]) }",
+        "fn (%x: [2, 3, 4]) { reshape(%x, newshape=[3, 8]) }",
+    ),
+    "reshaped there and back": (
+        "fn (%x: [2, 3]) { %0 = expand_dims(%x, axis=1); squeeze(%0, axis=[1]) }",
+        "fn (%x: [2, 3]) { %x }",
+    ),
+    "converted there and back": (
+        'fn (%x: [2]) { %0 = cast(%x, dtype="float64"); cast(%0, dtype="float32") }',
+        "fn (%x: [2]) { %x }",
+    ),
+    "converted over a wider type": (
+        'fn (%x: [2] float16) { %0 = cast(%x, dtype="float64"); cast(%0, dtype="float32") }',
+        'fn (%x: [2] float16) { cast(%x, dtype="float32") }',
+    ),
+    "converted to what it is": ('fn (%x: [2]) { cast(%x, dtype="float32") }', "fn (%x: [2]) { %x }"),
+}
+STAYS = [
+    "fn (%x: [2]) { add(%x, 0f) }",
+    "fn (%x: [2]) { subtract(%x, -0f) }",
+    "fn (%x: [2]) { %0 = multiply(%x, 1e30f); multiply(%0, 1e-30f) }",
+    'fn (%x: [2]) { %0 = cast(%x, dtype="float16"); cast(%0, dtype="float32") }',
+    'fn (%x: [2] int32) { %0 = cast(%x, dtype="float32"); cast(%0, dtype="int32") }',
+    'fn (%x: [2] int32) { %0 = cast(%x, dtype="float64"); cast(%0, dtype="int8") }',  # saturates, does not wrap
+    'fn (%x: [2] int32) { %0 = cast(%x, dtype="uint32"); cast(%0, dtype="int64") }',
+    "fn (%x: [2]) { multiply(%x, const([[1.0], [1.0]], float32)) }",  # it repeats
+    "fn (%x: [2]) { divide(1f, %x) }",
+    "fn (%x: [2]) { subtract(0f, %x) }",
+    "fn (%x: [2, 3]) { transpose(%x, axes=[1, 0]) }",
+    "fn (%x: [3, 3]) { transpose(%x, axes=[1, 0]) }",
+]
+
+
+@pytest.mark.parametrize("name", SIMPLER)
+def test_simpler(name: str) -> None:
+    gives(SimplifyExpr(), *SIMPLER[name])
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_what_is_simple_already(text: str) -> None:
+    gives(SimplifyExpr(), text)
+
+
+def test_what_a_dtype_holds_exactly() -> None:
+    """Against numpy's own conversions, on values at the ends."""
+    for source in map(DType, DTYPES):
+        ends = [0, 1] if source.is_bool else [-1, 1, 3, 255, -128, 2**31 - 1, 2**53 + 1, 2**63 - 1, -(2**63)]
+        if source.is_float:
+            ends = [0.1, 1e-7, 65504.0, 3e38, 1e300, 5e-324, 1e-40, 1.0078125]
+        held = [v for v in ends if source.is_float or source.lowest <= v <= source.highest]
+        with np.errstate(all="ignore"):
+            values = np.array(held, np.float64 if source.is_float else object).astype(source.numpy)
+            for target in map(DType, DTYPES):
+                back = values.astype(target.numpy).astype(source.numpy)
+                if is_exact(source, target):
+                    assert np.array_equal(back, values), (source, target)
+    assert is_exact(DType("int16"), DType("float32"))
+    assert not is_exact(DType("int32"), DType("float32"))
+    assert is_exact(DType("uint8"), DType("float16"))
+    assert not is_exact(DType("float16"), DType("bfloat16"))
+
+
+@pytest.mark.parametrize(
+    "text", [pair[0] for pair in SIMPLER.values() if "reshape" in pair[0] or "squeeze" in pair[0]]
+)
+def test_order_keeping_ops_keep_the_order(text: str) -> None:
+    from opgen_runtime.transform.build import ORDER_KEEPING
+
+    known = {name for name in ORDER_KEEPING if name in ops.__all__}
+    for name in known:
+        x = ir.var("x", shape=(2, 1, 3))
+        call = getattr(ops, name)(x, **({"newshape": (3, 2)} if name == "reshape" else {}))
+        data = np.arange(6, dtype=np.float32).reshape(2, 1, 3)
+        found = create_executor("debug").evaluate(call, {x: data}).numpy()  # type: ignore[union-attr]
+        assert np.array_equal(found.ravel(), data.ravel()), name
+
+
+# ------------------------------------------------------------------ CanonicalizeOps, CanonicalizeCast
+
+
+def test_a_bias_is_added() -> None:
+    gives(
+        CanonicalizeOps(),
+        "fn (%x: [2, 3, 4, 4], %b: [3]) { bias_add(%x, %b, axis=1) }",
+        "fn (%x: [2, 3, 4, 4], %b: [3]) { %0 = expand_dims(%b, axis=1, num_newaxis=2); add(%x, %0) }",
+    )
+    gives(
+        CanonicalizeOps(),
+        "fn (%x: [2, 4, 4, 3], %b: [3]) { bias_add(%x, %b, axis=-1) }",
+        "fn (%x: [2, 4, 4, 3], %b: [3]) { add(%x, %b) }",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn (%x: [2, 3], %b: [3]) { add(%x, %b) }",
+        "fn (%x: [2, 3]) { relu(%x) }",
+        "fn (%x: [2, 3], %b: [5, 3]) { dense(%x, %b) }",
+    ],
+)
+def test_what_is_canonical(text: str) -> None:
+    gives(CanonicalizeOps(), text)
+
+
+def test_consumers_get_conversions_of_their_own() -> None:
+    gives(
+        CanonicalizeCast(),
+        'fn (%x: [2] int8) { %0 = cast(%x, dtype="float32"); %1 = exp(%0); %2 = tanh(%0); (%1, %2) }',
+        'fn (%x: [2] int8) { %0 = cast(%x, dtype="float32"); %1 = exp(%0); %3 = cast(%x, dtype="float32"); '
+        "%2 = tanh(%3); (%1, %2) }",
+    )
+    found = CanonicalizeCast()(
+        ir.Function((x := ir.var("x", shape=(2,), dtype="int8"),), shared(ops.cast(x, dtype="float32")))
+    )
+    assert str(found).count("cast") == 2
+
+
+def shared(value: ir.Expr) -> ir.Expr:
+    return ir.Tuple((ops.exp(value), ops.tanh(value)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'fn (%x: [2]) { %0 = cast(%x, dtype="float16"); (exp(%0), tanh(%0)) }',  # narrows
+        'fn (%x: [2] int8) { %0 = cast(%x, dtype="float32"); exp(%0) }',
+        'fn (%x: [2, 2] int8) { %0 = cast(%x, dtype="float32"); (dense(%0, %0), %0) }',
+    ],
+)
+def test_conversions_that_stay_shared(text: str) -> None:
+    gives(CanonicalizeCast(), text)
