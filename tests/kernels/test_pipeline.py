@@ -86,7 +86,7 @@ def segment_of(function: ir.Function) -> ir.Function:
 
 def test_texts_follow_the_tables() -> None:
     names = [name for name, _ in pipeline.texts(PROGRAMS["elementwise"])]
-    graph = [row.name for row in pipeline.GRAPH]
+    graph = [row.name for row in pipeline.GRAPH if PassContext().enabled(row.run.info)]  # type: ignore[attr-defined]
     assert names[: len(graph)] == graph
     phases = [row.name for row in tir.PHASES]
     assert names[names.index("lower") + 1 : names.index("llvm")] == phases
