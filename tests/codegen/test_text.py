@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from opgen_runtime.base.target import Target
-from opgen_runtime.codegen.text import FunctionText, ModuleText, fill
+from opgen_runtime.codegen.text import FunctionText, ModuleText, fill, types
 
 HOST = Target.host()
 
@@ -66,3 +66,9 @@ def test_what_has_a_name_is_there_once() -> None:
     assert module.render() == library.render()
     library.export("one")
     assert "define i32 @one()" in library.render()
+
+
+def test_zeros_are_told_apart_in_either_order() -> None:
+    for zeros in ((0.0, -0.0), (-0.0, 0.0)):
+        texts = [types.float_literal("float", zero) for zero in zeros]
+        assert texts == [f"0x{0x8000 if str(zero)[0] == '-' else 0:04X}000000000000" for zero in zeros]

@@ -7,7 +7,6 @@ become calls to a compiler library that is not there.  In memory a bool is one b
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -62,7 +61,6 @@ def literal(dtype: DType, value: bool | int | float) -> str:
     return str(wrapped - (1 << bits) if dtype.is_signed and wrapped >> (bits - 1) else wrapped)
 
 
-@lru_cache(maxsize=4096)
 def float_literal(element: str, value: float) -> str:
     """`value` rounded to `element` ("float" or "double"), as LLVM writes it: the bits of a double."""
     if element == "float":
