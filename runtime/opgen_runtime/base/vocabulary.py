@@ -181,6 +181,9 @@ UINT8: Final = _intern("uint8", "u", 8)
 UINT16: Final = _intern("uint16", "u", 16)
 UINT32: Final = _intern("uint32", "u", 32)
 UINT64: Final = _intern("uint64", "u", 64)
+FLOAT8_E4M3FN: Final = _intern(
+    "float8_e4m3fn", "f", 8, FloatFormat(3, -6, 8, has_infinities=False), extension=True
+)
 FLOAT16: Final = _intern("float16", "f", 16, FloatFormat(10, -14, 15))
 BFLOAT16: Final = _intern("bfloat16", "f", 16, FloatFormat(7, -126, 127), extension=True)
 FLOAT32: Final = _intern("float32", "f", 32, FloatFormat(23, -126, 127))
