@@ -148,10 +148,11 @@ def _runner(
     diagnostics: Diagnostics,
 ) -> Runner:
     assembler = Assembler()
+    made = assembler.attrs(op.name, attrs)
     assembled = Assembled(
-        assembler.signature(signature),
+        assembler.signature(signature, attrs, made),
         None if compute is None else assembler.compute(compute),
-        assembler.attrs(op.name, attrs),
+        made,
     )
     return Runner(op, signature, assembled, assembler, diagnostics)
 

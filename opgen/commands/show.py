@@ -15,7 +15,7 @@ from ..views.wrapper import wrapper_view
 from .console import code, heading, out
 from .lookup import find_op
 
-_LIBRARY: Final = re.compile(r"\b_(?:[tl]\.)?(?=[A-Za-z])")  # `_t.Sequence[_ExprLike]`, `_l.inf`
+_LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLike]`, `_l.inf`
 
 
 @click.command(short_help="Show one op: declaration, derived facts, documentation, generated files.")

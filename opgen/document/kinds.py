@@ -118,19 +118,19 @@ KINDS: Final[dict[str, AttrKind]] = {
     "dtype": AttrKind(_dtype, "str", "str", "float32", tuple(DTYPES)[-2:]),
     "layout": AttrKind(_layout, "str", "str", "NCHW", ("NCHW",)),
     "shape": AttrKind(
-        _int, "tuple[int, ...]", "int | _t.Sequence[_Dim]", "[1]", ((3, 4), (12,)), ((1,), (1, 1), (1, 1, 1))
+        _int, "tuple[int, ...]", "int | _d.Sequence[_d.Dim]", "[1]", ((3, 4), (12,)), ((1,), (1, 1), (1, 1, 1))
     ),
     "ints": AttrKind(
-        _int, "tuple[int, ...]", "int | _t.Sequence[int]", "[0]",
+        _int, "tuple[int, ...]", "int | _d.Sequence[int]", "[0]",
         ((0,), (1, 0), (1, 1)), ((1,), (0,), (1, 1), (0, 1), (1, 1, 1), (0, 1, 2)),
         near=lambda given: ((0,), (-1,), (0, -1), ()), is_position=True,
     ),
     "floats": AttrKind(
-        _float, "tuple[float, ...]", "float | _t.Sequence[float]", "[1.0]",
+        _float, "tuple[float, ...]", "float | _d.Sequence[float]", "[1.0]",
         ((0.5,),), ((1.0,), (0.5,), (1.0, 1.0), (1.0, 1.0, 1.0)),
     ),
     "strs": AttrKind(
-        str, "tuple[str, ...]", "str | _t.Sequence[str]", "[none]", (("",),), is_text=True
+        str, "tuple[str, ...]", "str | _d.Sequence[str]", "[none]", (("",),), is_text=True
     ),
 }  # fmt: skip
 

@@ -16,14 +16,14 @@ from .translate import Translator, at, attribute, call, constant, make_arguments
 def translate_compute(
     block: s.Block, namespace: Namespace, parameters: Sequence[str], place: Place
 ) -> ast.FunctionDef:
-    """`def compute(data: _t.Any, ..., out: _t.Any) -> None`, without a docstring.
+    """`def compute(data: _d.Any, ..., out: _d.Any) -> None`, without a docstring.
 
     `def`s come first and updates last: definitions are lazy, updates read what they need at once.
     """
     body = _ComputeTranslator(namespace, block, place).run()
     arguments = make_arguments(parameters, place)
     for argument in arguments.args:
-        argument.annotation = attribute("_t", "Any", place)
+        argument.annotation = attribute("_d", "Any", place)
     made = ast.FunctionDef("compute", arguments, body, [], returns=constant(None, place), type_comment=None)
     return at(made, place)
 
@@ -171,8 +171,8 @@ class _ComputeTranslator:
         star = next((parameter.name for parameter in item.parameters if parameter.star), None)
         arguments = make_arguments(plain, item.place, star)
         for argument in (*arguments.args, *([arguments.vararg] if arguments.vararg else [])):
-            argument.annotation = attribute("_t", "Any", item.place)
-        returns = attribute("_t", "Any", item.place)
+            argument.annotation = attribute("_d", "Any", item.place)
+        returns = attribute("_d", "Any", item.place)
         return at(
             ast.FunctionDef(item.name, arguments, body, [], returns=returns, type_comment=None), item.place
         )

@@ -6,6 +6,7 @@ as far as the width reaches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,11 +58,31 @@ def join(separator: Document, parts: list[Document]) -> Document:
     return tuple(joined)
 
 
-def bracketed(opening: str, parts: list[Document], closing: str, *, comma: bool = True) -> Document:
-    """`(a, b)`; broken: the parts on one deeper line if they fit, else one a line with a final comma."""
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A part that shares its line with others that are short too."""
+
+    content: Document
+
+
+def bracketed(
+    opening: str, parts: Sequence[Document | Short], closing: str, *, comma: bool = True
+) -> Document:
+    """`(a, b)`; broken: the parts on one deeper line if they fit, else one a line with a final comma.
+
+    Parts that are short stand together on lines as far as they fit.
+    """
     if not parts:
         return opening + closing
-    inner: list[Document] = [join((",", SPACE), parts)]
+    inner: list[Document] = []
+    before: Document | Short | None = None
+    for part in parts:
+        content = part.content if isinstance(part, Short) else part
+        if isinstance(before, Short) and isinstance(part, Short):
+            inner.append((",", Group((SPACE, content))))
+        else:
+            inner.append(content if before is None else (",", SPACE, content))
+        before = part
     if comma:
         inner.append(Broken(","))
     return Group((opening, Indent((SOFT, Group(tuple(inner)))), SOFT, closing))

@@ -7,11 +7,15 @@ TypeError, which is a bug of ours: the checker admits nothing that cannot be pri
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .document import SOFT, SPACE, WIDTH, Broken, Document, Group, Indent, bracketed, join, render
+from .document import SOFT, SPACE, WIDTH, Broken, Document, Group, Indent, Short, bracketed, join, render
 from .literal import constant_text, quote
+
+_SHORT: Final = 60  # columns of an argument that may share its line
+_SHORT_CALL: Final = 36  # likewise, of one with a call in it
+_ENDLESS: Final = 1 << 30
 
 # Binding strength: the higher binds tighter.
 _TUPLE, _LAMBDA, _IF, _OR, _AND, _NOT, _COMPARE, _BITOR = range(8)
@@ -148,11 +152,59 @@ def _call(node: ast.Call) -> Printed:
     function = _expression(node.func, _ATOM)
     if len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.GeneratorExp):
         return _ATOM, (function, _comprehension("(", node.args[0].elt, node.args[0].generators, ")"))
-    parts = [_expression(argument, _LAMBDA) for argument in node.args]
+    if len(node.args) == 1 and not node.keywords and _closes(node.args[0]):
+        inner = _expression(node.args[0], _LAMBDA)
+        if _head(inner) <= _SHORT:
+            return _ATOM, (function, "(", inner, ")")
+    parts = _parts(node.args)
     for keyword in node.keywords:
-        value = _expression(keyword.value, _LAMBDA)
-        parts.append((keyword.arg + "=", value) if keyword.arg else ("**", value))
+        named: Document = (keyword.arg + "=" if keyword.arg else "**", _expression(keyword.value, _LAMBDA))
+        parts.append(_part(keyword.value, named))
     return _ATOM, (function, bracketed("(", parts, ")"))
+
+
+def _closes(node: ast.expr) -> bool:
+    """Whether a sole argument can break inside its own last brackets, so that the call's need not break."""
+    match node:
+        case ast.Call(args=arguments, keywords=keywords):
+            return bool(arguments or keywords)
+        case ast.Lambda(body=body):
+            return _closes(body)
+        case ast.Starred(value=inner):
+            return _closes(inner)
+    return isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1
+
+
+def _head(document: Document) -> int:
+    """The columns before the first place where a document can break."""
+    flat = render(document, width=0).partition("\n")[0]
+    return len(flat)
+
+
+def _parts(nodes: Sequence[ast.expr]) -> list[Document | Short]:
+    return [_part(node, _expression(node, _LAMBDA)) for node in nodes]
+
+
+def _part(node: ast.expr, document: Document) -> Document | Short:
+    """An argument or an element, which may share a line if it is plain and short."""
+    limit = _SHORT if _is_plain(node) else _SHORT_CALL if _is_plain(node, calls=True) else 0
+    return Short(document) if len(render(document, width=_ENDLESS)) <= limit else document
+
+
+def _is_plain(node: ast.AST, calls: bool = False) -> bool:
+    """Whether an argument is made of names and literals alone, with `calls` of calls too."""
+    match node:
+        case ast.BoolOp() | ast.IfExp() | ast.comprehension() | ast.keyword():
+            return False
+        case ast.Call():
+            return calls and not node.keywords and _are_plain(node, calls)
+        case ast.Lambda(args=arguments, body=body):
+            return not parameters(arguments) and _is_plain(body, calls)
+    return _are_plain(node, calls)
+
+
+def _are_plain(node: ast.AST, calls: bool) -> bool:
+    return all([_is_plain(each, calls) for each in ast.iter_child_nodes(node)])
 
 
 def _attribute(node: ast.Attribute) -> Printed:
@@ -164,9 +216,9 @@ def _attribute(node: ast.Attribute) -> Printed:
 
 def _subscript(node: ast.Subscript) -> Printed:
     if isinstance(node.slice, ast.Tuple) and node.slice.elts:
-        parts = [_expression(each, _LAMBDA) for each in node.slice.elts]
+        parts = _parts(node.slice.elts)
         if len(parts) == 1 and not isinstance(node.slice.elts[0], ast.Starred):
-            parts = [(parts[0], ",")]
+            parts = [(_expression(node.slice.elts[0], _LAMBDA), ",")]
         return _ATOM, (_expression(node.value, _ATOM), bracketed("[", parts, "]", comma=False))
     return _ATOM, (_expression(node.value, _ATOM), "[", _expression(node.slice, _LAMBDA), "]")
 
@@ -179,25 +231,25 @@ def _slice(node: ast.Slice) -> Printed:
 
 
 def _tuple(node: ast.Tuple) -> Printed:
-    parts = [_expression(each, _LAMBDA) for each in node.elts]
-    if len(parts) == 1:
-        return _ATOM, Group(("(", Indent((SOFT, parts[0], ",")), SOFT, ")"))
-    return _ATOM, bracketed("(", parts, ")")
+    if len(node.elts) == 1:
+        return _ATOM, Group(("(", Indent((SOFT, _expression(node.elts[0], _LAMBDA), ",")), SOFT, ")"))
+    return _ATOM, bracketed("(", _parts(node.elts), ")")
 
 
 def _list(node: ast.List) -> Printed:
-    return _ATOM, bracketed("[", [_expression(each, _LAMBDA) for each in node.elts], "]")
+    return _ATOM, bracketed("[", _parts(node.elts), "]")
 
 
 def _set(node: ast.Set) -> Printed:
-    return _ATOM, bracketed("{", [_expression(each, _LAMBDA) for each in node.elts], "}")
+    return _ATOM, bracketed("{", _parts(node.elts), "}")
 
 
 def _dict(node: ast.Dict) -> Printed:
-    parts: list[Document] = []
+    parts: list[Document | Short] = []
     for key, value in zip(node.keys, node.values, strict=True):
         text = _expression(value, _LAMBDA)
-        parts.append((_expression(key, _LAMBDA), ": ", text) if key is not None else ("**", text))
+        entry: Document = (_expression(key, _LAMBDA), ": ", text) if key is not None else ("**", text)
+        parts.append(_part(value, entry))
     return _ATOM, bracketed("{", parts, "}")
 
 

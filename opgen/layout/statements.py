@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .document import WIDTH, Document, bracketed, join, render
+from .document import WIDTH, Document, Short, bracketed, join, render
 from .literal import docstring_lines
 from .printer import BINARY, expression, parameters, target, value
 
@@ -92,7 +92,7 @@ def _import_from(node: ast.ImportFrom) -> Document:
     flat = ", ".join(_alias(each) for each in node.names)
     if len(head) + len(flat) <= WIDTH:
         return head + flat
-    return (head, bracketed("(", [_alias(each) for each in node.names], ")"))
+    return (head, bracketed("(", [Short(_alias(each)) for each in node.names], ")"))
 
 
 def _alias(node: ast.alias) -> str:
@@ -109,7 +109,7 @@ def _function(node: ast.FunctionDef) -> Document:
     return (
         "def ",
         node.name,
-        bracketed("(", parameters(node.args), ")") if parameters(node.args) else "()",
+        bracketed("(", [Short(each) for each in parameters(node.args)], ")"),
         returns,
         ":",
     )

@@ -2,7 +2,8 @@
 
 A `CheckedOp` holds no YAML and no syntax tree of the language any more.  Code is carried as Python `ast` trees
 that are already translated (calls of `_l.<name>` are functions of `opgen_runtime.compute.lang`, `_b` is `builtins`,
-`_t` is `typing`, `_np` is numpy and `_math` is math), with the line and column of the YAML source on every node:
+`_d` is `opgen_runtime.declaration.statement`, `_np` is numpy and `_math` is math), with the line and column of the
+YAML source on every node:
 
     ast.Lambda        one expression; its parameter NAMES say which bound names it needs
     ast.FunctionDef   `compute` and `reference`, complete but for the docstring (see `CheckedOp.formula`)
@@ -233,7 +234,7 @@ class CheckedOp:
     arity: int  # number of operands; -1 variadic
     attrs: tuple[CheckedAttr, ...]
     signature: CheckedSignature
-    compute: ast.FunctionDef | None  # `def compute(data: _t.Any, ..., out: _t.Any) -> None`; None: a seam
+    compute: ast.FunctionDef | None  # `def compute(data: _d.Any, ..., out: _d.Any) -> None`; None: a seam
     extern: str | None  # `package.module:function` of a seam
     formula: str  # the compute text as declared, without the final newline, for docstrings and documentation
     let_text: str  # the `let:` text as declared

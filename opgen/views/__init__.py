@@ -1,7 +1,6 @@
 """Checked ops to plain views: every decision about what is printed is taken here; templates only print.
 
 text.py        values and calls as Python text
-signature.py   the signature of an op
 wrapper.py     its function: parameters, annotations, documentation
 op.py          its module
 suite.py       its suite

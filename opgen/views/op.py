@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from ..layout import comment_text, docstring_lines, fill, fold, statement_lines
-from ..layout.statements import header_lines
+from opgen_runtime.declaration.documentation import Documentation, documentation_of, plain
+
+from ..layout import comment_text, statement_lines
 from ..model import CheckedAttr, CheckedOp
-from .signature import signature_text
-from .text import Code, call, camel_case, literal
+from ..model.statement import attr_tree, call, name_of, signature_options, signature_parts, strategy_tree
+from .text import camel_case, line_of, literal
 from .wrapper import WrapperView, field_type, wrapper_view
+
+_DIGEST: Final = 32  # hex digits: enough that no two declarations share them
+_SUPPORT_LEVEL: Final = 10  # of a declaration that states none
 
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """One line of the Attrs class: `name: annotation = _attr(arguments)`."""
+    """One line of the Attrs class: `name: annotation = _d.attr(arguments)`."""
 
     name: str
     annotation: str
@@ -30,13 +34,11 @@ class OpView:
 
     name: str
     source: str
-    docstring: str
     attrs_class: str | None  # None: the op has no attrs
-    attrs_docstring: str
     type_key: str
     fields: tuple[FieldView, ...]
     compute: str | None  # the whole function; None: a seam
-    declaration: str  # `_OpDeclaration(...)`
+    declaration: str  # `_d.declare(...)`
     wrapper: WrapperView
 
 
@@ -44,37 +46,31 @@ def op_view(op: CheckedOp, namespace: str = "") -> OpView:
     """The view of `op` in a project with `namespace`."""
     qualified = f"{namespace}.{op.name}" if namespace else op.name
     attrs_class = f"{camel_case(op.name)}Attrs" if op.attrs else None
+    wrapper = wrapper_view(op)
+    printed = documentation_of(ast.literal_eval(wrapper.docstring))
     return OpView(
         name=op.name,
         source=comment_text(op.source),
-        docstring="\n".join(docstring_lines(fill(f"{op.name}: {_lower_first(op.doc)}", 104), 0)),
         attrs_class=attrs_class,
-        attrs_docstring=f'"""The attrs of {op.name}."""',
         type_key=literal(f"attrs.{qualified}"),
-        fields=tuple(_field(attr) for attr in op.attrs),
-        compute=None if op.compute is None else function_text(op.compute, op.formula),
-        declaration=_declaration(op, attrs_class, namespace),
-        wrapper=wrapper_view(op),
+        fields=tuple(_field(attr, _unsaid(attr.doc, printed.parameters.get(attr.name))) for attr in op.attrs),
+        compute=None if op.compute is None else function_text(op.compute),
+        declaration=line_of(_declaration(op, attrs_class, namespace, printed)),
+        wrapper=wrapper,
     )
 
 
-def function_text(function: ast.FunctionDef, docstring: str = "") -> str:
-    """A function with its docstring; parameters that have no annotation get `_t.Any`."""
+def function_text(function: ast.FunctionDef) -> str:
+    """A function; parameters that have no annotation get `_d.Any`."""
     annotated = copy.deepcopy(function)
     for node in ast.walk(annotated):
         if isinstance(node, ast.FunctionDef):
             _annotate(node)
-    lines = header_lines(annotated, indent=0)
-    text = fold(docstring, 100)
-    if any(line.strip() for line in text):
-        first, *rest = docstring_lines(text, 4)
-        lines += ["    " + first, *rest]
-    lines += statement_lines(annotated.body, indent=4)
-    return "\n".join(lines)
+    return "\n".join(statement_lines([annotated]))
 
 
 def _annotate(function: ast.FunctionDef) -> None:
-    anything = ast.Attribute(ast.Name("_t", ast.Load()), "Any", ast.Load())
+    anything = ast.Attribute(ast.Name("_d", ast.Load()), "Any", ast.Load())
     arguments = function.args
     extra = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra):
@@ -84,57 +80,33 @@ def _annotate(function: ast.FunctionDef) -> None:
         function.returns = anything
 
 
-def _field(attr: CheckedAttr) -> FieldView:
-    options: dict[str, object] = {}
-    if not attr.required:
-        options["default"] = attr.default
-    if attr.optional:
-        options["optional"] = True
-    if attr.bound is not None:
-        options["bounds"] = attr.bound.text
-        if attr.bound.check is not None:
-            options["check"] = attr.bound.check
-    if attr.doc:
-        options["doc"] = attr.doc
-    return FieldView(attr.name, field_type(attr), call("_attr", attr.kind, **options))
+def _field(attr: CheckedAttr, doc: str) -> FieldView:
+    return FieldView(attr.name, field_type(attr), line_of(attr_tree(attr, doc)))
 
 
-def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str) -> str:
-    options: dict[str, object] = {
-        "name": op.name,
-        "doc": op.doc,
-        "support_level": op.support_level,
-        "arity": op.arity,
-        "attrs": None if attrs_class is None else Code(attrs_class),
-        "signature": Code(signature_text(op.signature)),
-        "compute": None if op.compute is None else Code("compute"),
-        "extern": op.extern,
-        "pattern": Code(f"_OpPattern.{op.pattern.name}"),
-    }
+def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str, printed: Documentation) -> ast.Call:
+    inputs = {each.name: _unsaid(each.doc, printed.parameters.get(each.name)) for each in op.inputs}
+    outputs = {each.name: _unsaid(each.doc, printed.results.get(each.name)) for each in op.outputs}
+    parts = signature_parts(op.signature, op.attrs, {**inputs, **outputs})
+    options: dict[str, object] = signature_options(op.signature)
+    if attrs_class is not None:
+        options["attrs"] = name_of(attrs_class)
+    options |= {"compute": name_of("compute")} if op.compute is not None else {"extern": op.extern}
+    options["pattern"] = name_of(f"_d.OpPattern.{op.pattern.name}")
+    if op.support_level != _SUPPORT_LEVEL:
+        options["support_level"] = op.support_level
     if op.traits:
         options["traits"] = dict(op.traits)
     if op.strategy:
-        options["strategy"] = _strategy(op)
-    options["source"] = op.source
-    options["digest"] = op.digest
+        options["strategy"] = tuple(strategy_tree(entry) for entry in op.strategy)
+    if plain(op.doc) != printed.text:
+        options["doc"] = op.doc
+    options |= {"source": op.source, "digest": op.digest[:_DIGEST]}
     if namespace:
         options["namespace"] = namespace
-    return call("_OpDeclaration", **options)
+    return call("_d.declare", name_of(op.name), *parts, **options)
 
 
-def _strategy(op: CheckedOp) -> Sequence[Code]:
-    found: list[Code] = []
-    for entry in op.strategy:
-        options: dict[str, object] = {"target": entry.target, "schedule": entry.schedule}
-        if entry.when is not None:
-            options["when"] = entry.when
-            options["when_text"] = entry.when_text
-        options["plevel"] = entry.plevel
-        found.append(call("_StrategyEntry", entry.name, **options))
-    return tuple(found)
-
-
-def _lower_first(text: str) -> str:
-    """The first word in lower case, unless it is a name of its own (`LSTM`)."""
-    text = text.strip()
-    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+def _unsaid(doc: str, said: str | None) -> str:
+    """What the docstring cannot give back, so that the statement says it too."""
+    return "" if plain(doc) == (said or "") else doc

@@ -28,7 +28,7 @@ def literal(value: object, library: str = "_l.") -> str:
         case Code():
             return value
         case ast.expr():
-            return expression_text(value, width=_ONE_LINE)
+            return line_of(value)
         case None | bool():
             return str(value)
         case str():
@@ -66,6 +66,11 @@ def call(function: str, *arguments: object, **keywords: object) -> Code:
     parts = [literal(each) for each in arguments]
     parts.extend(f"{name}={literal(value)}" for name, value in keywords.items())
     return Code(f"{function}({', '.join(parts)})")
+
+
+def line_of(node: ast.expr) -> str:
+    """An expression on one line."""
+    return expression_text(node, width=_ONE_LINE)
 
 
 def camel_case(name: str) -> str:

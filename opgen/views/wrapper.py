@@ -15,7 +15,7 @@ _TEXT_WIDTH: Final = 106  # of a docstring inside a function
 
 @dataclass(frozen=True, slots=True)
 class WrapperView:
-    """`def name(parameters): docstring; return _call(OP, operands, attrs)`."""
+    """`def name(parameters): docstring; return _d.call(OP, operands, attrs)`."""
 
     parameters: str
     operands: str
@@ -47,7 +47,7 @@ def _parameters(op: CheckedOp) -> list[str]:
     defaults = False
     star = False
     for operand in op.inputs:
-        annotation = "_t.Sequence[_ExprLike]" if operand.variadic else "_ExprLike"
+        annotation = "_d.Sequence[_d.ExprLike]" if operand.variadic else "_d.ExprLike"
         if operand.optional:
             defaults = True
             found.append(f"{operand.name}: {annotation} | None = None")

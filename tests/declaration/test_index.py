@@ -24,36 +24,26 @@ __all__ = list(_OPS)
 __getattr__, __dir__ = _lazy_index(__name__, _OPS, _OPERATORS, namespace="test_project")
 """
 HALF = '''
-import typing as _t
-from opgen_runtime.compute import lang as _l
-from opgen_runtime.operator.attrs import Attrs as _Attrs, attr as _attr
-from opgen_runtime.declaration import OpDeclaration as _OpDeclaration, call as _call, declare as _declare
-from opgen_runtime.ir import Call as _Call, ExprLike as _ExprLike
-from opgen_runtime.operator.types import Input as _Input, Output as _Output, Signature as _Signature
-from opgen_runtime.base.vocabulary import OpPattern as _OpPattern
+from opgen_runtime.declaration import lang as _l, statement as _d
 
-class HalfAttrs(_Attrs):
+def half(data: _d.ExprLike, other: _d.ExprLike | None = None, times: int = 1) -> _d.Call:
+    """Half."""
+    return _d.call(OP, (data, other), times=times)
+
+class HalfAttrs(_d.Attrs):
     type_key = "attrs.test_project.half"
-    times: int = _attr("int", default=1, bounds="0 <= times", check=lambda times, attrs: times >= 0)
+    times: int = _d.attr("int", default=1, bounds="0 <= times", check=lambda times, attrs: times >= 0)
 
-def compute(data: _t.Any, times: _t.Any, out: _t.Any) -> None:
+def compute(data: _d.Any, times: _d.Any, out: _d.Any) -> None:
     out.define(lambda *i: data[*i] * 0.5**times)
 
-OP = _declare(
-    _OpDeclaration(
-        name="half", doc="Half.", support_level=10, arity=2, attrs=HalfAttrs,
-        signature=_Signature(
-            inputs=(_Input("data", dtype="float"), _Input("other", dtype="float", optional=True)),
-            outputs=(_Output("out", shape="data.shape", dtype="data.dtype"),),
-        ),
-        compute=compute, extern=None, pattern=_OpPattern.ELEMWISE, namespace="test_project",
-    ),
-    __file__,
+OP = _d.declare(
+    half,
+    _d.Input("data", dtype="float"),
+    _d.Input("other", dtype="float", optional=True),
+    _d.Output("out", shape="data.shape", dtype="data.dtype"),
+    attrs=HalfAttrs, compute=compute, pattern=_d.OpPattern.ELEMWISE, namespace="test_project",
 )
-
-def half(data: _ExprLike, other: _ExprLike | None = None, times: int = 1) -> _Call:
-    """Half."""
-    return _call(OP, (data, other), times=times)
 '''
 
 

@@ -131,7 +131,8 @@ SCRIPT = """
 import numpy as np
 from opgen_runtime import ir
 from opgen_runtime.run import pipeline
-from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
+from opgen_runtime.declaration import OpDeclaration, StrategyEntry, register
+from opgen_runtime.declaration.statement import call
 from opgen_runtime.run.compile import steps
 from opgen_runtime.operator.types import Input, Output, Signature, TensorType
 from opgen_runtime.base.vocabulary import OpPattern
@@ -144,7 +145,7 @@ signature = Signature(
     inputs=(Input("data", shape=("N",)),), outputs=(Output("out", shape="data.shape", dtype="data.dtype"),)
 )
 entry = StrategyEntry(name="mine", schedule="lab_compute.schedules:plain", plevel=15)
-made = declare(OpDeclaration(
+made = register(OpDeclaration(
     name="lab_double", doc="", support_level=10, arity=1, attrs=None, signature=signature, digest="lab_double",
     compute=lab_compute.double, extern=None, pattern=OpPattern.ELEMWISE, strategy=(entry,),
 ), lab_compute.__file__)

@@ -9,7 +9,8 @@ from opgen_runtime import ir
 from opgen_runtime.base.errors import ExecutorError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang as _l
-from opgen_runtime.declaration import OpDeclaration, StrategyEntry, call, declare
+from opgen_runtime.declaration import OpDeclaration, StrategyEntry, register
+from opgen_runtime.declaration.statement import call
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.registry import remove_op
 from opgen_runtime.operator.types import Input, Output, Signature, Spread
@@ -57,7 +58,7 @@ def op(name, signature, **given):
     declaration = OpDeclaration(
         name=name, doc=name, support_level=10, arity=1, attrs=None, signature=signature, digest=name, **fields
     )
-    return declare(declaration, __file__)
+    return register(declaration, __file__)
 
 
 @pytest.fixture

@@ -203,7 +203,9 @@ def _parts(module: ast.Module) -> dict[str, list[_Root]]:
     kinds: dict[str, str] = {}
     for node in ast.walk(module):
         match node:
-            case ast.AnnAssign(target=ast.Name(id=attr), value=ast.Call(func=ast.Name(id="_attr")) as field):
+            case ast.AnnAssign(
+                target=ast.Name(id=attr), value=ast.Call(func=ast.Attribute(attr="attr")) as field
+            ):
                 kinds[attr] = ast.literal_eval(field.args[0])
                 for keyword in field.keywords:
                     if keyword.arg == "default":
@@ -211,9 +213,11 @@ def _parts(module: ast.Module) -> dict[str, list[_Root]]:
                     elif keyword.arg == "check":
                         finder = BoundChanges(attr, kinds[attr])
                         found["bounds"].append(_Root(_replace(keyword, "value"), keyword.value, finder))
-            case ast.Call(func=ast.Name(id="_Bound"), args=[ast.Constant(value=str(attr)), function, *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="Bound"), args=[ast.Constant(value=str(attr)), function, *_]
+            ):
                 found["bounds"].append(_Root(_at(node.args, 1), function, BoundChanges(attr, kinds[attr])))
-            case ast.Call(func=ast.Name(id="_Require" | "_Static" | "_Spread"), args=[function, *_]):
+            case ast.Call(func=ast.Attribute(attr="Require" | "Static" | "Spread"), args=[function, *_]):
                 found["relation"].append(_Root(_at(node.args, 0), function))
     return found
 

@@ -26,7 +26,7 @@ from opgen_runtime.base.vocabulary import OpPattern
 PLACE = Place("opdefs/elementwise/axis_abs.yaml", 1, 1, 1, 5)
 FORMULA = "out[*i] = abs(data[*i]) if i[axis] == indice else data[*i]\n"
 COMPUTE = """
-def compute(data: _t.Any, axis: _t.Any, indice: _t.Any, out: _t.Any) -> None:
+def compute(data: _d.Any, axis: _d.Any, indice: _d.Any, out: _d.Any) -> None:
     out.define(lambda *i: _l.select(_l.equal(i[axis], indice), lambda: _l.abs(data[*i]), lambda: data[*i]))
 """
 REFERENCE = """

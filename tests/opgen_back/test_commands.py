@@ -172,7 +172,7 @@ def test_hand_edit_is_reported_as_a_diff_and_restored(fresh: Path) -> None:
     result = run("check")
     assert result.exit_code == 1
     assert "edited by hand" in result.output
-    assert "-def axis_abs(data: _ExprLike, axis: int = 1" in result.output
+    assert "-def axis_abs(data: _d.ExprLike, axis: int = 1" in result.output
     assert "opgen generate" in result.output
     assert run("generate").exit_code == 0
     assert module.read_text() == text

@@ -103,8 +103,8 @@ def test_hand_edit_is_seen(project: Project, axis_abs: CheckedOp) -> None:
     module.write_text(module.read_text().replace("axis: int = 0", "axis: int = 1"))
     (step,) = plan(project, axis_abs).steps
     assert step.change is Change.EDITED
-    assert "-def axis_abs(data: _ExprLike, axis: int = 1, indice: int = 0) -> _Call:" in step.diff("m")
-    assert "+def axis_abs(data: _ExprLike, axis: int = 0, indice: int = 0) -> _Call:" in step.diff("m")
+    assert "-def axis_abs(data: _d.ExprLike, axis: int = 1, indice: int = 0) -> _d.Call:" in step.diff("m")
+    assert "+def axis_abs(data: _d.ExprLike, axis: int = 0, indice: int = 0) -> _d.Call:" in step.diff("m")
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])

@@ -65,6 +65,39 @@ def test_long_call_breaks_one_argument_a_line() -> None:
     )
 
 
+def test_short_arguments_share_lines() -> None:
+    source = (
+        "x = f(name, 'text', (1, 2), k=-3, lambda_=lambda: y, call=g(z), long=g(aaaaaaaaaa, bbbbbbbbbbbbb, ccccccc),"
+        " last=v[0])\n"
+    )
+    assert lay_out(source, width=40) == (
+        "x = f(\n"
+        '    name, "text", (1, 2), k=-3,\n'
+        "    lambda_=lambda: y, call=g(z),\n"
+        "    long=g(\n"
+        "        aaaaaaaaaa, bbbbbbbbbbbbb,\n"
+        "        ccccccc,\n"
+        "    ),\n"
+        "    last=v[0],\n"
+        ")\n"
+    )
+    function = "def f(a: int, b: int, c: int = 1, *, d: int = 2) -> int:\n    return a\n"
+    assert lay_out(function, width=32) == (
+        "def f(\n    a: int, b: int, c: int = 1,\n    *, d: int = 2,\n) -> int:\n    return a\n"
+    )
+
+
+def test_a_sole_argument_breaks_in_its_own_brackets() -> None:
+    source = "out.define(lambda i: total(over(range(n), lambda k: first[i, k] * second[k, i])))\n"
+    assert lay_out(source, width=60) == (
+        "out.define(lambda i: total(over(\n    range(n), lambda k: first[i, k] * second[k, i]\n)))\n"
+    )
+    alone = "y = f(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb)\n"
+    assert lay_out(alone, width=60) == (
+        "y = f(\n    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n    + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,\n)\n"
+    )
+
+
 def test_only_long_statements_are_laid_out_again() -> None:
     kept = "# a comment\n\nx  =  {  }\n\n\ndef f( a ):\n    return  a  # why\n"
     long = "y = call(" + ", ".join(f"argument_{n}" for n in range(12)) + ")\n"

@@ -16,6 +16,8 @@ from opgen.model import CheckedAttr, CheckedBound, CheckedOp
 from opgen.render import Renderer, RenderError
 from opgen.views import op_view, suite_view
 from opgen.views.wrapper import wrapper_view
+from opgen_runtime.declaration.documentation import plain
+from opgen_runtime.operator.registry import remove_global_func, remove_op
 
 DECLARATION = "opdefs/x.yaml:1"
 
@@ -80,8 +82,40 @@ def test_parameters_are_in_the_order_of_the_declaration(axis_abs: CheckedOp) -> 
             axis_abs.signature, inputs=(replace(x, name="x"), replace(x, name="bias", optional=True))
         ),
     )
-    expected = "x: _ExprLike, bias: _ExprLike | None = None, *, k: int, scale: float = 1.0"
+    expected = "x: _d.ExprLike, bias: _d.ExprLike | None = None, *, k: int, scale: float = 1.0"
     assert wrapper_view(op).parameters == expected
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab \n:-DeprctdPamsRun"), max_size=60), min_size=4, max_size=4),
+    st.sampled_from(["", "Parameters\n----------\n", "  x\n", "Deprecated: y\n", "Returns\n-------\n"]),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+def test_what_is_documented_reaches_the_op(axis_abs: CheckedOp, docs: list[str], first: str) -> None:
+    """By the docstring, or where it cannot give a text back, by the statement."""
+    doc, operand, attr, result = (first + text.strip() for text in docs)
+    op = replace(
+        axis_abs,
+        doc=doc,
+        attrs=(replace(axis_abs.attrs[0], doc=attr), axis_abs.attrs[1]),
+        signature=replace(
+            axis_abs.signature,
+            inputs=(replace(axis_abs.inputs[0], doc=operand),),
+            outputs=(replace(axis_abs.outputs[0], doc=result),),
+        ),
+    )
+    names: dict[str, Any] = {"__file__": __file__, "__name__": __name__}
+    try:
+        exec(compile(module(replace(op, name="test_documented")), __file__, "exec"), names)
+        declaration = names["OP"].get_attr("declaration")
+        fields = declaration.attrs.list_field_info()
+        outputs = declaration.signature.outputs
+        found = (names["OP"].description, names["OP"].arguments[0].description, fields[0][2], outputs[0].doc)
+        assert tuple(map(plain, found)) == tuple(map(plain, (doc, operand, attr, result)))
+        assert fields[1][2] == axis_abs.attrs[1].doc
+    finally:
+        remove_op("test_documented")
+        remove_global_func("op._make.test_documented")
 
 
 def test_no_line_is_too_long(axis_abs: CheckedOp) -> None:

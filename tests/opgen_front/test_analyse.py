@@ -23,7 +23,7 @@ def test_axis_abs() -> None:
     assert op.compute is not None
     assert op.reference is not None
     assert ast.unparse(op.compute) == (
-        "def compute(data: _t.Any, axis: _t.Any, indice: _t.Any, out: _t.Any) -> None:\n"
+        "def compute(data: _d.Any, axis: _d.Any, indice: _d.Any, out: _d.Any) -> None:\n"
         "    out.define(lambda *i: _l.select(_l.equal(i[axis], indice), lambda: _l.abs(data[*i,]), lambda: data[*i,]))"
     )
     assert ast.unparse(op.reference) == (

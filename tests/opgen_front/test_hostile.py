@@ -64,7 +64,7 @@ def assert_harmless(op: CheckedOp) -> None:
             if isinstance(node, ast.Attribute):
                 assert not node.attr.startswith("_")
             if isinstance(node, ast.Name) and node.id.startswith("_"):
-                assert node.id in ("_l", "_b", "_t")
+                assert node.id in ("_l", "_b", "_d")
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "_b":
                 assert node.attr == "tuple"
 

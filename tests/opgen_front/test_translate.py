@@ -86,9 +86,9 @@ def test_statements() -> None:
     )
     assert op.compute is not None
     assert ast.unparse(op.compute) == (
-        "def compute(data: _t.Any, axis: _t.Any, M: _t.Any, K: _t.Any, out: _t.Any) -> None:\n"
+        "def compute(data: _d.Any, axis: _d.Any, M: _d.Any, K: _d.Any, out: _d.Any) -> None:\n"
         "\n"
-        "    def f(p: _t.Any, *q: _t.Any) -> _t.Any:\n"
+        "    def f(p: _d.Any, *q: _d.Any) -> _d.Any:\n"
         "        r = p + 1\n"
         "        return r * _l.len(q)\n"
         "    n = M - 1\n"

@@ -13,7 +13,7 @@ import pytest
 from opgen_runtime import Value, ir, ops, testing
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang
-from opgen_runtime.declaration import OpDeclaration, declare
+from opgen_runtime.declaration import OpDeclaration, register
 from opgen_runtime.operator.attrs import Attrs, attr
 from opgen_runtime.operator.registry import Op, remove_global_func, remove_op
 from opgen_runtime.operator.types import Bound, Input, Output, Signature, TensorType
@@ -54,7 +54,7 @@ def make_op(compute: Callable[..., None] = scaled, signature: Signature = SIGNAT
         extern=None,
         pattern=OpPattern.ELEMWISE,
     )
-    return declare(declaration, __file__)
+    return register(declaration, __file__)
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_the_bound_that_refuses_is_the_one_that_is_probed() -> None:
         declared = replace(op.get_attr("declaration"), name="test_pick", attrs=PickAttrs)
         remove_op("test_scale")
         remove_global_func("op._make.test_scale")
-        return declare(declared, __file__)
+        return register(declared, __file__)
 
     probe = Probe(Case({"data": "int32[3, 1]"}, {"place": 1}), "axis", 0, -1)
     for lowest in (0, -1):
@@ -187,7 +187,7 @@ def test_what_follows_backwards_is_asked_for(op: Op) -> None:
     testing.check_types(op, CASE, follows)
     same = Output("out", shape=lambda data: data.shape, dtype="data.dtype")
     one_way = replace(op.get_attr("declaration"), signature=replace(SIGNATURE, outputs=(same,)))
-    wrong = declare(one_way, __file__)
+    wrong = register(one_way, __file__)
     testing.check_types(wrong, CASE)
     with pytest.raises(AssertionError, match="operand 'data' does not follow from the others and the result"):
         testing.check_types(wrong, CASE, follows)

@@ -1,28 +1,20 @@
-"""The objects that a generated module makes, made in memory from the same translated trees."""
+"""The objects that a generated module makes, made in memory from the syntax trees that the module prints."""
 
 from __future__ import annotations
 
 import ast
-import typing
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Final
 
+from opgen_runtime.declaration import lang, statement
 from opgen_runtime.operator import types
-from opgen_runtime.operator.attrs import Attrs, attr
+from opgen_runtime.operator.attrs import Attrs
 
 from ...expression.translate import at, place_of
-from ...model import (
-    BoundRule,
-    CheckedAttr,
-    CheckedOutput,
-    CheckedSignature,
-    LetRule,
-    Rule,
-    ShapeEntry,
-    StaticEntry,
-)
+from ...model import CheckedAttr, CheckedSignature, LetRule, Rule
+from ...model.statement import attr_tree, signature_options, signature_parts, tree
 from .meter import Meter, MeteredLibrary, metered_builtins
 
 _CHECKED: Final = {ast.Add: "checked_add", ast.Sub: "checked_sub", ast.Mult: "checked_mul"}
@@ -46,7 +38,6 @@ class Assembler:
             "__builtins__": {},
             "_l": MeteredLibrary(self.meter),
             "_b": metered_builtins(self.meter),
-            "_t": typing,
             "_tick": self.meter.tick,
             "_star": self.meter.star,
             "_made": self.meter.made,
@@ -71,70 +62,37 @@ class Assembler:
         """The Attrs class."""
         if not fields:
             return None
-        body: dict[str, Any] = {"type_key": f"attrs.{op}"}
-        for field in fields:
-            keywords: dict[str, Any] = {"optional": field.optional, "doc": field.doc}
-            if not field.required:
-                keywords["default"] = field.default
-            if field.bound is not None:
-                keywords["bounds"] = field.bound.text
-                if field.bound.check is not None:
-                    keywords["check"] = self.function(field.bound.check)
-            body[field.name] = attr(field.kind, **keywords)
-        return type("DeclaredAttrs", (Attrs,), body)
+        body = self._made(tree({field.name: attr_tree(field) for field in fields}))
+        return type("DeclaredAttrs", (Attrs,), {"type_key": f"attrs.{op}", **body})
 
-    def signature(self, signature: CheckedSignature) -> types.Signature:
-        return types.Signature(
-            inputs=tuple(
-                types.Input(
-                    operand.name,
-                    None if operand.shape is None else self._entries(operand.shape),
-                    operand.dtype,
-                    operand.doc,
-                    operand.optional,
-                    operand.variadic,
-                    None if operand.layout is None else (operand.layout.attr, operand.layout.canonical),
-                )
-                for operand in signature.inputs
-            ),
-            rules=tuple(self._rule(rule) for rule in signature.rules),
-            outputs=tuple(self._output(output) for output in signature.outputs),
-            dtypes=signature.dtypes,
-            dynamic={name: self.function(tree) for name, tree in signature.dynamic.items()},
-        )
+    def signature(
+        self, signature: CheckedSignature, fields: tuple[CheckedAttr, ...], attrs: type[Attrs] | None
+    ) -> types.Signature:
+        """The signature of an op whose Attrs class is `attrs`; a hand-written type relation is left out."""
+        counted = replace(signature, rules=tuple(_counted(rule) for rule in signature.rules))
+        parts = self._made(tree(tuple(signature_parts(counted, fields))))
+        options = self._made(tree(signature_options(signature)))
+        return statement.signature(*parts, attrs=attrs, **{**options, "relation": None})
 
-    def _rule(self, rule: Rule) -> types.Bound | types.Let | types.Require:
-        names = rule.names if isinstance(rule, LetRule) else ()
-        function = self.function(rule.function if len(names) < 2 else _unpacked(rule.function, len(names)))
-        if isinstance(rule, BoundRule):
-            return types.Bound(rule.attr, function, rule.text)
-        if isinstance(rule, LetRule):
-            return types.Let(rule.names, function, rule.text)
-        return types.Require(function, rule.text, rule.error, rule.binds)
+    def _made(self, stated: ast.expr) -> Any:
+        """What a statement makes, whose lambdas keep their places in the declarations."""
+        functions = _Functions(self.function)
+        body = ast.fix_missing_locations(ast.Expression(functions.visit(stated)))
+        code = compile(body, "<statement>", "eval", dont_inherit=True)
+        return eval(code, {"__builtins__": {}, "_d": statement, "_l": lang, **functions.made})
 
-    def _entries(self, entries: tuple[ShapeEntry, ...]) -> tuple[Any, ...]:
-        return tuple(self._entry(entry) for entry in entries)
 
-    def _entry(self, entry: ShapeEntry) -> Any:
-        if not isinstance(entry, StaticEntry):
-            return entry
-        function = self.function(entry.function)
-        return types.Spread(function, entry.text) if entry.spread else types.Static(function, entry.text)
+class _Functions(ast.NodeTransformer):
+    """Puts names for the lambdas of a statement, and makes their functions."""
 
-    def _output(self, output: CheckedOutput) -> types.Output:
-        shape, dtype = output.shape, output.dtype
-        return types.Output(
-            output.name,
-            self._entries(shape) if isinstance(shape, tuple) else self._maybe(shape),
-            self._maybe(dtype),
-            output.doc,
-            None if output.variadic is None else self.function(output.variadic),
-            None if output.layout is None else (output.layout.attr, output.layout.canonical),
-            output.variadic_index or "j",
-        )
+    def __init__(self, make: Callable[[ast.Lambda], Callable[..., Any]]) -> None:
+        self._make = make
+        self.made: dict[str, Callable[..., Any]] = {}
 
-    def _maybe(self, value: str | ast.Lambda) -> Any:
-        return value if isinstance(value, str) else self.function(value)
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        name = f"_f{len(self.made)}"
+        self.made[name] = self._make(node)
+        return ast.Name(name, ast.Load())
 
 
 def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:
@@ -179,9 +137,13 @@ def _unpack(value: ast.expr, count: int) -> ast.expr:
     return made
 
 
-def _unpacked(tree: ast.Lambda, count: int) -> ast.Lambda:
-    """The lambda of a rule that binds several names."""
-    return at(ast.Lambda(tree.args, _unpack(tree.body, count)), place_of(tree))
+def _counted(rule: Rule) -> Rule:
+    """The rule; one that binds several names says what is wrong where it has not as many values."""
+    if not isinstance(rule, LetRule) or len(rule.names) < 2:
+        return rule
+    function = rule.function
+    body = _unpack(function.body, len(rule.names))
+    return replace(rule, function=at(ast.Lambda(function.args, body), place_of(function)))
 
 
 def _unwrapped(index: Any) -> Any:

@@ -20,8 +20,8 @@ MAKE: Final = "op._make"
 _RUNTIME: Final = __name__.partition(".")[0]
 
 
-def declare(declaration: OpDeclaration, module_file: str) -> Op:
-    """Register an op and its call maker `op._make.<name>`; `module_file` is the generated module's file.
+def register(declaration: OpDeclaration, module_file: str) -> Op:
+    """Register an op and its call maker `op._make.<name>`; `module_file` is the file of the module that declares it.
 
     The same file may declare the op again (a reload). Raises RegistryError if another file has declared it.
     """

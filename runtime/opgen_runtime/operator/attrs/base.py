@@ -34,15 +34,7 @@ class Attrs:
         fields = dict(cls._fields)
         for name, declared in list(cls.__dict__.items()):
             if isinstance(declared, AttrField):
-                fields[name] = AttrField(
-                    name,
-                    declared.kind,
-                    declared.default,
-                    declared.optional,
-                    declared.bounds,
-                    declared.check,
-                    declared.doc,
-                )
+                fields[name] = declared.with_name(name)
                 delattr(cls, name)
         cls._fields = fields
         if "type_key" in cls.__dict__:
@@ -207,6 +199,16 @@ def attrs_from_json(data: Mapping[str, object]) -> Attrs:
             f"type key {data.get('type_key')!r} is that of {listed}; use from_json of the one meant"
         )
     return found[0].from_json(data)
+
+
+def document_attrs(kind: type[Attrs], docs: Mapping[str, str]) -> None:
+    """Gives the fields of an Attrs class that have no description theirs, and a class without a docstring one."""
+    kind._fields = {
+        name: field.with_doc(docs[name]) if name in docs and not field.doc else field
+        for name, field in kind._fields.items()
+    }
+    if kind.__doc__ is None:
+        kind.__doc__ = f"The attrs of {kind.op_name()}."
 
 
 def _rebuild(cls: type[Attrs], values: dict[str, object]) -> Attrs:

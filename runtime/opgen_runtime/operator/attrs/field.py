@@ -36,6 +36,13 @@ class AttrField:
     check: Callable[[Any, Any], bool] | None = None
     doc: str = ""
 
+    # Not `dataclasses.replace`, which takes ten times as long: each is called for every attr that is imported.
+    def with_name(self, name: str) -> AttrField:
+        return AttrField(name, self.kind, self.default, self.optional, self.bounds, self.check, self.doc)
+
+    def with_doc(self, doc: str) -> AttrField:
+        return AttrField(self.name, self.kind, self.default, self.optional, self.bounds, self.check, doc)
+
     @property
     def is_list(self) -> bool:
         return KINDS[self.kind].is_list
