@@ -28,6 +28,7 @@ from .house import (
 PRINTING: Final[tuple[Arrow, ...]] = (
     ("base.arith.expr", "base.arith.printer"),
     ("ir.expr", "ir.printer"),
+    ("lower.tir.stmt", "lower.tir.printer"),
     ("ir.module", "ir.printer"),
 )
 # Circles that are still to be opened; none may join them.
@@ -40,7 +41,7 @@ STILL_OPEN: Final[tuple[frozenset[str], ...]] = (
 ASIDE: Final = ("base.errors", "base.vocabulary")
 
 
-@pytest.mark.parametrize(("package", "most_rooms", "most_arrows"), [(RUNTIME, 13, 152), (GENERATOR, 12, 60)])
+@pytest.mark.parametrize(("package", "most_rooms", "most_arrows"), [(RUNTIME, 13, 163), (GENERATOR, 12, 60)])
 def test_few_rooms_and_few_arrows(package: Package, most_rooms: int, most_arrows: int) -> None:
     graph = imports(package)
     print(figures(package, graph, ASIDE))

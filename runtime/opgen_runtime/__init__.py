@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .base.errors import OpgenError as OpgenError
     from .base.target import Target as Target
     from .compute import lang as lang
-    from .compute import te as te
     from .ir import Call as Call
     from .ir import Constant as Constant
     from .ir import Expr as Expr
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from .ir import to_text as to_text
     from .ir import var as var
     from .lower import schedule as schedule
+    from .lower import te as te
     from .lower import tir as tir
     from .operator import registry as registry
     from .operator import types as types
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .operator.types import TupleType as TupleType
     from .run import eager as eager
     from .run import executor as executor
+    from .run.compile.scheduled import lower as lower
     from .run.executor import Executable as Executable
     from .run.executor import Value as Value
     from .run.executor import asarray as asarray
@@ -91,7 +92,7 @@ _NAMES = {
     "operator.types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted([*_MODULES, *_HOME])
+__all__ = sorted([*_MODULES, *_HOME, "lower"])
 
 
 def __getattr__(name: str) -> object:

@@ -29,12 +29,14 @@ MODULES: Final[Mapping[str, str]] = {
     "registry": "operator.registry",
     "schedule": "lower.schedule",
     "target": "base.target",
-    "te": "compute.te",
+    "te": "lower.te",
     "testing": "testing",
     "tir": "lower.tir",
     "transform": "transform",
     "types": "operator.types",
 }
+# Storeys that are functions, too -> where the function is.
+_FUNCTIONS: Final[Mapping[str, str]] = {"lower": "run.compile.scheduled.lower"}
 # What modules of earlier versions, generated ones above all, import.
 _GONE: Final = ("attrs", "kernels", "schedules", "strategy", "tracing", "vocabulary")
 
@@ -81,7 +83,21 @@ class _PublicNames(MetaPathFinder, Loader):
         self._specs: dict[str, ModuleSpec | None] = {}
 
 
+class _Callable(ModuleType):
+    """A storey whose name users know as a function, too: `rt.lower(schedule, args)`."""
+
+    function: str
+
+    def __call__(self, *args: object, **options: object) -> object:
+        home, _, name = self.function.rpartition(".")
+        return getattr(import_module(f"{_PACKAGE}.{home}"), name)(*args, **options)
+
+
 def install() -> None:
-    """Let the import system know the public names."""
+    """Let the import system know the public names, and make storeys functions whose names are those of functions."""
+    for storey, function in _FUNCTIONS.items():
+        module = import_module(f"{_PACKAGE}.{storey}")
+        module.__class__ = _Callable
+        module.function = function  # type: ignore[attr-defined]  # which it has by now
     if not any(type(finder).__qualname__ == _PublicNames.__qualname__ for finder in sys.meta_path):
         sys.meta_path.insert(0, _PublicNames())

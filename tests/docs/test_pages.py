@@ -20,6 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "add-an-op.md",
     "when-the-language-cannot-say-it.md",
+    "tensor-expressions.md",
     "write-a-schedule.md",
     "write-a-pass.md",
     "jit.md",

@@ -6,8 +6,29 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .build import add, div, floordiv, floormod, ge, gt, le, lt, mul, negate, sub
+from ..vocabulary import DType
+from .build import (
+    add,
+    bit_and,
+    bit_not,
+    bit_or,
+    bit_xor,
+    call,
+    div,
+    floordiv,
+    floormod,
+    ge,
+    gt,
+    le,
+    lt,
+    mul,
+    negate,
+    shift_left,
+    shift_right,
+    sub,
+)
 from .expr import Expr
+from .literals import cast
 
 
 def _method(fn: Callable[[object, object], Expr], swapped: bool = False) -> Callable[[Expr, object], Expr]:
@@ -38,3 +59,18 @@ Expr.__lt__ = _method(lt)
 Expr.__le__ = _method(le)
 Expr.__gt__ = _method(gt)
 Expr.__ge__ = _method(ge)
+Expr.__and__ = _method(bit_and)
+Expr.__rand__ = _method(bit_and, swapped=True)
+Expr.__or__ = _method(bit_or)
+Expr.__ror__ = _method(bit_or, swapped=True)
+Expr.__xor__ = _method(bit_xor)
+Expr.__rxor__ = _method(bit_xor, swapped=True)
+Expr.__lshift__ = _method(shift_left)
+Expr.__rlshift__ = _method(shift_left, swapped=True)
+Expr.__rshift__ = _method(shift_right)
+Expr.__rrshift__ = _method(shift_right, swapped=True)
+Expr.__pow__ = _method(lambda a, b: call("pow", a, b))
+Expr.__rpow__ = _method(lambda a, b: call("pow", a, b), swapped=True)
+Expr.__invert__ = bit_not
+Expr.__abs__ = lambda e: call("abs", e)
+Expr.astype = lambda e, dtype: cast(e, DType(dtype))

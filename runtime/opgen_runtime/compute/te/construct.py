@@ -13,7 +13,7 @@ from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
 
 def placeholder(name: str, shape: Sequence[int | Expr], dtype: str) -> Tensor:
     """An input of the kernel."""
-    return Tensor(name, _dims(name, shape), DType(dtype), Placeholder())
+    return Tensor(name, checked_dims(name, shape), DType(dtype), Placeholder())
 
 
 def data_axes(shape: Shape, names: Sequence[str] = ()) -> tuple[IterVar, ...]:
@@ -29,7 +29,7 @@ def compute(name: str, shape: Sequence[int | Expr], dtype: str, fn: Callable[...
     Raises DTypeError where the body's dtype is not `dtype` (an `index` body may fill an int64 tensor), ShapeError for
     a dim that is none, and AccessError where a read is not proved in bounds.
     """
-    axes = data_axes(_dims(name, shape))
+    axes = data_axes(checked_dims(name, shape))
     want = DType(dtype)
     body = fn(*(axis.var for axis in axes))
     if not isinstance(body, Expr):
@@ -41,7 +41,7 @@ def compute(name: str, shape: Sequence[int | Expr], dtype: str, fn: Callable[...
     return made
 
 
-def _dims(name: str, shape: Sequence[int | Expr]) -> Shape:
+def checked_dims(name: str, shape: Sequence[int | Expr]) -> Shape:
     """The dims of a shape.  Raises ShapeError for one that is neither an int of at least 0 nor an expression."""
     for axis, dim in enumerate(shape):
         if not (dim >= 0 if type(dim) is int else isinstance(dim, Expr)):
@@ -51,7 +51,7 @@ def _dims(name: str, shape: Sequence[int | Expr]) -> Shape:
 
 def reduce_axis(extent: int | Expr, name: str) -> IterVar:
     """A reduction axis: 0 <= var < extent."""
-    return IterVar(Var(INDEX, name), _dims(name, (extent,))[0], "reduce")
+    return IterVar(Var(INDEX, name), checked_dims(name, (extent,))[0], "reduce")
 
 
 def read(tensor: Tensor, *indices: int | Expr) -> Read:

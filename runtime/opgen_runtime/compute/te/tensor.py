@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,11 @@ class Tensor:
     shape: Shape
     dtype: DType
     op: Operation
+
+    # Elements are made in `dsl/axes.py`, and attached here; a tensor is no sequence of them.
+    __getitem__: ClassVar[Callable[[Tensor, object], Read]]
+    __call__: ClassVar[Callable[..., Read]]
+    __iter__: ClassVar[None] = None
 
     @property
     def ndim(self) -> int:
@@ -59,6 +65,16 @@ class Compute(Operation):
 
     axes: tuple[IterVar, ...]
     body: Expr
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The data axes."""
+        return self.axes
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes of a body that is a reduction."""
+        return self.body.axes if isinstance(self.body, Reduce) else ()
 
     def inputs(self) -> tuple[Tensor, ...]:
         return tensors_read(self.body)

@@ -163,3 +163,8 @@ class PrimFunc:
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     body: Stmt
+
+    def __str__(self) -> str:
+        from .printer import to_text
+
+        return to_text(self)

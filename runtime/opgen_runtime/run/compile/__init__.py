@@ -8,6 +8,7 @@ kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buff
 entry.py      calls of kernels without Python in between; entry_text.py: their machine code
 plan.py       a partitioned function as steps over slots and buffers
 extern.py     kernels that call hand-written functions
+scheduled.py  schedules of tensor expressions as functions of arrays
 """
 
 from .entry import Entry

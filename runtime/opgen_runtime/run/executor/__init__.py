@@ -2,7 +2,8 @@
 
 debug.py         the executor of kind "debug"
 handover.py      results as arrays of other libraries
-executable.py    build(): a function compiled; Executable: running it
+building.py      build(): a function or a schedule, by what it is
+executable.py    a function compiled; Executable: running it
 graph.py         the executor of kind "graph"
 """
 
@@ -28,8 +29,9 @@ from ..interpret import (
     wrap,
 )
 from .base import Executor
+from .building import build
 from .debug import DebugExecutor
-from .executable import CompilingEvaluator, Executable, build
+from .executable import CompilingEvaluator, Executable
 from .graph import GraphExecutor
 from .handover import asarray
 

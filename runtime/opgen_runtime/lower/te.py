@@ -1,0 +1,64 @@
+"""Tensor expressions as users write them, `opgen_runtime.te`: the language, questions, and `create_schedule`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..base.errors import ScheduleError
+from ..compute.te import (
+    Compute,
+    Extern,
+    IterVar,
+    Operation,
+    Placeholder,
+    Read,
+    Reduce,
+    Scan,
+    Tensor,
+    derive_pattern,
+    evaluate,
+    normalize,
+    tensor_order,
+    to_text,
+    verify_tensors,
+)
+from ..compute.te import dsl as _dsl
+from ..compute.te.dsl import *  # noqa: F403  (the language, by its own list of names)
+from .schedule import Schedule
+from .schedule import create_schedule as _create_schedule
+
+
+def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
+    """The default schedule of tensors: each whole, one after the other.
+
+    Raises AccessError for an access that is not proved to stay inside, naming the tensor, the index and its range, and
+    ScheduleError for what is no tensor.
+    """
+    given = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
+    for each in given:
+        if not isinstance(each, Tensor):
+            raise ScheduleError(f"te.create_schedule of {each!r:.80}; expected tensors")
+    inputs = [tensor for tensor in tensor_order(given) if isinstance(tensor.op, Placeholder)]
+    verify_tensors(given, "te.create_schedule", inputs)
+    return _create_schedule(given)
+
+
+__all__ = [
+    "Compute",
+    "Extern",
+    "IterVar",
+    "Operation",
+    "Placeholder",
+    "Read",
+    "Reduce",
+    "Scan",
+    "Schedule",
+    "Tensor",
+    "create_schedule",
+    "derive_pattern",
+    "evaluate",
+    "normalize",
+    "tensor_order",
+    "to_text",
+    *_dsl.__all__,
+]
