@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,6 +90,16 @@ class TestOperands:
         check(function, [np.asfortranarray(a), strided, unaligned], make.chain_reference(a, b, c))
         check(function, [a.astype(">f4"), b, c], make.chain_reference(a, b, c))
 
+    def test_inputs_of_other_libraries(self, make):
+        function = make.chain((6, 8))
+        a, b, c = make.arrays(function)
+        offered = [
+            SimpleNamespace(__array_interface__=each.__array_interface__, held=each) for each in (a, b)
+        ]
+        check(function, [*offered, c], make.chain_reference(a, b, c))
+        with pytest.raises(ExecutorError, match="input a is a masked array, whose mask would be lost"):
+            pipeline.compile_segment(function).run([np.ma.masked_greater(a, 0), b, c])
+
     def test_given_outputs(self, make):
         function = make.chain((6, 8))
         inputs = make.arrays(function)
@@ -120,7 +131,7 @@ class TestOperands:
                 lambda x: [x[0], x[1].astype(np.float64), x[2]],
                 "input b must be float32[6, 8], found float64[6, 8]",
             ),
-            (lambda x: [x[0], x[1], 3.0], "input c must be an array, found float"),
+            (lambda x: [x[0], x[1], 3.0], "input c must be an array or a number, found float"),
         ],
     )
     def test_what_does_not_fit_is_named(self, make, change, message):

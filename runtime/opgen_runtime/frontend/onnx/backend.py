@@ -14,6 +14,7 @@ from ...base.errors import OpgenError
 from .element_types import element_type_of
 from .errors import ModelError
 from .program import Program
+from .signature import admitted
 
 
 class BackendRep(base.BackendRep):
@@ -62,7 +63,7 @@ class Backend(base.Backend):
     ) -> tuple[Any, ...]:
         """One node as a model of its own, at opset `opset_version` (the newest by default)."""
         names = [name for name in node.input if name]
-        arrays = [np.asarray(each) for each in inputs]
+        arrays = [admitted(str(position), each) for position, each in enumerate(inputs)]
         if len(arrays) != len(names):
             raise ModelError(f"the node has {len(names)} inputs ({', '.join(names)}), found {len(arrays)}")
         given = [

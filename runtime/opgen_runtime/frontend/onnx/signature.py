@@ -35,7 +35,7 @@ class TensorInput:
 
     def check(self, value: object) -> np.ndarray:
         """The array. Raises ModelError where dtype, rank or a dim differ."""
-        array = _admitted(self.name, value)
+        array = admitted(self.name, value)
         if array.dtype.name != self.dtype:
             raise ModelError(f"input {self.name!r} must be {self.dtype}, found {array.dtype}")
         if self.dims is None:
@@ -70,13 +70,13 @@ class SequenceInput:
         return self._item(value)
 
     def _item(self, value: object) -> np.ndarray:
-        array = _admitted(self.name, value)
+        array = admitted(self.name, value)
         if array.dtype.name != self.dtype:
             raise ModelError(f"input {self.name!r} must hold {self.dtype}, found {array.dtype}")
         return array
 
 
-def _admitted(name: str, value: object) -> np.ndarray:
+def admitted(name: str, value: object) -> np.ndarray:
     """An array, one of another library, or numbers in lists."""
     try:
         if isinstance(value, list | tuple | bool | int | float):

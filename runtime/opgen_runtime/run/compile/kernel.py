@@ -12,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from ...base.errors import ExecutorError
+from ...base.errors import CallError, ExecutorError
 from ...codegen.load import Loaded
+from ...ir import admit
 from .buffers import POOL
 from .entry import Entry, make_entry
 from .pointers import address_of
@@ -53,15 +54,15 @@ class Kernel(ABC):
     ) -> list[np.ndarray]:
         """Compute the outputs, into new arrays or into `outputs`.
 
-        Inputs may have any layout; those that are not C-contiguous and aligned are copied.  Outputs may overlap
-        inputs, and have the other byte order.  Raises ExecutorError for a wrong number of arrays, shape or dtype, and
-        MemoryError.
+        Inputs may be arrays of other libraries (`ir.admit`) and have any layout; those that are not C-contiguous and
+        aligned are copied.  Outputs may overlap inputs, and have the other byte order.  Raises ExecutorError for
+        a wrong number of arrays, shape or dtype, and MemoryError.
         """
 
     def _checked_inputs(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         if len(inputs) != len(self.inputs):
             raise ExecutorError(f"{self.name}: expected {len(self.inputs)} inputs, found {len(inputs)}")
-        return [self._fitting(slot, given, "input") for slot, given in zip(self.inputs, inputs, strict=True)]
+        return [self._fitting(slot, given) for slot, given in zip(self.inputs, inputs, strict=True)]
 
     def _checked_outputs(self, outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         if len(outputs) != len(self.outputs):
@@ -81,13 +82,15 @@ class Kernel(ABC):
             found = Slot(slot.name, given.shape, given.dtype)
             raise ExecutorError(f"{self.name}: {role} {slot.name} must be {slot}, found {found}")
 
-    def _fitting(self, slot: Slot, given: np.ndarray, role: str) -> np.ndarray:
-        """The array, or a contiguous, aligned copy in this machine's byte order."""
-        self._check(slot, given, role)
-        flags = given.flags
-        if flags.c_contiguous and flags.aligned and given.dtype.isnative:
-            return given
-        return np.array(given, dtype=slot.dtype, order="C", copy=True)
+    def _fitting(self, slot: Slot, given: object) -> np.ndarray:
+        """The array of an input, or a contiguous, aligned copy in this machine's byte order."""
+        try:
+            array = admit(given, f"input {slot.name}")
+        except CallError as error:
+            raise ExecutorError(f"{self.name}: {error}") from error
+        self._check(slot, array, "input")
+        flags = array.flags
+        return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
 
 
 _SIGNATURE: Final = ctypes.CFUNCTYPE(
@@ -159,7 +162,7 @@ class NativeKernel(Kernel):
         for position, (given, (shape, dtype)) in enumerate(zip(inputs, self._input_kinds, strict=True)):
             fits = type(given) is np.ndarray and given.dtype is dtype and given.shape == shape
             if not (fits and (flags := given.flags).c_contiguous and flags.aligned):
-                given = self._fitting(self.inputs[position], given, "input")
+                given = self._fitting(self.inputs[position], given)
                 kept.append(given)
             addresses.append(address_of(given))
         if outputs is None:
