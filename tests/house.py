@@ -127,7 +127,7 @@ def without(graph: Imports, left_out: Iterable[Arrow]) -> Imports:
 
 
 def rooms(graph: Imports, level: int) -> frozenset[str]:
-    """The rooms of the first or the second level."""
+    """The rooms of the first level, or those of the second: folders, and what stands beside them as one."""
     return frozenset(room for name in graph if (room := _room(name, graph, level)))
 
 
@@ -139,20 +139,15 @@ def arrows(graph: Imports, level: int, aside: Iterable[str] = ()) -> frozenset[A
         source = _room(name, graph, level)
         for each in imported:
             to = _room(each, graph, level)
-            if source and to and source != to and not {source, to} & left_out:
+            if source and to and source != to and not {name, each} & left_out:
                 found.add((source, to))
     return frozenset(found)
 
 
 def _room(name: str, graph: Imports, level: int) -> str:
     parts = name.split(".")
-    if level == 1 or not _holds_folders(parts[0], graph):
-        return parts[0]
-    return ".".join(parts[:level])
-
-
-def _holds_folders(room: str, graph: Imports) -> bool:
-    return any(name.startswith(f"{room}.") and name.count(".") >= 2 for name in graph)
+    room = ".".join(parts[:level])
+    return room if any(other.startswith(f"{room}.") for other in graph) else parts[0]
 
 
 def upward(found: Iterable[Arrow], storeys: Iterable[Iterable[str]]) -> list[Arrow]:

@@ -185,7 +185,7 @@ def test_buffers_are_shared_by_values_whose_lives_do_not_overlap() -> None:
         expr = ops.sum(expr, axis=0, keepdims=True) + x
     function = infer_type(ir.Function((x,), expr))
     assert isinstance(function, ir.Function)
-    plan = make_plan(fuse(function))
+    plan = make_plan(fuse(function, opt_level=1))
     assert plan is not None
     assert len(plan.steps) == 7
     assert plan.buffers == (16, 16)

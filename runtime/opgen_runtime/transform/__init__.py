@@ -8,7 +8,7 @@ infrastructure.py   Pass, Sequential, requirements
 define.py           module_pass, function_pass: passes of decorated functions
 contract.py         what a pass must give back
 infer_type.py       InferType
-post_dominators.py  the dataflow graph and its post-dominators
+fusion/             which ops become one segment, and why others do not
 fuse_ops.py         FuseOps
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
@@ -22,7 +22,7 @@ from .div_to_mul import DivToMul
 from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .evaluator import Evaluator
 from .fold_constant import FoldConstant
-from .fuse_ops import FuseOps, fuse
+from .fuse_ops import FuseOps, fuse, why_apart
 from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
 from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pass
@@ -37,4 +37,5 @@ __all__ = [
     "ModulePass", "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "VerifyIR", "all_passes", "config_keys", "find_pass",
     "function_pass", "fuse", "infer_type", "module_pass", "register_config",
+    "why_apart",
 ]  # fmt: skip

@@ -16,8 +16,8 @@ from ..operator.registry import Op
 from .calls import facts
 from .context import PassContext
 from .define import function_pass
+from .fusion.dataflow import is_op_call
 from .infer_type import InferType
-from .post_dominators import is_op_call
 
 
 @function_pass(opt_level=3, required=(InferType,), preserves=("InferType",))

@@ -16,7 +16,7 @@ from ..ir.scopes import Block, blocks_of, encloses
 from ..operator.registry import Op
 from .context import PassContext
 from .define import function_pass
-from .post_dominators import is_segment
+from .fusion.dataflow import is_segment
 
 _TRIED = 8  # so many earlier equals are looked at, so that the work stays linear where none of them encloses
 

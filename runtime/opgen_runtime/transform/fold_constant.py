@@ -19,9 +19,9 @@ from ..operator.types import TensorType, TupleType, Type
 from .context import PassContext
 from .define import function_pass
 from .evaluator import Evaluator, is_op_call
+from .fusion.dataflow import is_segment
 from .infer_type import InferType
 from .info import Option
-from .post_dominators import is_segment
 
 OPTIONS = {
     "max_bytes": Option(

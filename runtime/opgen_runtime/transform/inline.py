@@ -13,8 +13,8 @@ from ..ir.scopes import binders_of
 from ..ir.visitor import substitute
 from .context import PassContext
 from .define import module_pass
+from .fusion.dataflow import is_segment
 from .info import Option
-from .post_dominators import is_segment
 
 OPTIONS = {"max_nodes": Option(1 << 20, "The most nodes that a function may come to have.", least=0)}
 

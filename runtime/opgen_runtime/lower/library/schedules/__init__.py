@@ -19,7 +19,7 @@ from ....base.vocabulary import OpPattern
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule
 from .elementwise import schedule_elementwise
-from .programs import generic, injective, reduction
+from .programs import generic, injective, reduction, why_not_by_rows
 
 ScheduleFunction = Callable[[Sequence[Tensor], Target], Schedule]
 
@@ -31,4 +31,12 @@ def for_pattern(pattern: OpPattern) -> ScheduleFunction:
     return reduction if pattern is OpPattern.COMM_REDUCE else generic
 
 
-__all__ = ["ScheduleFunction", "for_pattern", "generic", "injective", "reduction", "schedule_elementwise"]
+__all__ = [
+    "ScheduleFunction",
+    "for_pattern",
+    "generic",
+    "injective",
+    "reduction",
+    "schedule_elementwise",
+    "why_not_by_rows",
+]

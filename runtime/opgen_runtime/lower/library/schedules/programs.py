@@ -54,6 +54,33 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     return schedule
 
 
+def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
+    """Why a program of reductions and one output is not computed row by row of that output; None if it is.
+
+    It is where every stored stage is computed inside the loops of the output, over rows that all threads share.
+    """
+    schedule = create_schedule(outputs)
+    inline_cheap(schedule)
+    stored = [s for s in schedule.stages if not s.is_placeholder and not s.inlined]
+    leader = stored[-1]
+    position = {stage: n for n, stage in enumerate(schedule.stages)}
+    placement = place(schedule, leader, readers_of(schedule), position)
+    if placement is None:
+        return "no axis of the result is an axis of all that it is computed from"
+    for stage in stored:
+        if stage is not leader and stage not in placement.stages:
+            return f"{stage.name} is needed whole before the first row of the result"
+    rows = total_extent(placement.axes)
+    if rows is not None and rows < target.num_threads and _work(placement) > target.parallel_threshold:
+        return f"its {rows} rows are too few to share among {target.num_threads} threads"
+    return None
+
+
+def _work(placement: Placement) -> int:
+    """Element operations of a leader and the stages inside it."""
+    return sum(work_of(stage, 2) or 0 for stage in (placement.leader, *placement.stages))
+
+
 def _schedule_placement(placement: Placement, target: Target) -> None:
     """Loops of a leader with the stages that are computed inside them."""
     leader = placement.leader
@@ -73,7 +100,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         leader.reorder(*outer, *rest)
         fused = [leader.fuse(*group) for group in contiguous_groups(rest, accesses)]
         inner = fused[-1]
-    work = sum(work_of(s, 2) or 0 for s in (leader, *placement.stages))
+    work = _work(placement)
     at = leader.fuse(*outer)
     if (
         target.num_threads > 1

@@ -9,25 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..base.vocabulary import OpPattern
-from ..ir import Call, Expr, Function, Tuple, post_order
-from ..ir.scopes import blocks_of
-from ..operator.registry import Op
-from ..operator.types import TensorType
+from ...base.vocabulary import OpPattern
+from ...ir import Call, Expr, Function, Tuple, post_order
+from ...ir.scopes import Block, blocks_of
+from ...operator.registry import Op
+from ...operator.types import TensorType
 
 
 @dataclass(eq=False, slots=True)
 class Node:
     """A node of the graph.
 
-    `users`: (node that reads this one, how it does) for each read.  `escapes`: the value is needed by something that
+    `users`: (call that reads this one, how it does) for each read; `parts`: the nodes that it is
+    made of, `readers`: those that have it as a part.  `escapes`: the value is needed by something that
     cannot be fused with (the result, a branch, another block).  `parent`: the immediate post-dominator, or None.
-    `reach`: the most restrictive way in which the paths up to `parent` read.
+    `reach`: the most restrictive way in which the paths up to `parent` read.  `position`: in the order of `dataflow`;
+    `block`: the block of control flow that it belongs to.
     """
 
     expr: Expr
     pattern: OpPattern
+    position: int
+    block: Block | None
     users: list[tuple[Node, OpPattern]] = field(default_factory=list)
+    parts: list[Node] = field(default_factory=list)
+    readers: list[Node] = field(default_factory=list)
     escapes: bool = False
     parent: Node | None = None
     reach: OpPattern = OpPattern.OPAQUE
@@ -41,7 +47,10 @@ def dataflow(body: Expr) -> list[Node]:
     """
     order = post_order(body, is_segment)
     blocks = blocks_of(body, order)
-    nodes = {id(expr): Node(expr, _pattern(expr)) for expr in order}
+    nodes = {
+        id(expr): Node(expr, _pattern(expr), position, blocks.at.get(id(expr)))
+        for position, expr in enumerate(order)
+    }
     in_calls = {
         id(arg) for expr in order if is_op_call(expr) for arg in expr.children() if isinstance(arg, Tuple)
     }
@@ -50,12 +59,16 @@ def dataflow(body: Expr) -> list[Node]:
     }
     for expr in order:
         node = nodes[id(expr)]
+        if not is_segment(expr):
+            for child in expr.children():
+                node.parts.append(nodes[id(child)])
+                nodes[id(child)].readers.append(node)
         if is_op_call(expr):
             assert isinstance(expr, Call)
             for operand in operands(expr):
                 source = nodes[id(operand)]
                 source.users.append((node, _edge(node, operand)))
-                source.escapes |= blocks.at.get(id(operand)) is not blocks.at.get(id(expr))
+                source.escapes |= source.block is not node.block
         elif is_segment(expr):
             continue
         elif not (isinstance(expr, Tuple) and id(expr) in in_calls and id(expr) not in elsewhere):
@@ -63,6 +76,11 @@ def dataflow(body: Expr) -> list[Node]:
                 nodes[id(child)].escapes = True
     nodes[id(body)].escapes = True
     return [nodes[id(expr)] for expr in order]
+
+
+def position(node: Node) -> int:
+    """Where a node stands among those of `dataflow`: a key to sort by."""
+    return node.position
 
 
 def is_op_call(expr: Expr) -> bool:

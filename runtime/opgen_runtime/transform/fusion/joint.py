@@ -1,0 +1,95 @@
+"""Sweeps over one space joined: a segment with several results reads what they share once.
+
+A sweep is a group without reductions.  Two of the same shape are joined where both read a tensor of that shape, or one
+reads another's result, which something else needs too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...base.vocabulary import OpPattern
+from ...operator.types import TensorType
+from .dataflow import Node, is_op_call, position
+from .groups import Group, Groups
+
+_MOST_RESULTS: Final = 16
+_MOST_STEPS: Final = 256  # that the search for a path between two groups takes
+
+
+def join_sweeps(nodes: Sequence[Node], groups: Groups) -> None:
+    """Join the sweeps that read, or give, the same tensor of their own shape."""
+    for node in nodes:
+        if not node.users:
+            continue
+        near = [user for user, _ in node.users]
+        if is_op_call(node.expr):
+            near.insert(0, node)
+        sweeps = [group for group in groups.of(near) if _sweeps(group, node)]
+        for other in sweeps[1:]:
+            first = groups.find(sweeps[0].root)
+            if groups.find(other.root) is not first:
+                _try(first, groups.find(other.root), node, groups)
+
+
+def _sweeps(group: Group, node: Node) -> bool:
+    """Whether the group is a sweep over the shape of `node`, in its block."""
+    shape, own = node.expr.checked_type, group.root.expr.checked_type
+    return (
+        group.pattern <= OpPattern.INJECTIVE
+        and isinstance(shape, TensorType)
+        and isinstance(own, TensorType)
+        and shape.shape == own.shape
+        and len(shape.shape) > 0
+        and (group.root.block is node.block or not is_op_call(node.expr))
+    )
+
+
+def _try(first: Group, other: Group, node: Node, groups: Groups) -> None:
+    if first.root.block is not other.root.block:
+        return
+    reason = None
+    if not groups.fits([first, other]):
+        reason = f"together they have more than {groups.max_ops} ops"
+    elif sum([len(results(group, groups)) for group in (first, other)]) > _MOST_RESULTS:
+        reason = f"together they have more than {_MOST_RESULTS} results"
+    elif _path_outside(first, other, groups):
+        reason = "another segment stands between them"
+    if reason is not None:
+        groups.apart[node, other.root] = reason
+        return
+    late = max(first, other, key=lambda group: group.root.position)
+    groups.join([first, other], late)
+
+
+def results(group: Group, groups: Groups) -> list[Node]:
+    """The members whose values are needed outside, in order."""
+    found = [
+        member
+        for member in group.members
+        if member.escapes or any([groups.find(user) is not group for user, _ in member.users])
+    ]
+    return sorted(found, key=position)
+
+
+def _path_outside(first: Group, other: Group, groups: Groups) -> bool:
+    """Whether a path leads from one of the two out and back into either; also True where the search takes too long."""
+    last = max(first.root.position, other.root.position)
+    seen: set[int] = {id(first), id(other)}
+    stack = [(node, True) for group in (first, other) for node in group.members]
+    steps = 0
+    while stack:
+        node, inside = stack.pop()
+        for reader in node.readers:
+            steps += 1
+            if steps > _MOST_STEPS:
+                return True
+            to = groups.find(reader)
+            if to is first or to is other:
+                if not inside:
+                    return True
+            elif id(to) not in seen and to.first < last:
+                seen.add(id(to))
+                stack.extend([(member, False) for member in to.members or [reader]])
+    return False

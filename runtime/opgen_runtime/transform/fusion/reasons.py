@@ -1,0 +1,54 @@
+"""Why two ops, one of which reads the other's result, are in different segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.vocabulary import OpPattern
+from ...ir import Call
+from ...operator.registry import Op
+from .dataflow import Node, is_op_call
+from .groups import Groups
+
+
+def reasons(nodes: Sequence[Node], groups: Groups) -> list[str]:
+    """A line for each pair of ops, `exp -> sum: why`, in the order of the readers."""
+    return [
+        f"{_name(node)} -> {_name(user)}: {_why(node, user, groups)}"
+        for node in nodes
+        if is_op_call(node.expr)
+        for user in dict.fromkeys([user for user, _ in node.users])
+        if groups.find(user) is not groups.find(node)
+    ]
+
+
+def _name(node: Node) -> str:
+    call = node.expr
+    assert isinstance(call, Call)
+    assert isinstance(call.op, Op)
+    return call.op.name
+
+
+def _why(node: Node, user: Node, groups: Groups) -> str:
+    if groups.max_ops == 1:
+        return "every op is a segment of its own at level 0"
+    for each in (node, user):
+        if each.pattern == OpPattern.OPAQUE:
+            return f"{_name(each)} is opaque"
+    if node.block is not user.block:
+        return "they are in different blocks of control flow"
+    known = groups.apart.get((node, user)) or groups.apart.get((node, groups.find(user).root))
+    if known is not None:
+        return known
+    if node.parent is not None and (known := groups.apart.get((node, node.parent))) is not None:
+        return known
+    if node.escapes:
+        return f"the result of {_name(node)} is needed elsewhere, too"
+    if node.parent is None:
+        return f"no op comes after all that read {_name(node)}"
+    mine, theirs = groups.find(node).pattern, groups.find(user).pattern
+    if OpPattern.OUT_ELEMWISE_FUSABLE in (mine, theirs) and min(mine, theirs) >= OpPattern.COMM_REDUCE:
+        return "both are reductions, and one of them a contraction"
+    if mine >= OpPattern.COMM_REDUCE:
+        return f"{_name(user)} does not read the reduction element by element"
+    return f"{_name(node)} also feeds ops that cannot be joined with {_name(user)}"
