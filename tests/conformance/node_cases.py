@@ -1,8 +1,8 @@
 """ONNX's node cases through the backend: `python tests/conformance/node_cases.py [PATTERN ...]`.
 
 Every case of the onnx package that `in_scope.txt` lists is run, its outputs compared with the expected ones at
-rtol 1e-3, atol 1e-6 (bfloat16 at the rtol of onnx's own runner) and equal dtypes and shapes.  Cases with random
-outputs: shape, dtype and distribution.
+rtol 1e-3, atol 1e-6 (bfloat16 at the rtol of onnx's own runner, float8 exactly) and equal dtypes and shapes.  Cases
+with random outputs: shape, dtype and distribution.
 `left_out.txt` gives the others, each with its reason; `--classify` writes both lists anew.
 
 Exit code 1 if a case is wrong, or fewer than 99% pass.
@@ -34,7 +34,7 @@ RTOL_BFLOAT16 = 2.0**-6  # two steps: onnx.backend.test.runner
 DENSE = {
     TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8,
     TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64, TensorProto.FLOAT16, TensorProto.FLOAT,
-    TensorProto.DOUBLE, TensorProto.BFLOAT16,
+    TensorProto.DOUBLE, TensorProto.BFLOAT16, TensorProto.FLOAT8E4M3FN,
 }  # fmt: skip
 RANDOM = ("test_bernoulli", "test_training_dropout")
 
@@ -145,8 +145,9 @@ def why_different(found: Any, expected: Any, name: str) -> str | None:
     if name.startswith(RANDOM):
         return _why_unlikely(found, expected)
     rtol = RTOL
-    if expected.dtype.name == "bfloat16":  # numpy's isclose does not know it
-        found, expected, rtol = found.astype(np.float32), expected.astype(np.float32), RTOL_BFLOAT16
+    if expected.dtype.kind == "V":  # bfloat16 and float8, which numpy's isclose does not know
+        rtol = RTOL_BFLOAT16 if expected.dtype.name == "bfloat16" else 0.0
+        found, expected = found.astype(np.float32), expected.astype(np.float32)
     try:
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=ATOL)
     except AssertionError as error:
@@ -179,7 +180,7 @@ def classify(cases: Iterable[Any]) -> None:
     (HERE / "in_scope.txt").write_text(
         "\n".join(
             [
-                f"# Node cases on tensors of bool, ints, float16, bfloat16, float32, float64: {len(inside)}",
+                f"# Node cases on tensors of bool, ints and floats, float8_e4m3fn among them: {len(inside)}",
                 head,
                 *sorted(inside),
             ]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.base.vocabulary import DTYPES, FLOAT_FORMATS, DType, OpPattern, is_float_array
+from opgen_runtime.base.vocabulary import DTYPES, DType, OpPattern, is_float_array
 from opgen_runtime.run.executor import create_executor
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import Spec, ordinary
@@ -91,7 +91,7 @@ def values(random: Random, spec: Spec, seed: str, edges: bool) -> np.ndarray:
     if spec.limits is not None or spec.dtype.is_bool or not found.size or not edges:
         return found
     if spec.dtype.is_float:
-        form = FLOAT_FORMATS[spec.dtype]
+        form = spec.dtype.float_format
         listed = [
             np.nan,
             np.inf,
@@ -138,7 +138,7 @@ def assert_rounded_once(found: Any, expected: Any, scale: float, what: str) -> N
     if not is_float_array(array.dtype) or array.dtype.itemsize != 2:
         return
     got, wanted = array.astype(np.float64), np.asarray(expected).astype(np.float64)
-    form = FLOAT_FORMATS[DType(array.dtype.name)]
+    form = DType(array.dtype.name).float_format
     with np.errstate(all="ignore"):
         step = np.maximum(np.abs(wanted) * form.epsilon, form.step)
         wrong = np.isfinite(got) & np.isfinite(wanted) & (np.abs(got - wanted) > step + 2.0**-16 * scale)

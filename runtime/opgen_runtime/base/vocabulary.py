@@ -6,9 +6,9 @@ of names.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -23,9 +23,11 @@ class DType(str):
     integer type (except uint64) in int64.  It is never the type of a tensor.
     """
 
-    __slots__ = ("bits", "kind")
+    __slots__ = ("bits", "float_format", "is_extension", "kind")
     kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float
     bits: int  # width of one element in memory
+    float_format: FloatFormat | None
+    is_extension: bool  # numpy's arrays of it are of the package ml_dtypes
 
     def __new__(cls, name: str) -> DType:
         found = _INTERNED.get(str(name))
@@ -41,9 +43,9 @@ class DType(str):
         return self.kind == "f"
 
     @property
-    def is_half(self) -> bool:
-        """True for the floats of 16 bits, which are computed in float32 and rounded once (`te.widen`)."""
-        return self.kind == "f" and self.bits == 16
+    def is_storage(self) -> bool:
+        """True for the floats that are a format of storage: computed in float32 and rounded once (`te.widen`)."""
+        return self.kind == "f" and self.bits < 32
 
     @property
     def is_int(self) -> bool:
@@ -65,58 +67,67 @@ class DType(str):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy dtype that stores one element (`index` is stored as int64, bfloat16 is of ml_dtypes).
+        """The numpy dtype that stores one element (`index` is stored as int64).
 
-        Raises ImportError for bfloat16 if the extra `bfloat16` is not installed.
+        Raises ImportError for a dtype of ml_dtypes if the extra `bfloat16` is not installed.
         """
-        if self == "bfloat16":
-            return _bfloat16()
+        if self.is_extension:
+            return _extension(self)
         return np.dtype("int64" if self == "index" else str(self))
 
     @property
     def lowest(self) -> int | float | bool:
-        """The least value: -inf for floats, False for bool."""
+        """The least value: -inf for floats that have it, False for bool."""
         if self.is_bool:
             return False
-        if self.is_float:
-            return float("-inf")
+        if self.float_format is not None:
+            return -self.float_format.most
         return -(1 << (self.bits - 1)) if self.is_signed else 0
 
     @property
     def highest(self) -> int | float | bool:
-        """The greatest value: inf for floats, True for bool."""
+        """The greatest value: inf for floats that have it, True for bool."""
         if self.is_bool:
             return True
-        if self.is_float:
-            return float("inf")
+        if self.float_format is not None:
+            return self.float_format.most
         return (1 << (self.bits - (1 if self.is_signed else 0))) - 1
 
 
-@cache
-def _bfloat16() -> np.dtype[np.generic]:
+def _extension(name: str) -> np.dtype[np.generic]:
     try:
         module = import_module("ml_dtypes")
     except ImportError as error:
         message = (
-            "arrays of bfloat16 need the package ml_dtypes; install the extra: pip install 'opgen[bfloat16]'"
+            f"arrays of {name} need the package ml_dtypes; install the extra: pip install 'opgen[bfloat16]'"
         )
         raise ImportError(message) from error
-    found: np.dtype[np.generic] = np.dtype(module.bfloat16)
+    found: np.dtype[np.generic] = np.dtype(getattr(module, name))
     return found
 
 
+def is_extension_array(dtype: np.dtype[np.generic]) -> bool:
+    """Whether numpy's `dtype` is one of ours that a package of extensions brings."""
+    found = _INTERNED.get(dtype.name)
+    return found is not None and found.is_extension
+
+
 def is_float_array(dtype: np.dtype[np.generic]) -> bool:
-    """Whether numpy's `dtype` holds floats; ml_dtypes' bfloat16 counts, though numpy calls its kind void."""
-    return dtype.kind == "f" or dtype.name == "bfloat16"
+    """Whether numpy's `dtype` holds floats; those of extensions count, though numpy calls their kind void."""
+    return dtype.kind == "f" or is_extension_array(dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """A binary float format (IEEE 754): bits of the fraction, exponents of the least and greatest normal numbers."""
+    """A binary float format (IEEE 754): bits of the fraction, exponents of the least and greatest normal numbers.
+
+    A format without infinities has one NaN, all of whose bits are set; what would be infinite is NaN.
+    """
 
     fraction: int
     least: int
     greatest: int
+    has_infinities: bool = True
 
     @property
     def epsilon(self) -> float:
@@ -126,7 +137,12 @@ class FloatFormat:
     @property
     def highest(self) -> float:
         """The greatest finite number."""
-        return (2.0 - self.epsilon) * 2.0**self.greatest
+        return (2.0 - (1 if self.has_infinities else 2) * self.epsilon) * 2.0**self.greatest
+
+    @property
+    def bias(self) -> int:
+        """What is added to exponents where they are stored."""
+        return 1 - self.least
 
     @property
     def tiny(self) -> float:
@@ -138,13 +154,20 @@ class FloatFormat:
         """The least positive number."""
         return 2.0 ** (self.least - self.fraction)
 
+    @property
+    def most(self) -> float:
+        """The greatest number, infinity included."""
+        return math.inf if self.has_infinities else self.highest
+
 
 _INTERNED: Final[dict[str, DType]] = {}
 
 
-def _intern(name: str, kind: str, bits: int) -> DType:
+def _intern(
+    name: str, kind: str, bits: int, float_format: FloatFormat | None = None, *, extension: bool = False
+) -> DType:
     made = str.__new__(DType, name)
-    made.kind, made.bits = kind, bits
+    made.kind, made.bits, made.float_format, made.is_extension = kind, bits, float_format, extension
     _INTERNED[name] = made
     return made
 
@@ -158,19 +181,15 @@ UINT8: Final = _intern("uint8", "u", 8)
 UINT16: Final = _intern("uint16", "u", 16)
 UINT32: Final = _intern("uint32", "u", 32)
 UINT64: Final = _intern("uint64", "u", 64)
-FLOAT16: Final = _intern("float16", "f", 16)
-BFLOAT16: Final = _intern("bfloat16", "f", 16)
-FLOAT32: Final = _intern("float32", "f", 32)
-FLOAT64: Final = _intern("float64", "f", 64)
+FLOAT8_E4M3FN: Final = _intern(
+    "float8_e4m3fn", "f", 8, FloatFormat(3, -6, 8, has_infinities=False), extension=True
+)
+FLOAT16: Final = _intern("float16", "f", 16, FloatFormat(10, -14, 15))
+BFLOAT16: Final = _intern("bfloat16", "f", 16, FloatFormat(7, -126, 127), extension=True)
+FLOAT32: Final = _intern("float32", "f", 32, FloatFormat(23, -126, 127))
+FLOAT64: Final = _intern("float64", "f", 64, FloatFormat(52, -1022, 1023))
 DTYPES: Final[tuple[str, ...]] = tuple(_INTERNED)
 INDEX: Final = _intern("index", "i", 64)
-
-FLOAT_FORMATS: Final[dict[DType, FloatFormat]] = {
-    FLOAT16: FloatFormat(10, -14, 15),
-    BFLOAT16: FloatFormat(7, -126, 127),
-    FLOAT32: FloatFormat(23, -126, 127),
-    FLOAT64: FloatFormat(52, -1022, 1023),
-}
 
 DTYPE_CLASSES: Final[dict[str, tuple[DType, ...]]] = {
     "any": tuple(_INTERNED[n] for n in DTYPES),

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.vocabulary import FLOAT_FORMATS, DType, OpPattern, is_float_array
+from ..base.vocabulary import DType, OpPattern, is_float_array
 from ..operator.types import TensorType, TupleType, Type
 from .structure import Structure
 
@@ -72,7 +72,8 @@ def _tolerances(
     if not is_float_array(array.dtype):
         return 0.0, 0.0
     dtype = DType(array.dtype.name)
-    eps = FLOAT_FORMATS[dtype].epsilon
+    assert dtype.float_format is not None
+    eps = dtype.float_format.epsilon
     growth = 1.0
     if pattern > OpPattern.INJECTIVE:
         reads = max([given.size for given in inputs], default=1) / max(array.size, 1)
@@ -82,7 +83,7 @@ def _tolerances(
         if is_float_array(given.dtype):
             sizes = np.abs(given.astype(np.float64))
             scale = max([scale, *sizes[sizes <= _SCALE_LIMIT].reshape(-1)])
-    return 4 * eps * scale * growth, (4 if dtype.is_half else 16) * eps * growth
+    return 4 * eps * scale * growth, (4 if dtype.is_storage else 16) * eps * growth
 
 
 def _wrong(array: np.ndarray, wanted: np.ndarray, atol: float, rtol: float) -> np.ndarray:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..base.vocabulary import DTYPES, FLOAT_FORMATS, DType
+from ..base.vocabulary import DTYPES, DType
 from ..operator.types import TensorType
 
 _SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
@@ -93,8 +93,8 @@ def _special_values(spec: Spec, extremes: bool, finite: bool) -> np.ndarray:
     dtype: Any = spec.dtype.numpy
     if spec.dtype.is_bool:
         return np.zeros(0, dtype)
-    if spec.dtype.is_float:
-        found = FLOAT_FORMATS[spec.dtype]
+    found = spec.dtype.float_format
+    if found is not None:
         listed = [100.0, -100.0] if finite else [np.nan, -0.0, np.inf, -np.inf]
         if extremes and not finite:
             listed += [

@@ -108,7 +108,7 @@ class Facts:
         body = self._body(0)
         if body is None:
             return None
-        half = isinstance(body, Cast) and body.dtype.is_half
+        half = isinstance(body, Cast) and body.dtype.is_storage
         inner = body.a if isinstance(body, Cast) and half else body
         if not isinstance(inner, Binary):
             return None
@@ -212,7 +212,7 @@ def _holds(tensor: Tensor, value: Scalar) -> bool:
 
 
 def _without_widening(value: Scalar) -> Scalar:
-    return value.a if isinstance(value, Cast) and value.a.dtype.is_half else value
+    return value.a if isinstance(value, Cast) and value.a.dtype.is_storage else value
 
 
 def same_dim(a: Dim, b: Dim) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.vocabulary import FLOAT_FORMATS, DType
+from ..base.vocabulary import DType
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
 from ..operator.types import TensorType
 from .calls import facts, is_aligned
@@ -73,12 +73,12 @@ class _Rewrite(MixedModeMutator):
 
 def reciprocal(divisor: np.ndarray, dtype: DType, approximate: bool) -> np.ndarray | None:
     """1 / divisor in its dtype; None unless every element is exact or, if `approximate`, finite and normal."""
-    wide = divisor.astype(np.float32) if dtype.is_half else divisor
+    wide = divisor.astype(np.float32) if dtype.is_storage else divisor
     with np.errstate(all="ignore"):
         found = (np.ones((), wide.dtype) / wide).astype(divisor.dtype)
         back = found.astype(wide.dtype)
         usable = np.isfinite(back) & (back != 0) & np.isfinite(wide)
         exact = usable & (np.abs(np.frexp(wide)[0]) == 0.5) & (back * wide == 1)
-    if approximate:
-        exact |= usable & (np.abs(back) >= FLOAT_FORMATS[dtype].tiny)
+    if approximate and dtype.float_format is not None:
+        exact |= usable & (np.abs(back) >= dtype.float_format.tiny)
     return found if bool(exact.all()) else None

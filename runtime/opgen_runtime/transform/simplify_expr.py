@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..base.vocabulary import FLOAT_FORMATS, DType
+from ..base.vocabulary import DType
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
 from ..operator.registry import Op
 from ..operator.types import TensorType
@@ -168,12 +168,16 @@ def is_exact(source: DType, target: DType) -> bool:
         return True
     if target.is_bool:
         return False
-    if target.is_float:
-        bits = FLOAT_FORMATS[target].fraction + 1
-        if source.is_float:
-            a, b = FLOAT_FORMATS[source], FLOAT_FORMATS[target]
-            return a.fraction <= b.fraction and a.least >= b.least and a.greatest <= b.greatest
-        return source.bits - int(source.is_signed) <= bits and FLOAT_FORMATS[target].greatest >= source.bits
+    a, b = source.float_format, target.float_format
+    if b is not None:
+        if a is not None:
+            return (
+                a.fraction <= b.fraction
+                and a.least >= b.least
+                and a.greatest <= b.greatest
+                and a.has_infinities <= b.has_infinities
+            )
+        return source.bits - int(source.is_signed) <= b.fraction + 1 and b.greatest >= source.bits
     return source.is_int and source.lowest >= target.lowest and source.highest <= target.highest
 
 

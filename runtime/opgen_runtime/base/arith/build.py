@@ -24,7 +24,7 @@ def _arithmetic(op: str, what: str, a: object, b: object) -> tuple[Expr, Expr, C
     x, y = operands(a, b, what)
     if x.dtype is BOOL and op not in ("min", "max"):
         raise DTypeError(f"cannot {what} bool values; use cast(..., int32) first, or & | ^")
-    if isinstance(x, Const) and isinstance(y, Const) and not x.dtype.is_half:
+    if isinstance(x, Const) and isinstance(y, Const) and not x.dtype.is_storage:
         # Arithmetic of halves runs in float32 and rounds once at the end (te.widen), so it is not folded here.
         return x, y, const(binary(op, x.dtype, x.value, y.value), x.dtype)
     return x, y, None
@@ -334,7 +334,7 @@ def call(name: str, *args: object) -> Expr:
     if name == "abs" and dtype.kind == "u":
         return values[0]
     result = BOOL if row.gives_bool else dtype
-    if row.exact and not dtype.is_half and all(isinstance(v, Const) for v in values):
+    if row.exact and not dtype.is_storage and all(isinstance(v, Const) for v in values):
         numbers = tuple(v.value for v in values if isinstance(v, Const))
         return const(intrinsic(name, dtype, numbers), result)
     return Call(result, name, tuple(values))

@@ -56,7 +56,7 @@ def literal(value: object, dtype: DType | str) -> Const:
     Raises DTypeError where it does not fit.
     """
     dtype = dtype if isinstance(dtype, DType) else DType(dtype)
-    return Const(dtype, const(value, FLOAT32).value) if dtype.is_half else const(value, dtype)
+    return Const(dtype, const(value, FLOAT32).value) if dtype.is_storage else const(value, dtype)
 
 
 def natural(value: object) -> Const:

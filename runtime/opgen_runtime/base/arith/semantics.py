@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from ..vocabulary import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, DType
+from ..vocabulary import BOOL, FLOAT32, FLOAT64, DType
 
 Number = bool | int | float
 
@@ -31,21 +31,14 @@ def round_float(value: float, dtype: DType) -> float:
         return value
     if dtype is FLOAT32:
         return ctypes.c_float(value).value
-    if dtype is BFLOAT16:
-        return _round_bfloat16(value)
-    assert dtype is FLOAT16
-    try:
-        return float(struct.unpack("<e", struct.pack("<e", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _round_bfloat16(value: float) -> float:
-    if math.isinf(value):
-        return value
-    step = math.ldexp(1.0, max(math.frexp(value)[1] - 8, -133))  # 8 significant bits
-    rounded = math.copysign(round(value / step) * step, value)
-    return rounded if abs(rounded) < 2.0**128 else math.copysign(math.inf, value)
+    form = dtype.float_format
+    assert form is not None
+    if not math.isinf(value):
+        step = math.ldexp(1.0, max(math.frexp(value)[1] - 1, form.least) - form.fraction)
+        rounded = math.copysign(round(value / step) * step, value)
+        if abs(rounded) <= form.highest:
+            return rounded
+    return math.copysign(math.inf, value) if form.has_infinities else math.nan
 
 
 def convert(value: Number, source: DType, dtype: DType) -> Number:
@@ -77,20 +70,54 @@ def _int_to_float(value: int, dtype: DType) -> float:
 
 def reinterpret(value: Number, source: DType, dtype: DType) -> Number:
     """The bits of `value` as `source`, read as `dtype` of the same width."""
-    if source is BFLOAT16:
-        bits = int.from_bytes(struct.pack("<f", value), "little") >> 16
-    elif source.kind == "f":
-        bits = int.from_bytes(struct.pack(_PACK[source.bits], value), "little")
-    else:
-        bits = int(value) & ((1 << source.bits) - 1)
-    if dtype is BFLOAT16:
-        return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
-    if dtype.kind == "f":
+    bits = to_bits(float(value), source) if source.is_float else int(value) & ((1 << source.bits) - 1)
+    return from_bits(bits, dtype) if dtype.is_float else wrap(bits, dtype)
+
+
+def to_bits(value: float, dtype: DType) -> int:
+    """The bits of a number that the float dtype holds; NaN is quiet."""
+    if dtype.bits >= 32:
+        return int.from_bytes(struct.pack(_PACK[dtype.bits], value), "little")
+    form = dtype.float_format
+    assert form is not None
+    sign = sign_bit(dtype) if math.copysign(1.0, value) < 0 else 0
+    above = (
+        (sign_bit(dtype) - 1) >> form.fraction << form.fraction
+    )  # of infinity, or of the lowest with its exponent
+    if value != value:
+        return sign | (above | 1 << (form.fraction - 1) if form.has_infinities else sign_bit(dtype) - 1)
+    if math.isinf(value):
+        return sign | above
+    exponent = max(math.frexp(value)[1] - 1, form.least)
+    fraction = int(math.ldexp(abs(value), form.fraction - exponent))  # with the leading 1 of normal numbers
+    return sign | (((exponent - form.least) << form.fraction) + fraction if value else 0)
+
+
+def from_bits(bits: int, dtype: DType) -> float:
+    """The number of these bits."""
+    if dtype.bits >= 32:
         return float(struct.unpack(_PACK[dtype.bits], bits.to_bytes(dtype.itemsize, "little"))[0])
-    return wrap(bits, dtype)
+    form = dtype.float_format
+    assert form is not None
+    sign = -1.0 if bits & sign_bit(dtype) else 1.0
+    magnitude = bits & (sign_bit(dtype) - 1)
+    exponent, fraction = magnitude >> form.fraction, magnitude & ((1 << form.fraction) - 1)
+    last = (sign_bit(dtype) - 1) >> form.fraction
+    if form.has_infinities and exponent == last:
+        return math.copysign(math.nan if fraction else math.inf, sign)
+    if not form.has_infinities and magnitude == sign_bit(dtype) - 1:
+        return math.copysign(math.nan, sign)
+    if exponent:
+        fraction += 1 << form.fraction
+    return sign * math.ldexp(fraction, max(exponent, 1) - 1 + form.least - form.fraction)
 
 
-_PACK: Final = {16: "<e", 32: "<f", 64: "<d"}
+def sign_bit(dtype: DType) -> int:
+    """The highest bit of a dtype."""
+    return 1 << (dtype.bits - 1)
+
+
+_PACK: Final = {32: "<f", 64: "<d"}
 
 
 def binary(op: str, dtype: DType, a: Number, b: Number) -> Number:

@@ -13,7 +13,7 @@ from ...base.vocabulary import BOOL, INT32
 from ..text import FunctionText, Value, constant, ramp, register, splat
 from ..text.types import iota, register_type, suffix
 from . import division
-from .conversion import cast, from_half, to_half
+from .conversion import cast, from_storage, to_storage
 
 _FLOAT_OPS: Final[dict[str, str]] = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INT_OPS: Final[dict[str, str]] = {"add": "add", "sub": "sub", "mul": "mul"}
@@ -45,8 +45,8 @@ def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = Fal
         if sequence is not None:
             return sequence
     dtype = a.dtype
-    if dtype.is_half:
-        return to_half(f, binary(f, op, from_half(f, a), from_half(f, b)), dtype)
+    if dtype.is_storage:
+        return to_storage(f, binary(f, op, from_storage(f, a), from_storage(f, b)), dtype)
     if dtype.is_bool:
         if op not in _BOOL_OPS:
             raise CodegenError(f"operation {op!r} is not defined on bool")
@@ -167,8 +167,8 @@ def compare(f: FunctionText, op: str, a: Value, b: Value) -> Value:
         mask = _tail_mask(f, op, a, b, lanes)
         if mask is not None:
             return mask
-    if a.dtype.is_half:
-        a, b = from_half(f, a), from_half(f, b)
+    if a.dtype.is_storage:
+        a, b = from_storage(f, a), from_storage(f, b)
     kind = register_type(a.dtype, lanes)
     floating, signed, unsigned = _PREDICATES[op]
     predicate = floating if a.dtype.is_float else (signed if a.dtype.is_signed else unsigned)
@@ -245,8 +245,8 @@ def horizontal(f: FunctionText, combiner: str, value: Value) -> Value:
         raise CodegenError(f"no horizontal reduction {combiner!r}; expected one of {', '.join(_REDUCERS)}")
     if value.lanes == 1:
         return value
-    if dtype.is_half:
-        return to_half(f, horizontal(f, combiner, from_half(f, value)), dtype)
+    if dtype.is_storage:
+        return to_storage(f, horizontal(f, combiner, from_storage(f, value)), dtype)
     kind, element = register_type(dtype, value.lanes), register_type(dtype)
     column = 0 if dtype.is_bool else 3 if dtype.is_float else 1 if dtype.is_signed else 2
     name = names[column]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ...base.arith.semantics import round_float
 from ...base.errors import CodegenError
-from ...base.vocabulary import BFLOAT16, BOOL, FLOAT32, FLOAT64, INT64, DType
+from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, INT64, DType
 from ..text import FunctionText, Value, constant, register, splat
 from ..text.types import literal, register_type, suffix
-from . import half
+from . import storage
+
+_EXACT_INTS: Final = 2.0**24  # float32 holds all ints up to here
 
 
 def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
@@ -17,10 +21,10 @@ def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
         return a
     if a.uniform is not None and lanes > 1:
         return splat(cast(f, a.uniform, dtype), lanes)
-    if source.is_half:
-        return cast(f, from_half(f, a), dtype)
-    if dtype.is_half:
-        return to_half(f, a if source.is_float else _int_to_wide(f, a, dtype), dtype)
+    if source.is_storage:
+        return cast(f, from_storage(f, a), dtype)
+    if dtype.is_storage:
+        return to_storage(f, a if source.is_float else _int_to_wide(f, a, dtype), dtype)
     if dtype.is_bool:
         return _nonzero(f, a)
     kind, result = register_type(source, lanes), register_type(dtype, lanes)
@@ -71,28 +75,29 @@ def bitcast(f: FunctionText, a: Value, dtype: DType) -> Value:
     return f.result(dtype, a.lanes, f"bitcast {kind} {operand} to {result}")
 
 
-def from_half(f: FunctionText, a: Value) -> Value:
-    """float16 or bfloat16 to float32, exactly."""
+def from_storage(f: FunctionText, a: Value) -> Value:
+    """A float of storage to float32, exactly."""
     if a.lanes == 1 and a.literal is not None:
         return constant(FLOAT32, a.literal)
-    return _convert_half(f, a, FLOAT32)
+    return _convert_storage(f, a, FLOAT32)
 
 
-def to_half(f: FunctionText, a: Value, dtype: DType) -> Value:
-    """float32 or float64 to float16 or bfloat16, rounded once, half to even."""
+def to_storage(f: FunctionText, a: Value, dtype: DType) -> Value:
+    """float32 or float64 to a float of storage, rounded once, half to even."""
     if a.lanes == 1 and a.literal is not None:
         rounded = round_float(float(a.literal), dtype)
         return Value(dtype, 1, literal(dtype, rounded), literal=rounded)
-    return _convert_half(f, a, dtype)
+    return _convert_storage(f, a, dtype)
 
 
 def _int_to_wide(f: FunctionText, a: Value, dtype: DType) -> Value:
     """An int as a wider float whose rounding to `dtype` is that of the int.
 
-    A float16 is infinite long before float32 rounds.  For bfloat16 an int goes through float64; one of 64 bits loses
+    Most are infinite long before float32 rounds.  For the others an int goes through float64; one of 64 bits loses
     its lowest 11 first, which leave their trace in the bit above them (round to odd), as none decides alone.
     """
-    if dtype is not BFLOAT16 or a.dtype.is_bool or a.dtype.bits <= 16:
+    assert dtype.float_format is not None
+    if dtype.float_format.highest < _EXACT_INTS or a.dtype.is_bool or a.dtype.bits <= 16:
         return cast(f, a, FLOAT32)
     if a.dtype.bits == 64:
         a = _sticky(f, a)
@@ -116,11 +121,11 @@ def _sticky(f: FunctionText, a: Value) -> Value:
     return f.result(a.dtype, a.lanes, f"select {flag} {small}, {kind} {operand}, {kind} {odd}")
 
 
-def _convert_half(f: FunctionText, a: Value, dtype: DType) -> Value:
+def _convert_storage(f: FunctionText, a: Value, dtype: DType) -> Value:
     lanes = a.lanes
     if a.uniform is not None and lanes > 1:
-        return splat(_convert_half(f, a.uniform, dtype), lanes)
-    symbol, module = half.function(a.dtype, dtype, lanes, f.module.target)
+        return splat(_convert_storage(f, a.uniform, dtype), lanes)
+    symbol, module = storage.function(a.dtype, dtype, lanes, f.module.target)
     f.module.include(module)
     kind, result = register_type(a.dtype, lanes), register_type(dtype, lanes)
     return f.result(dtype, lanes, f"call {result} @{symbol}({kind} {f.vector(a, lanes)})")

@@ -13,7 +13,7 @@ from ...base.vocabulary import BOOL, FLOAT32, DType
 from .. import math as vector_math
 from ..text import FunctionText, Value, constant, register, splat
 from ..text.types import register_type, suffix
-from .conversion import from_half, to_half
+from .conversion import from_storage, to_storage
 
 Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 
@@ -25,9 +25,9 @@ def call(f: FunctionText, name: str, dtype: DType, arguments: Sequence[Value]) -
     if lanes > 1 and all(u is not None for u in uniform):
         return splat(call(f, name, dtype, [u for u in uniform if u is not None]), lanes)
     source = arguments[0].dtype
-    if source.is_half:
-        wide = call(f, name, FLOAT32, [from_half(f, a) for a in arguments])
-        return to_half(f, wide, source) if wide.dtype.is_float else wide
+    if source.is_storage:
+        wide = call(f, name, FLOAT32, [from_storage(f, a) for a in arguments])
+        return to_storage(f, wide, source) if wide.dtype.is_float else wide
     lowering = (LOWERINGS if source.is_float else INT_LOWERINGS).get(name)
     if lowering is None:
         raise CodegenError(f"{name} is not defined on {source}")

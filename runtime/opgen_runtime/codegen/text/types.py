@@ -1,7 +1,7 @@
 """How element types and literals are spelt in LLVM IR.
 
-In registers a bool is `i1` and a float16 or bfloat16 is `i16` (its bits): LLVM's own arithmetic of them may
-become calls to a compiler library that is not there.  In memory a bool is one byte.
+In registers a bool is `i1` and a float that is a format of storage an integer of its bits: LLVM's own arithmetic of
+them may become calls to a compiler library that is not there.  In memory a bool is one byte.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from ...base.arith.semantics import round_float
+from ...base.arith.semantics import round_float, to_bits
 from ...base.vocabulary import DType
 
-_REGISTER: Final[dict[str, str]] = {
-    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "index": "i64",
-    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
-    "float16": "i16", "bfloat16": "i16", "float32": "float", "float64": "double",
-}  # fmt: skip
+_FLOATS: Final[dict[str, str]] = {"float32": "float", "float64": "double"}
 _SUFFIX: Final[dict[str, str]] = {"float": "f32", "double": "f64"}
 
 
@@ -29,12 +25,12 @@ def vector_type(element: str, lanes: int) -> str:
 
 def register_type(dtype: DType, lanes: int = 1) -> str:
     """The type of a value in a register."""
-    return vector_type(_REGISTER[dtype], lanes)
+    return vector_type("i1" if dtype.is_bool else _FLOATS.get(dtype) or f"i{dtype.bits}", lanes)
 
 
 def memory_type(dtype: DType, lanes: int = 1) -> str:
     """The type of a value in memory."""
-    return vector_type("i8" if dtype == "bool" else _REGISTER[dtype], lanes)
+    return vector_type("i8", lanes) if dtype.is_bool else register_type(dtype, lanes)
 
 
 def suffix(llvm_type: str) -> str:
@@ -49,13 +45,10 @@ def literal(dtype: DType, value: bool | int | float) -> str:
     """A scalar constant of `dtype`: floats are rounded to it, ints wrap to its width."""
     if dtype.is_bool:
         return "true" if value else "false"
-    if dtype == "float16":
-        with np.errstate(over="ignore"):
-            return str(int(np.float16(value).view(np.uint16)))
-    if dtype == "bfloat16":
-        return str(int(np.float32(round_float(value, dtype)).view(np.uint32)) >> 16)
+    if dtype.is_storage:
+        return str(to_bits(round_float(float(value), dtype), dtype))
     if dtype.is_float:
-        return float_literal(_REGISTER[dtype], float(value))
+        return float_literal(_FLOATS[dtype], float(value))
     bits = dtype.bits
     wrapped = int(value) & ((1 << bits) - 1)
     return str(wrapped - (1 << bits) if dtype.is_signed and wrapped >> (bits - 1) else wrapped)

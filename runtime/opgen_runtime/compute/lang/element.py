@@ -50,7 +50,7 @@ def _float_of(value: Value) -> Value:
 
 
 def _dim_as_float(dim: Expr, dtype: DType) -> Expr:
-    if dtype.is_half:
+    if dtype.is_storage:
         return Unrounded(dtype, _dim_as_float(dim, FLOAT32))
     return arith.cast(arith.cast(dim, FLOAT64), dtype)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...base import arith
 from ...base.arith.expr import Dim, Expr, Shape
 from ...base.errors import LanguageError, shown
-from ...base.vocabulary import BFLOAT16, DTYPE_CLASSES, DType
+from ...base.vocabulary import DTYPE_CLASSES, DType
 from ...operator.types.shapes import broadcast as broadcast_shapes
 from .element import checked_add, floordiv
 from .ranges import MAX_UNROLLED, Range
@@ -107,19 +107,18 @@ def highest(d: Value) -> int | float | bool:
 
 
 def promote(*dtypes: Value) -> DType:
-    """The dtype that numpy's promotion gives the operands together, for bfloat16 that of ml_dtypes.
+    """The dtype that numpy's promotion gives the operands together, for those of ml_dtypes what that gives.
 
     Raises LanguageError if there is none, as for bfloat16 and float16.
     """
     given = [_dtype(d) for d in dtypes]
-    others = [d for d in given if d is not BFLOAT16]
-    common = DType(np.result_type(*(d.numpy for d in others)).name) if others else BFLOAT16
-    if len(others) == len(given):
+    others = [d for d in given if not d.is_extension]
+    extensions = {d for d in given if d.is_extension}
+    common = DType(np.result_type(*(d.numpy for d in others)).name) if others else None
+    if common is not None and (not extensions or (common.is_float and not common.is_storage)):
         return common
-    if common.bits <= 8 or common is BFLOAT16:  # its 8 bits of precision hold these
-        return BFLOAT16
-    if common.is_float and not common.is_half:
-        return common
+    if len(extensions) == 1 and (common is None or common.bits <= 8):
+        return extensions.pop()
     raise LanguageError(f"no dtype holds {' and '.join(given)} together; use cast", "dtype")
 
 

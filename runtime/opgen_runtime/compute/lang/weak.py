@@ -197,7 +197,7 @@ def cast(value: Value, dtype: DType) -> Value:
     if kind == "unknown":
         return arith.const(False if dtype.is_bool else 0, dtype)  # only its dtype is asked for
     own = {"bool": BOOL, "int": INT64, "float": FLOAT64}[kind]
-    if dtype.is_half and kind != "bool":
+    if dtype.is_storage and kind != "bool":
         own = FLOAT64  # so that it is rounded here
     elif kind == "int" and not dtype.is_bool:
         own = dtype if dtype.is_float or isinstance(value, Weak) or fits(value, dtype) else INT64

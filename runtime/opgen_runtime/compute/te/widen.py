@@ -93,7 +93,7 @@ def _mentions_half(tensor: Tensor) -> bool:
         bodies = [s.body for s in op.states if s.body is not None]
     elif isinstance(op, Update):
         bodies = list(expressions(op.body))
-    return tensor.dtype.is_half or any(node.dtype.is_half for e in bodies for node in post_order(e))
+    return tensor.dtype.is_storage or any(node.dtype.is_storage for e in bodies for node in post_order(e))
 
 
 def _rounded(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[Tensor]:
@@ -102,7 +102,7 @@ def _rounded(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[Tensor]:
     for tensor in order:
         for source in tensor.op.inputs():
             readers.setdefault(source, []).append(tensor.op)
-    found = {t for t in outputs if t.dtype.is_half and t not in readers}
+    found = {t for t in outputs if t.dtype.is_storage and t not in readers}
     for tensor in reversed(order):
         op = tensor.op
         if tensor in found and isinstance(op, Update):
@@ -120,17 +120,17 @@ def _wide(tensor: Tensor, rounded: bool, made: Mapping[Tensor, Tensor]) -> Tenso
         body = widen_half(op.body, made)
         if body is op.body:
             return tensor
-        keep = not tensor.dtype.is_half or rounded or _is_exact(body, tensor.dtype)
+        keep = not tensor.dtype.is_storage or rounded or _is_exact(body, tensor.dtype)
         dtype = tensor.dtype if keep else FLOAT32
         return Tensor(tensor.name, tensor.shape, dtype, Compute(op.axes, cast(body, dtype)))
     if isinstance(op, Update):
         base = made[op.base]
         statements = _statements(op.body, made)
         puts = _puts(statements)
-        exact = base.dtype.is_half and all(
+        exact = base.dtype.is_storage and all(
             p.op not in _ACCUMULATING and _is_exact(p.value, tensor.dtype) for p in puts
         )
-        dtype = tensor.dtype if not tensor.dtype.is_half or rounded or exact else FLOAT32
+        dtype = tensor.dtype if not tensor.dtype.is_storage or rounded or exact else FLOAT32
         reads = tuple(made[t] for t in op.reads)
         return Tensor(
             tensor.name, tensor.shape, dtype, Update(_as(base, dtype), _stored_as(statements, dtype), reads)
@@ -144,7 +144,7 @@ def _wide_scan(scan: Scan, made: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor
     if exact:
         return narrow
     return _scan_over(
-        scan, made, {s.tensor: FLOAT32 for s in scan.states if s.tensor and s.tensor.dtype.is_half}
+        scan, made, {s.tensor: FLOAT32 for s in scan.states if s.tensor and s.tensor.dtype.is_storage}
     )[0]
 
 
@@ -164,7 +164,7 @@ def _scan_over(
         assert old.body is not None
         assert new.tensor is not None
         body, dtype = widen_half(old.body, every), new.tensor.dtype
-        exact &= not dtype.is_half or _is_exact(body, dtype)
+        exact &= not dtype.is_storage or _is_exact(body, dtype)
         new.body = cast(body, dtype)
     return own, exact
 
@@ -242,7 +242,7 @@ def _is_exact(e: Expr, dtype: DType) -> bool:
 def widen_half(e: Expr, made: Mapping[Tensor, Tensor]) -> Expr:
     """`e` over the tensors of `made`, with all arithmetic of halves in float32; one of a half's dtype gives float32."""
     nodes = post_order(e)
-    if not any(node.dtype.is_half or isinstance(node, Read) for node in nodes):
+    if not any(node.dtype.is_storage or isinstance(node, Read) for node in nodes):
         return e
     done: dict[int, Expr] = {}
     for node in nodes:
@@ -255,7 +255,7 @@ def widen_half(e: Expr, made: Mapping[Tensor, Tensor]) -> Expr:
 
 
 def _touches_half(node: Expr) -> bool:
-    return node.dtype.is_half or any(c.dtype.is_half for c in node.children())
+    return node.dtype.is_storage or any(c.dtype.is_storage for c in node.children())
 
 
 def _kept(node: Expr, children: list[Expr]) -> Expr:
@@ -269,7 +269,7 @@ def _read(node: Read, children: list[Expr], made: Mapping[Tensor, Tensor]) -> Ex
     found = _kept(node, children)
     if tensor is not node.tensor:
         found = Read(tensor.dtype, tensor, tuple(children))
-    return cast(found, FLOAT32) if found.dtype.is_half else found
+    return cast(found, FLOAT32) if found.dtype.is_storage else found
 
 
 def _widened(node: Expr, children: list[Expr]) -> Expr:
@@ -279,11 +279,11 @@ def _widened(node: Expr, children: list[Expr]) -> Expr:
     if isinstance(node, Unrounded):
         return children[0]
     if isinstance(node, Cast):
-        if node.dtype.is_half:
+        if node.dtype.is_storage:
             return cast(cast(children[0], node.dtype), FLOAT32)
         return cast(children[0], node.dtype)
     if isinstance(node, Bitcast):
-        if node.dtype.is_half:
+        if node.dtype.is_storage:
             return cast(_kept(node, children), FLOAT32)
         return bitcast(cast(children[0], node.children()[0].dtype), node.dtype)
     if isinstance(node, Binary):
@@ -299,7 +299,7 @@ def _widened(node: Expr, children: list[Expr]) -> Expr:
     if isinstance(node, Reduce):
         made = node.rebuild(children)
         assert isinstance(made, Reduce)
-        dtype = FLOAT32 if node.dtype.is_half else node.dtype
+        dtype = FLOAT32 if node.dtype.is_storage else node.dtype
         return Reduce(dtype, made.combiner, made.axes, made.value, made.condition, made.default)
     if isinstance(node, Table):
         return Table(FLOAT32, node.values, children[0])

@@ -19,6 +19,7 @@ _NAMES: Final[dict[int, str]] = {
     TensorProto.UINT16: "uint16",
     TensorProto.UINT32: "uint32",
     TensorProto.UINT64: "uint64",
+    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
     TensorProto.FLOAT16: "float16",
     TensorProto.BFLOAT16: "bfloat16",
     TensorProto.FLOAT: "float32",

@@ -39,7 +39,7 @@ def is_positional(combiner: str) -> bool:
 
 def accumulator_dtype(combiner: str, dtype: DType) -> DType:
     """Sums and products of halves are kept in float32 and rounded once."""
-    return FLOAT32 if dtype.is_half and combiner in ("sum", "prod") else dtype
+    return FLOAT32 if dtype.is_storage and combiner in ("sum", "prod") else dtype
 
 
 def identity(combiner: str, dtype: DType) -> Expr:

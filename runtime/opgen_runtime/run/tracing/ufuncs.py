@@ -11,6 +11,7 @@ import numpy as np
 from ... import ops
 from ...base.arith import INTRINSICS
 from ...base.errors import CallError
+from ...base.vocabulary import is_extension_array
 from ...ir import Constant
 from .operands import Operand, common_dtype, element, full, is_weak, operand, promotable, tensor, to
 from .tracer import Tracer, weak_result
@@ -203,7 +204,7 @@ def _loop(ufunc: np.ufunc, operands: list[Operand], dtype: object) -> tuple[list
     known = [promotable(x) for x in operands]
     if ufunc in _LOGICAL:
         return [np.dtype(bool)] * len(known), [np.dtype(bool)]
-    if any([isinstance(k, np.dtype) and k.name == "bfloat16" for k in known]):  # weak floats do not widen it
+    if any([isinstance(k, np.dtype) and is_extension_array(k) for k in known]):  # weak floats do not widen it
         joined = common_dtype(operands)
         known = [joined if not isinstance(k, np.dtype) else k for k in known]
     loops = (*known, *[None] * ufunc.nout)

@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.arith import INTRINSICS
-from ....base.vocabulary import BFLOAT16, BOOL, FLOAT32, DType
+from ....base.vocabulary import BOOL, FLOAT32, DType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def binary(op: str, dtype: DType, a: Array, b: Array) -> Array:
     """`a op b`; both are of `dtype`.  Halves are computed in float32 and rounded."""
-    if dtype.is_half:
+    if dtype.is_storage:
         wide = binary(op, FLOAT32, a.astype(np.float32), b.astype(np.float32))
         return cast(wide, FLOAT32, dtype)
     if op in _SIMPLE:
@@ -81,8 +81,8 @@ def _shift(op: str, dtype: DType, a: Array, b: Array) -> Array:
 
 
 def rounded(a: Array, dtype: DType) -> Array:
-    """`a` rounded once to `dtype`; ml_dtypes alone would round wider types to float32 and then to bfloat16."""
-    if dtype is not BFLOAT16 or a.dtype.itemsize <= 2 or a.dtype == np.float32:
+    """`a` rounded once to `dtype`; ml_dtypes alone would round wider types to float32 first."""
+    if not dtype.is_extension or a.dtype.itemsize <= 2 or a.dtype == np.float32:
         return a.astype(dtype.numpy)
     if a.dtype.kind in "iu":
         if a.dtype.itemsize == 8:  # rounded to odd multiples of 2048 where float64 would round

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.arith import Expr, Var
-from ....base.vocabulary import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType, is_float_array
+from ....base.vocabulary import FLOAT64, DType, is_float_array
 from ..tensor import Reduce
 from .frame import Axis, Frame, Mask
 from .operations import Array, rounded
@@ -156,7 +156,7 @@ class _Plain(_Folder):
         if valid is not None:
             identity = np.asarray(_IDENTITY[self.node.combiner](self.node.dtype), dtype=value.dtype)
             value = np.where(valid, value, identity)
-        wide = _WIDE.get(self.node.dtype) if self.node.combiner in ("sum", "prod") else None
+        wide = _wide(self.node.dtype) if self.node.combiner in ("sum", "prod") else None
         if self.node.combiner in ("sum", "prod"):
             part = combine.reduce(value, axis=0, dtype=wide or value.dtype)
         else:
@@ -277,9 +277,8 @@ _IDENTITY: Final[dict[str, Callable[[DType], object]]] = {
     "argmax": lambda dtype: -1,
     "argmin": lambda dtype: -1,
 }
-_WIDE: Final[dict[DType, Any]] = {
-    FLOAT16: np.float64,
-    BFLOAT16: np.float64,
-    FLOAT32: np.float64,
-    FLOAT64: np.longdouble,
-}
+
+
+def _wide(dtype: DType) -> Any:
+    """What sums and products of a dtype are kept in; None for its own."""
+    return None if not dtype.is_float else np.longdouble if dtype is FLOAT64 else np.float64

@@ -103,7 +103,7 @@ def _write(array: Array, op: str, order: Array, written: Array) -> None:
         flat[last] = written[::-1][position]
         return
     with np.errstate(all="ignore"):
-        if DType(array.dtype.name).is_half:
+        if DType(array.dtype.name).is_storage:
             wide = flat.astype(np.float32)
             _AT[op].at(wide, order, written.astype(np.float32))
             flat[:] = wide.astype(array.dtype)

@@ -45,7 +45,7 @@ def attention(
         raise ModelError("past_key comes with past_value, and not with nonpad_kv_seqlen")
     kind = dtype(q)
     wider = softmax_precision is not None and dtype_of(softmax_precision).bits > kind.bits
-    if softcap or wider or node.has_output(3) or kind.is_half or dtype(v) != kind:
+    if softcap or wider or node.has_output(3) or kind.is_storage or dtype(v) != kind:
         return BODY
     flat = ndim(q) == 3
     if flat:

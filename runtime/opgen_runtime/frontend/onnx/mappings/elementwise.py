@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from ....base.vocabulary import DType
 from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
@@ -134,12 +135,21 @@ def is_inf(x: Expr, *, detect_negative: Flag = 1, detect_positive: Flag = 1) -> 
 
 @converts("Cast")
 def cast(x: Expr, *, to: int, saturate: Flag = 1, round_mode: str = "up") -> Expr:
-    return op.cast(x, dtype=dtype_of(to))
+    return cast_to(x, dtype_of(to), saturate)
+
+
+def cast_to(x: Expr, kind: DType, saturate: Flag) -> Expr:
+    """Of floats without infinities ONNX says what is beyond them: the greatest, else NaN; NaN stays."""
+    form = kind.float_format
+    if saturate and form is not None and not form.has_infinities:
+        wide = x if dtype(x) == "float64" else op.cast(x, dtype="float32")
+        x = op.minimum(op.maximum(wide, -form.highest), form.highest)
+    return op.cast(x, dtype=kind)
 
 
 @converts("CastLike", since=15)
 def cast_like(x: Expr, like: Expr, *, saturate: Flag = 1, round_mode: str = "up") -> Expr:
-    return op.cast(x, dtype=dtype(like))
+    return cast_to(x, dtype(like), saturate)
 
 
 @converts("PRelu")

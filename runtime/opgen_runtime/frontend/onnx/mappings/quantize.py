@@ -13,6 +13,7 @@ from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
+from .elementwise import cast_to
 from .linalg import matmul
 from .window import cross_correlation, spatial, windows
 
@@ -57,10 +58,15 @@ def quantize_linear(
     saturate: Flag = 1,
 ) -> Expr:
     kind = dtype(zero) if zero is not None else dtype_of(output_dtype) if output_dtype else DType("uint8")
-    if not kind.is_int:
-        raise NotSupported(f"quantisation to {kind}")
     wide = dtype_of(precision) if precision else dtype(scale)
     by = _along(cast(scale, wide), x, axis, block_size)
+    if kind.bits == 8 and kind.is_float:
+        steps = op.divide(cast(x, wide), by)
+        if zero is not None:
+            steps = op.add(steps, cast(_along(zero, x, axis, block_size), wide))
+        return cast_to(steps, kind, saturate)
+    if not kind.is_int:
+        raise NotSupported(f"quantisation to {kind}")
     at = None if zero is None else _along(zero, x, axis, block_size)
     return quantized(cast(x, wide) if dtype(x).is_float else op.cast(x, dtype=wide), by, at, kind)
 

@@ -129,7 +129,7 @@ def softmax_1(x: Expr, *, axis: int = 1) -> Expr:
 @converts("Softmax", since=13)
 def softmax(x: Expr, *, axis: int = -1) -> Expr:
     """In half precision the steps of ONNX's function, each rounded."""
-    if not dtype(x).is_half:
+    if not dtype(x).is_storage:
         return op.softmax(x, axis=axis)
     at = (axis_of(axis, ndim(x)),)
     powers = op.exp(op.subtract(x, op.max(x, axis=at, keepdims=True)))
