@@ -36,8 +36,8 @@ define void @vectors(ptr %p, <16 x i1> %mask) {
 
 
 def main(triple: str, cpu: str, features: str) -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
     try:
         target = llvm.Target.from_triple(triple)
     except RuntimeError:

@@ -12,13 +12,11 @@ from ..errors import StrategyError
 from ..lazy import lazy
 from ..vocabulary import DType
 from .answer import ask
+from .architecture import Architecture, Vectors
+from .families import architecture_of
 from .host import available_cpus, host
 
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
-
-# Vector registers by feature, widest first.  The feature strings are LLVM's.
-_VECTOR_BITS: Final[tuple[tuple[str, int], ...]] = (("avx512f", 512), ("avx", 256))
-_DEFAULT_VECTOR_BITS: Final = 128  # SSE2, NEON, simd128, Altivec
 
 _MOST_THREADS: Final = 1024
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
@@ -68,9 +66,30 @@ class Target:
         return feature in self.enabled_features
 
     @lazy
+    def architecture(self) -> Architecture:
+        """The family that the CPU belongs to."""
+        return architecture_of(self.triple)
+
+    @lazy
+    def vectors(self) -> Vectors:
+        """The widest vector registers."""
+        return self.architecture.vectors_of(self.enabled_features)
+
+    @property
     def vector_bits(self) -> int:
         """The width of a vector register in bits."""
-        return next((bits for name, bits in _VECTOR_BITS if self.has(name)), _DEFAULT_VECTOR_BITS)
+        return self.vectors.bits
+
+    @lazy
+    def has_fma(self) -> bool:
+        """Whether a product and a sum are fused in one instruction."""
+        needed = self.architecture.fma
+        return needed is not None and needed <= self.enabled_features
+
+    def converts_float16(self, wide: str) -> bool:
+        """Whether the CPU converts between float16 and `wide` ("float" or "double") with one rounding."""
+        needed = self.architecture.float16.get(wide)
+        return needed is not None and needed <= self.enabled_features
 
     def lanes(self, dtype: DType) -> int:
         """How many elements of `dtype` a vector register holds."""
@@ -147,21 +166,5 @@ def _base(text: str, options: dict[str, str]) -> Target:
     triple = options.get("mtriple", here.triple)
     given = options.get("mattr", "")
     native = cpu in ("native", here.cpu) and triple == here.triple
-    features = given if given else (here.features if native else _implied(text, triple, cpu))
+    features = given if given else (here.features if native else architecture_of(triple).levels.get(cpu, ""))
     return Target("llvm", triple, here.cpu if cpu == "native" else cpu, features, (), 1)
-
-
-def _implied(text: str, triple: str, cpu: str) -> str:
-    """The vector features of the x86-64 psABI levels; other names are left to LLVM's table."""
-    if not triple.startswith("x86_64"):
-        return ""
-    return _X86_LEVELS.get(cpu, "")
-
-
-_X86_V2: Final = "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
-_X86_V3: Final = f"{_X86_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
-_X86_LEVELS: Final[dict[str, str]] = {
-    "x86-64-v2": _X86_V2,
-    "x86-64-v3": _X86_V3,
-    "x86-64-v4": f"{_X86_V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
-}

@@ -48,15 +48,6 @@ def function(source: DType, dtype: DType, lanes: int, target: Target) -> tuple[s
     return symbol, f.module
 
 
-def _native(target: Target, stored: DType, wide: str) -> bool:
-    """Whether the CPU converts between `stored` and `wide` ("float" or "double") with one rounding."""
-    if stored is not FLOAT16:
-        return False
-    if target.triple.startswith("aarch64"):
-        return True
-    return wide == "float" and target.triple.startswith("x86_64") and target.has("f16c")
-
-
 def _is_upper_part(form: FloatFormat) -> bool:
     """Whether the numbers of a format are float32's with a shorter fraction."""
     return form.bias == BIAS["float"] and form.has_infinities
@@ -64,7 +55,7 @@ def _is_upper_part(form: FloatFormat) -> bool:
 
 def _widened(b: Builder, x: Vec, stored: DType) -> Vec:
     """As float32, which has every number of a float of storage."""
-    if _native(b.target, stored, "float"):
+    if stored is FLOAT16 and b.target.converts_float16("float"):
         return b.cast("fpext", b.cast("bitcast", x, "half"), "float")
     form, sign = stored.float_format, sign_bit(stored)
     assert form is not None
@@ -88,7 +79,7 @@ def _widened(b: Builder, x: Vec, stored: DType) -> Vec:
 
 
 def _narrowed(b: Builder, x: Vec, stored: DType) -> Vec:
-    if _native(b.target, stored, b.element):
+    if stored is FLOAT16 and b.target.converts_float16(b.element):
         return b.cast("bitcast", b.cast("fptrunc", x, "half"), "i16")
     form = stored.float_format
     assert form is not None

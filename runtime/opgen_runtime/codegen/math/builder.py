@@ -124,8 +124,8 @@ class Builder:
 
     def __init__(self, f: FunctionText, element: str, lanes: int) -> None:
         self.f, self.element, self.lanes = f, element, lanes
-        self.target = target = f.module.target
-        self.has_fma = not target.triple.startswith(("x86", "i686", "i386")) or target.has("fma")
+        self.target = f.module.target
+        self.has_fma = self.target.has_fma
         self.mantissa, self.bias = MANTISSA[element], BIAS[element]
         precision = "float32" if element == "float" else "float64"
         self.polynomials, self.constants = POLYNOMIALS[precision], CONSTANTS[precision]

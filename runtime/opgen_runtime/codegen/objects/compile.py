@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 from ...base import forks
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
-from ...base.target import Target, ask
+from ...base.target import Target, architecture_of, ask
 from .pipeline import Pipeline, run
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
@@ -86,6 +86,9 @@ def _machine_of(triple: str, cpu: str, features: str) -> Any:
     problem = ask(triple, cpu, features).problem
     if problem is not None:
         raise CodegenError(f"target {triple}: {problem}")
+    if architecture_of(triple) is not architecture_of(Target.host().triple):
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
     try:
         found = llvm.Target.from_triple(triple)
     except RuntimeError as error:

@@ -59,6 +59,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from ...base.target import architecture_of
 from ..text import fill
 from .crew_text import CREW
 
@@ -68,16 +69,6 @@ _SPINS: Final = 10_000  # pauses of some 40 cycles: 0.1 ms
 _PATIENCE: Final = 4096  # pauses before the caller yields its CPU to a worker that is late
 _CHUNK_BITS: Final = 16  # of @word; a job has at most 4 * 256 chunks
 
-_PAUSE: Final = {
-    "x86_64": "call void @llvm.x86.sse2.pause()",
-    "aarch64": "call void @llvm.aarch64.hint(i32 1)",
-}
-_PAUSE_DECLARATION: Final = {
-    "x86_64": "declare void @llvm.x86.sse2.pause()",
-    "aarch64": "declare void @llvm.aarch64.hint(i32)",
-}
-_FUTEX: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
-
 SYMBOLS: Final = ("opgen_parallel_for", "opgen_pool_limit", "opgen_pool_stop", "opgen_pool_reset")
 
 
@@ -86,7 +77,7 @@ def why_not_native(triple: str) -> str | None:
     architecture = triple.split("-")[0]
     if "linux" not in triple:
         return "the pool sleeps on Linux futexes"
-    if architecture not in _FUTEX:
+    if architecture_of(triple).futex is None:
         return f"the number of the futex call of {architecture} is not known here"
     return None
 
@@ -101,12 +92,13 @@ def pool_text(triple: str, pauses: Mapping[str, int] = MappingProxyType({})) -> 
         return _SERIAL
     if unknown := set(pauses) - set(POINTS):
         raise ValueError(f"the pool has no point {', '.join(sorted(unknown))}; there are {', '.join(POINTS)}")
-    architecture = triple.split("-")[0]
+    architecture = architecture_of(triple)
+    pause, pause_declaration = architecture.pause
     text = fill(
         _POOL,
-        PAUSE_DECLARATION=_PAUSE_DECLARATION.get(architecture, ""),
-        PAUSE=_PAUSE.get(architecture, ""),
-        FUTEX_CALL=_FUTEX[architecture],
+        PAUSE_DECLARATION=pause_declaration,
+        PAUSE=pause,
+        FUTEX_CALL=architecture.futex,
         MAX_WORKERS=MAX_WORKERS,
         CHUNKS_PER_THREAD=_CHUNKS_PER_THREAD,
         SPINS=_SPINS,

@@ -1,13 +1,14 @@
-"""Moves the accesses of buffers to other buffers."""
+"""Moves the accesses of buffers to other buffers, and gives copies of statements buffers of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ...base.arith import Expr, post_order
 from .folding import rebuild_folding
-from .stmt import Buffer, Load, Stmt, Store
-from .visit import StmtMutator
+from .stmt import Allocate, Buffer, Load, Prefetch, Stmt, Store
+from .visit import StmtMutator, statements
 
 Place = Callable[[Buffer, Expr], Expr]
 
@@ -43,3 +44,21 @@ class Relocator(StmtMutator):
         assert isinstance(made, Store)
         index = self.place(s.buffer, made.indices[0])
         return Store(self.moved[s.buffer], (index,), made.value, made.mask)
+
+    def prefetch(self, s: Prefetch) -> Stmt:
+        made = super().prefetch(s)
+        if s.buffer not in self.moved:
+            return made
+        assert isinstance(made, Prefetch)
+        return Prefetch(self.moved[s.buffer], (self.place(s.buffer, made.indices[0]),), made.shape)
+
+
+def fresh_buffers(stmt: Stmt) -> Stmt:
+    """A copy of a statement that allocates buffers of its own; buffers are one-dimensional."""
+    moved = {s.buffer: replace(s.buffer) for s in statements(stmt) if isinstance(s, Allocate)}
+    return _Fresh(moved).stmt(stmt) if moved else stmt
+
+
+class _Fresh(Relocator):
+    def allocate(self, s: Allocate) -> Stmt:
+        return Allocate(self.moved[s.buffer], self.stmt(s.body))

@@ -19,6 +19,7 @@ from .access import Accesses, analyse, contiguous_groups, total_extent
 WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _ROWS_UNROLLED: Final = 4
 _REGISTER_ROWS: Final = 4
+_REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
 _PARTS_PER_THREAD: Final = 4
 
 
@@ -181,7 +182,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
         data[data.index(row)] = outer
         stage.unroll(tile)
         tiles.append(tile)
-        vectors = 4 if target.vector_bits >= 512 else 2
+        vectors = target.vectors.registers // _REGISTERS_A_VECTOR
         column_outer, inner = stage.split(column, lanes * vectors)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)

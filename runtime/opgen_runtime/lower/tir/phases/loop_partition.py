@@ -15,6 +15,7 @@ from ....base.vocabulary import INDEX
 from ..folding import fold_substitute
 from ..nest import ZERO
 from ..region import Relaxer
+from ..relocate import fresh_buffers
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
 
@@ -55,7 +56,7 @@ class _Partition(StmtMutator):
             return self._with(inner, s)
         main = self._main(s, whole)
         tail = _Partition(self.ranges, in_tail=True)
-        rest = tail.stmt(_shifted(s, whole, extent - whole))
+        rest = fresh_buffers(tail.stmt(_shifted(s, whole, extent - whole)))
         return block(main, rest)
 
     def _main(self, s: For, whole: int) -> Stmt:

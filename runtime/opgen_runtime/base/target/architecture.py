@@ -1,0 +1,41 @@
+"""What code generation must know of a family of CPUs; each family is one row, in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+Features = frozenset[str]  # LLVM's names; empty: nothing is needed
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Vector registers: their width, how many there are, and what a CPU must have for them."""
+
+    bits: int
+    registers: int
+    needs: Features = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A family of CPUs.
+
+    `names` begin its triples.  `vectors` are widest first, and the last need nothing.  `fma`: what a CPU must have to
+    fuse a multiplication and an addition, None if that cannot be known.  `float16` likewise for conversions between
+    float16 and "float" or "double" with one rounding.  `levels`: features that the name of a CPU implies.
+    `pause` is an instruction for loops that wait, as a call and its declaration; `futex` the number of Linux's call.
+    """
+
+    names: tuple[str, ...]
+    vectors: tuple[Vectors, ...] = (Vectors(128, 16),)
+    fma: Features | None = None
+    float16: Mapping[str, Features] = field(default_factory=lambda: MappingProxyType({}))
+    levels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pause: tuple[str, str] = ("", "")
+    futex: int | None = None
+
+    def vectors_of(self, features: Set[str]) -> Vectors:
+        """The widest vectors of a CPU with these features."""
+        return next(each for each in self.vectors if each.needs <= features)

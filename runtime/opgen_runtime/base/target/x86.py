@@ -1,0 +1,34 @@
+"""x86."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from .architecture import Architecture, Vectors
+
+_V2: Final = "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
+_V3: Final = f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
+
+X86_64: Final = Architecture(
+    names=("x86_64",),
+    vectors=(
+        Vectors(512, 32, frozenset({"avx512f"})),
+        Vectors(256, 16, frozenset({"avx"})),
+        Vectors(128, 16),  # SSE2
+    ),
+    fma=frozenset({"fma"}),
+    float16=MappingProxyType({"float": frozenset({"f16c"})}),
+    levels=MappingProxyType(
+        {  # of the psABI
+            "x86-64-v2": _V2,
+            "x86-64-v3": _V3,
+            "x86-64-v4": f"{_V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
+        }
+    ),
+    pause=("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
+    futex=202,
+)
+X86_32: Final = Architecture(
+    names=("i386", "i586", "i686"), vectors=(Vectors(128, 8),), fma=frozenset({"fma"})
+)
