@@ -31,11 +31,13 @@ from ..transform import (
     DivToMul,
     EliminateCommonSubexpr,
     FoldConstant,
+    FoldScaleAxis,
     FuseOps,
     InferType,
     Pass,
     PassContext,
     SimplifyExpr,
+    SimplifyInference,
 )
 from ..transform.contract import PASS, SEGMENTS
 from .compile import steps
@@ -86,11 +88,13 @@ def graph_stage(each: Pass, *verify: Contract[IRModule]) -> Stage[IRModule, IRMo
 
 GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
     graph_stage(InferType()),
+    graph_stage(SimplifyInference()),
     graph_stage(DeadCodeElimination()),
     graph_stage(FoldConstant()),
     graph_stage(SimplifyExpr()),
     graph_stage(DivToMul()),
     graph_stage(CanonicalizeOps()),
+    graph_stage(FoldScaleAxis()),
     graph_stage(EliminateCommonSubexpr()),
     graph_stage(CanonicalizeCast()),
     graph_stage(FuseOps(), SEGMENTS),

@@ -22,6 +22,7 @@ from .div_to_mul import DivToMul
 from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .evaluator import Evaluator
 from .fold_constant import FoldConstant
+from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse_ops import FuseOps, fuse, why_apart
 from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
@@ -30,12 +31,13 @@ from .inline import Inline
 from .instruments import DiffIR, PassInstrument, PassTiming, PrintIR, VerifyIR
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_expr import SimplifyExpr
+from .simplify_inference import SimplifyInference
 
 __all__ = [
-    "CanonicalizeCast", "CanonicalizeOps", "ConfigKey", "DeadCodeElimination", "DiffIR", "DivToMul",
-    "EliminateCommonSubexpr", "Evaluator", "FoldConstant", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "ModulePass", "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
-    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "VerifyIR", "all_passes", "config_keys", "find_pass",
-    "function_pass", "fuse", "infer_type", "module_pass", "register_config",
-    "why_apart",
+    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "ConfigKey", "DeadCodeElimination", "DiffIR",
+    "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FoldConstant", "FoldScaleAxis", "ForwardFoldScaleAxis",
+    "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass", "PassContext", "PassInfo",
+    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr",
+    "SimplifyInference", "VerifyIR", "all_passes", "config_keys", "find_pass", "function_pass", "fuse", "infer_type",
+    "module_pass", "register_config", "why_apart",
 ]  # fmt: skip

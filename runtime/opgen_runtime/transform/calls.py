@@ -135,6 +135,12 @@ class Facts:
             return None
         return found.position, tuple([found.axes.index(k) for k in range(len(found.axes))])
 
+    @cached_property
+    def moved(self) -> Operand | None:
+        """How an operand's axes stand in the result of a call that is elements of it, unchanged."""
+        body = self._body(0)
+        return None if body is None else self._element(body)
+
     def copied(self, output: int) -> int | None:
         """The operand that the result is, element by element in the same shape; None if it is none."""
         body = self._body(output)
