@@ -101,7 +101,7 @@ def times(x: Expr, scale: Scale) -> Expr:
 def product(x: Expr, factor: Expr, dtype: DType) -> Expr:
     """`x * factor`; constants give a constant, halves by float32."""
     if isinstance(x, Constant) and isinstance(factor, Constant):
-        wide = np.dtype(np.float32) if dtype.is_half else dtype.numpy
+        wide = np.dtype(np.float32) if dtype.is_storage else dtype.numpy
         with np.errstate(all="ignore"):
             return Constant((x.data.astype(wide) * factor.data.astype(wide)).astype(dtype.numpy))
     return x * factor
