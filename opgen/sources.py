@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from .diagnostics import printable
 
+_IS_YAML: Final = re.compile(r".+\.ya?ml", re.IGNORECASE | re.DOTALL).fullmatch
 MAX_BYTES: Final = 4_000_000  # no text of more is read into memory
 
 
@@ -30,14 +34,15 @@ class SourceSet:
     passed_over: tuple[str, ...] = field(default=())  # files called like YAML, but not `*.yaml`
 
 
-def read_declaration(path: Path) -> str:
+def read_declaration(path: str | Path) -> str:
     """The text of a file.  Raises OSError if it is no regular file or too large, UnicodeDecodeError."""
-    found = path.stat()
+    found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         raise OSError("it is not a regular file")
     if found.st_size > MAX_BYTES:
         raise OSError(f"it has {found.st_size} bytes; at most {MAX_BYTES} are read")
-    return path.read_bytes().decode("utf-8")
+    with open(path, "rb", buffering=0) as file:
+        return file.readall().decode("utf-8")
 
 
 def read_sources(folder: Path, base: Path | None = None) -> SourceSet:
@@ -45,13 +50,12 @@ def read_sources(folder: Path, base: Path | None = None) -> SourceSet:
     found: list[Source] = []
     problems: list[tuple[str, str]] = []
     passed_over: list[str] = []
-    for path in sorted(folder.rglob("*.[yY]*")):
-        if path.suffix.lower() not in (".yaml", ".yml"):
-            continue
-        name = str(path.relative_to(base)) if base is not None and path.is_relative_to(base) else str(path)
+    root = os.fspath(folder)
+    before = f"{base}{os.sep}" if base is not None else ""
+    for path in sorted(_files(root), key=lambda path: path.split(os.sep)):
+        name = path.removeprefix(before)
         shown = printable(name)
-        family = path.parent.relative_to(folder).as_posix()
-        if path.suffix != ".yaml":
+        if not path.endswith(".yaml"):
             passed_over.append(shown)
             continue
         if shown != name:
@@ -62,5 +66,12 @@ def read_sources(folder: Path, base: Path | None = None) -> SourceSet:
         except (OSError, UnicodeDecodeError) as error:
             problems.append((shown, str(error)))
             continue
-        found.append(Source(shown, text, "" if family == "." else family))
+        family = os.path.dirname(path)[len(root) + 1 :].replace(os.sep, "/")
+        found.append(Source(shown, text, family))
     return SourceSet(tuple(found), tuple(problems), tuple(passed_over))
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The paths of everything below a folder that is called like YAML."""
+    for where, folders, files in os.walk(folder):
+        yield from (os.path.join(where, name) for name in (*files, *folders) if _IS_YAML(name))

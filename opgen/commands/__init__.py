@@ -19,19 +19,19 @@ import click
 from ..project import ProjectError
 from .failure import Failure
 
-# Command -> module, in the order of the help text.
+# Command -> module and what it does, in the order of the help text.
 _COMMANDS: Final = {
-    "init": "init",
-    "add-op": "add_op",
-    "generate": "generate",
-    "check": "check",
-    "test": "test",
-    "list": "list",
-    "show": "show",
-    "explain": "explain",
-    "schema": "schema",
-    "run": "run",
-    "inspect": "inspect",
+    "init": ("init", "Make a new project."),
+    "add-op": ("add_op", "Write a declaration to start from, and generate."),
+    "generate": ("generate", "Regenerate what changed declarations touch."),
+    "check": ("check", "Report stale, missing, orphaned and hand-edited files as a diff."),
+    "test": ("test", "Run the generated suites."),
+    "list": ("list", "List the ops of the project, or its seams."),
+    "show": ("show", "Show one op: declaration, derived facts, documentation, generated files."),
+    "explain": ("explain", "Print every stage of one call: declaration to assembly."),
+    "schema": ("schema", "Print the JSON Schema of the declaration language."),
+    "run": ("run", "Run an ONNX model, or one op."),
+    "inspect": ("inspect", "Show what an ONNX model is made of."),
 }
 
 
@@ -50,12 +50,18 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        module = _COMMANDS.get(name)
-        if module is None:
+        if name not in _COMMANDS:
             return None
+        module, summary = _COMMANDS[name]
         command = import_module(f"{__name__}.{module}").command
         assert isinstance(command, click.Command)
+        command.short_help = summary
         return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does it, without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
     def resolve_command(
         self, context: click.Context, args: list[str]

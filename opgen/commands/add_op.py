@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _OP_LINE: Final = re.compile(r"^op:[ \t]*['\"]?([A-Za-z0-9_]+)", re.MULTILINE)
 
 
-@click.command(short_help="Write a declaration to start from, and generate.")
+@click.command()
 @click.argument("name")
 @click.option(
     "--like", metavar="OP", help="Start from a copy of this op's declaration (of the project or built in)."

@@ -11,7 +11,7 @@ from .failure import Findings
 from .generated import plan_of
 
 
-@click.command(short_help="Report stale, missing, orphaned and hand-edited files as a diff.")
+@click.command()
 @click.option("--quiet", "-q", is_flag=True, help="Name the files; no diff.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings."

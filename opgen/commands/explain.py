@@ -36,7 +36,7 @@ class Stage:
     language: str = "text"
 
 
-@click.command(short_help="Print every stage of one call: declaration to assembly.")
+@click.command()
 @click.argument("op_name", metavar="OP")
 @click.option(
     "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand in order; '' is a scalar."

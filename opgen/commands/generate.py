@@ -22,7 +22,7 @@ _VERBS = {
 }
 
 
-@click.command(short_help="Regenerate what changed declarations touch.")
+@click.command()
 @click.option(
     "--watch", is_flag=True, help="Stay and regenerate whenever a declaration or a template changes."
 )

@@ -27,7 +27,7 @@ _FILES: Final = {
 }
 
 
-@click.command(short_help="Make a new project.")
+@click.command()
 @click.argument("name", type=click.Path(path_type=Path))
 def command(name: Path) -> None:
     """Make the folder NAME with a project in it: pyproject.toml, opdefs/, a package and tests/.

@@ -14,7 +14,7 @@ from .failure import Findings
 from .onnx_models import existing, frontend, printable
 
 
-@click.command(short_help="Show what an ONNX model is made of.")
+@click.command()
 @click.argument("model", metavar="MODEL.onnx")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(model: str, form: str) -> None:

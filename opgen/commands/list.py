@@ -36,7 +36,7 @@ class _Entry:
     line: int
 
 
-@click.command(short_help="List the ops of the project, or its seams.")
+@click.command()
 @click.option("--seams", is_flag=True, help="Only hand-written functions that declarations point to.")
 @click.option("--builtin", is_flag=True, help="The ops of the built-in library.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")

@@ -26,7 +26,7 @@ from .onnx_models import existing, frontend, given_arrays, printable
 _SHOWN: Final = 64  # elements; an output of no more is printed
 
 
-@click.command(short_help="Run an ONNX model, or one op.")
+@click.command()
 @click.argument("what", metavar="MODEL.onnx|OP")
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; once for each.")
 @click.option(

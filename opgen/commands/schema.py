@@ -18,7 +18,7 @@ SCHEMA_FILE: Final = "opdef.schema.json"  # in the folder of the declarations
 _EDITOR_LINE: Final = "# yaml-language-server: $schema="
 
 
-@click.command(short_help="Print the JSON Schema of the declaration language.")
+@click.command()
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
 @click.option(
     "--write", is_flag=True, help=f"Write the project's {SCHEMA_FILE}, to which declarations of add-op refer."

@@ -18,7 +18,7 @@ from .lookup import find_op
 _LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLike]`, `_l.inf`
 
 
-@click.command(short_help="Show one op: declaration, derived facts, documentation, generated files.")
+@click.command()
 @click.argument("op_name", metavar="OP")
 def command(op_name: str) -> None:
     """Show what is declared for OP, what is derived from it, and where its generated files are.

@@ -16,7 +16,6 @@ from .lookup import unknown_suite
 
 
 @click.command(
-    short_help="Run the generated suites.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("ops", nargs=-1, metavar="[OP]...")

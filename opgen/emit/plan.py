@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -47,7 +48,7 @@ class Plan:
     unchanged: int
 
 
-def make_plan(wanted: Sequence[tuple[Path, str]], folders: Iterable[Path], keep: Iterable[Path] = ()) -> Plan:
+def make_plan(wanted: Sequence[tuple[Path, str]], folders: Iterable[Path], keep: Iterable[str] = ()) -> Plan:
     """The plan that makes the files of `folders` what `wanted` says.
 
     `keep`: files that are known to be up to date and are not in `wanted`.  Only files with our header are ever
@@ -73,23 +74,23 @@ def make_plan(wanted: Sequence[tuple[Path, str]], folders: Iterable[Path], keep:
             f"in the way of generated files, and without opgen's header, so never overwritten:\n{names}\n"
             "move or remove them, or rename the ops"
         )
-    expected = kept | {path for path, _ in wanted}
+    expected = kept | {str(path) for path, _ in wanted}
     for path in sorted(_ours(folders, expected)):
         steps.append(Step(path, Change.ORPHANED, None))
     return Plan(tuple(sorted(steps, key=lambda step: step.path)), unchanged)
 
 
-def _ours(folders: Iterable[Path], but: Collection[Path]) -> set[Path]:
+def _ours(folders: Iterable[Path], but: Collection[str]) -> set[Path]:
     """Files with our header directly inside the folders, but for some."""
     return {
-        path
+        Path(entry.path)
         for folder in folders
         if folder.is_dir()
-        for path in folder.iterdir()
-        if path.suffix in (".py", ".pyi")
-        and path not in but
-        and path.is_file()
-        and read_header(path) is not None
+        for entry in os.scandir(folder)
+        if entry.name.endswith((".py", ".pyi"))
+        and entry.path not in but
+        and entry.is_file()
+        and read_header(Path(entry.path)) is not None
     }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from ..digests import chain_digest, digest
@@ -84,15 +84,20 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
 
 def has_files(project: Project, entry: Mapping[str, Any]) -> bool:
     """Whether the files of a record are there, as they were generated."""
-    return all(file_digest(project.root / name) == found for name, found in entry["files"].items())
+    return all(file_digest(f"{project.root}/{name}") == found for name, found in entry["files"].items())
 
 
-def file_digest(path: Path) -> str:
-    """The digest of a file's bytes; "" where there is none."""
+def file_digest(path: str, links: bool = False) -> str:
+    """The digest of a file's bytes; "" where there is none, or without `links` a link."""
     try:
-        return "" if path.is_symlink() else sha256(path.read_bytes()).hexdigest()
+        with open(path, "rb", buffering=0, opener=None if links else _no_link) as file:
+            return sha256(file.readall()).hexdigest()
     except OSError:
         return ""
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _chain(facts: Facts, known: Mapping[str, tuple[Source, Facts]]) -> list[tuple[Source, Facts]] | None:
@@ -133,9 +138,9 @@ class _Seams:
         return self._known[module]
 
     def _read(self, module: str) -> str:
-        path = self._project.import_root.joinpath(*module.split("."))
-        for candidate in (path.with_name(path.name + ".py"), path / "__init__.py"):
-            found = file_digest(candidate)
+        path = f"{self._project.import_root}/{module.replace('.', '/')}"
+        for candidate in (f"{path}.py", f"{path}/__init__.py"):
+            found = file_digest(candidate, links=True)
             if found:
                 return found
         return ""

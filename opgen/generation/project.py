@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic
@@ -25,7 +24,7 @@ class Generation:
     """What should be there, and what is wrong with the declarations."""
 
     project: Project
-    kept: tuple[Path, ...]  # files that are there as they should be
+    kept: tuple[str, ...]  # files that are there as they should be
     outputs: tuple[Output, ...]
     found: tuple[Diagnostic, ...]
     problem: str | None  # a template that could not be rendered
@@ -60,7 +59,7 @@ def generate(project: Project, processes: int | None = None) -> Generation:
                 outputs += made.outputs
                 entries[made.name] = {"operator": made.operator, "files": _digests(project, made.outputs)}
         _remember(pending, entries, found, records)
-    kept = [project.root / name for entry in pending.entries.values() for name in entry["files"]]
+    kept = [f"{project.root}/{name}" for entry in pending.entries.values() for name in entry["files"]]
     if not any(each.is_error for each in found) and problem is None:
         index = _index(project, generator, entries, records)
         outputs += index if isinstance(index, tuple) else ()
@@ -90,14 +89,14 @@ def _remember(
 
 def _index(
     project: Project, generator: str, entries: Mapping[str, Any], records: Records
-) -> tuple[Output, ...] | list[Path]:
+) -> tuple[Output, ...] | list[str]:
     """The files of the package's index to compare, or the paths of those that are there as they should be."""
     ops = sorted((name, entry["operator"]) for name, entry in entries.items() if entry["files"])
     folders = (project.relative(project.output), project.relative(project.opdefs))
     key = digest("index", generator, project.namespace, *folders, repr(ops))
     entry: Any = records.get(key)
     if entry is not None and has_files(project, entry):
-        return [project.root / name for name in entry["files"]]
+        return [f"{project.root}/{name}" for name in entry["files"]]
     from ..emit.outputs import render_index
     from ..render import Renderer
 

@@ -24,8 +24,26 @@ def lay_out(source: str, width: int = WIDTH) -> str:
     for first, last, new in reversed(replaced):
         lines[first:last] = new
     text = "\n".join(lines) + "\n"
-    assert not replaced or ast.dump(ast.parse(text)) == ast.dump(tree), "layout changed the meaning"
+    assert not replaced or _is_same(ast.parse(text), tree), "layout changed the meaning"
     return text
+
+
+def _is_same(first: ast.AST, second: ast.AST) -> bool:
+    """Whether two trees differ in their places alone."""
+    pairs: list[tuple[object, object]] = [(first, second)]
+    while pairs:
+        a, b = pairs.pop()
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, ast.AST):
+            pairs += [(getattr(a, name, None), getattr(b, name, None)) for name in a._fields]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            pairs += zip(a, b, strict=True)
+        elif repr(a) != repr(b):  # which tells -0.0 from 0.0
+            return False
+    return True
 
 
 def drop_unused_imports(source: str) -> str:

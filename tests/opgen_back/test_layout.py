@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from opgen.layout import comment_text, docstring_lines, drop_unused_imports, fill, lay_out, quote
 from opgen.layout import expression_text as text_of
 from opgen.layout import statement_lines as lines_of
+from opgen.layout.module import _is_same
 
 
 @pytest.mark.parametrize(
@@ -160,3 +161,17 @@ def test_docstring_cannot_be_broken_out_of(text: str, indent: int) -> None:
 @given(st.text())
 def test_comment_stays_on_its_line(text: str) -> None:
     assert ast.parse(f"x = 1  # {comment_text(text)}\ny = 2").body[1].lineno == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("f(1, x)", "f(\n  1,\n  x,\n)", True),
+        ("x = 1e999 - 1e999", "x=1e999-1e999", True),
+        ("f(1)", "f(1.0)", False), ("f(1)", "f(True)", False), ("f(a, b)", "f(a)", False), ("x", "y", False),
+        ("'a' 'b'", "'ab'", True), ("a if b else c", "a if c else b", False), ("-(1)", "-1", True),
+        ("0.0", "-0.0", False),
+    ],
+)  # fmt: skip
+def test_the_same_tree_elsewhere_is_the_same(one: str, other: str, same: bool) -> None:
+    assert _is_same(ast.parse(one), ast.parse(other)) is same

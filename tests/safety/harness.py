@@ -51,7 +51,7 @@ _FORBIDDEN: Final = (
     "pty.", "webbrowser.", "pickle.", "marshal.", "code.__new__", "sys.addaudithook", "cpython.run_",
 )  # fmt: skip
 # What the generator itself does: compiled trees, templates looked up in folders.
-_OWN: Final = frozenset({"os.listdir", "os.scandir", "os.fspath", "marshal.loads", "code.__new__"})
+_OWN: Final = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fspath", "marshal.loads", "code.__new__"})
 _watching = False
 _seen: list[str] = []
 
