@@ -150,7 +150,9 @@ def listed(values: list[float]) -> str:
 
 def main() -> None:
     print(
-        '"""Polynomials (constant term first) and split constants; made by scripts/fit_vector_math.py."""\n'
+        '"""Polynomials (constant term first) and split constants; made by scripts/fit_vector_math.py.\n\n'
+        "Data, as long as it has to be: one table a precision is easier to compare than several files.\n"
+        '"""\n'
     )
     print("from __future__ import annotations\n\nfrom typing import Final\n")
     print("POLYNOMIALS: Final[dict[str, dict[str, tuple[float, ...]]]] = {")

@@ -33,7 +33,6 @@ PRINTING: Final[tuple[Arrow, ...]] = (
 )
 # Circles that are still to be opened; none may join them.
 STILL_OPEN: Final[tuple[frozenset[str], ...]] = (
-    frozenset({"codegen.llvm.outline", "codegen.llvm.statement"}),
     frozenset({"lower.schedule.rows", "lower.schedule.stage"}),
     frozenset({"run.compile.entry", "run.compile.kernel"}),
 )

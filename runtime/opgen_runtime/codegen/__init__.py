@@ -4,5 +4,6 @@ from .llvm.emit import emit
 from .objects.compile import Compiled, optimise_and_compile
 from .objects.pipeline import Pipeline
 from .objects.pipeline import choose as choose_pipeline
+from .text import fill
 
-__all__ = ["Compiled", "Pipeline", "choose_pipeline", "emit", "optimise_and_compile"]
+__all__ = ["Compiled", "Pipeline", "choose_pipeline", "emit", "fill", "optimise_and_compile"]

@@ -1,4 +1,4 @@
-"""Loads and stores: contiguous, reversed, gathered and scattered, each with or without a mask.
+"""Loads and stores: contiguous, reversed, of every second to fourth, gathered and scattered, with or without a mask.
 
 Indices are 64-bit element positions of one-dimensional buffers.  Only accesses without a mask say `inbounds`:
 a masked one may compute addresses outside its buffer for lanes that it does not touch.
@@ -12,6 +12,7 @@ from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType
 from ..text import FunctionText, Value, constant, register, splat
 from ..text.types import memory_type, register_type, suffix
+from . import strided
 from .arithmetic import select
 from .conversion import cast
 
@@ -46,6 +47,10 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
         return select(f, mask, splat(value, lanes), zero)
     if index.ramp is not None and index.ramp[1] in (1, -1):
         return _load_sequence(f, memory, index, mask, lanes)
+    if strided.is_strided(index):
+        if mask is None:
+            return _load_strided(f, memory, index, lanes)
+        return _load_strided_where(f, memory, index, mask, lanes)
     return _gather(f, memory, index, mask, lanes)
 
 
@@ -58,6 +63,8 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         _store_scalar(f, memory, index, value, mask)
     elif index.ramp is not None and index.ramp[1] == 1:
         _store_sequence(f, memory, index, value, mask, lanes)
+    elif mask is None and strided.is_strided(index):
+        _store_strided(f, memory, index, value, lanes)
     elif index.uniform is not None:
         raise CodegenError(f"a vector of {lanes} lanes is stored to one element of {memory.name}")
     else:
@@ -169,8 +176,7 @@ def _load_sequence(f: FunctionText, memory: Memory, index: Value, mask: Value | 
 
 
 def _reversed(f: FunctionText, kind: str, text: str, lanes: int) -> str:
-    order = ", ".join(f"i32 {lanes - 1 - k}" for k in range(lanes))
-    return f.emit(f"shufflevector {kind} {text}, {kind} poison, <{lanes} x i32> <{order}>")
+    return strided.shuffle(f, kind, text, "poison", range(lanes)[::-1])
 
 
 def _store_sequence(
@@ -185,6 +191,48 @@ def _store_sequence(
     flags = register_type(BOOL, lanes)
     arguments = ((kind, operand), (f"ptr align {align}", address), (flags, f.vector(mask, lanes)))
     f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=memory.store_metadata)
+
+
+def _lowest(f: FunctionText, memory: Memory, index: Value, lanes: int) -> tuple[str, int]:
+    """(address of the lowest element of a sequence, stride)."""
+    assert index.ramp is not None
+    first, stride = index.ramp
+    address = _address(f, memory, first, inbounds=True)
+    if stride < 0:
+        kind, last = memory_type(memory.dtype), stride * (lanes - 1)
+        address = f.emit(f"getelementptr inbounds {kind}, ptr {address}, i64 {last}")
+    return address, stride
+
+
+def _load_strided(f: FunctionText, memory: Memory, index: Value, lanes: int) -> Value:
+    address, stride = _lowest(f, memory, index, lanes)
+    kind, align = memory_type(memory.dtype), memory.dtype.itemsize
+    text = strided.load(f, kind, address, stride, lanes, align, memory.load_metadata)
+    return _from_memory(f, memory.dtype, lanes, text)
+
+
+def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Value, lanes: int) -> Value:
+    """Guards fail at borders alone, so that most vectors are whole: only the others are gathered."""
+    flags = register_type(BOOL, lanes)
+    is_whole = f.call(f"llvm.vector.reduce.and.{suffix(flags)}", "i1", ((flags, f.vector(mask, lanes)),))
+    whole, some, done = f.label("whole"), f.label("some"), f.label("done")
+    f.branch_if(is_whole, whole, some)
+    f.start(whole)
+    all_lanes = f.vector(_load_strided(f, memory, index, lanes), lanes)
+    f.branch(done)
+    f.start(some)
+    few_lanes = f.vector(_gather(f, memory, index, mask, lanes), lanes)
+    f.branch(done)
+    f.start(done)
+    kind = register_type(memory.dtype, lanes)
+    return f.result(memory.dtype, lanes, f"phi {kind} [ {all_lanes}, %{whole} ], [ {few_lanes}, %{some} ]")
+
+
+def _store_strided(f: FunctionText, memory: Memory, index: Value, value: Value, lanes: int) -> None:
+    operand = _to_memory(f, value, lanes)
+    address, stride = _lowest(f, memory, index, lanes)
+    kind, align = memory_type(memory.dtype), memory.dtype.itemsize
+    strided.store(f, kind, address, stride, lanes, align, memory.store_metadata, operand)
 
 
 def _addresses(f: FunctionText, memory: Memory, index: Value, lanes: int, inbounds: bool) -> str:

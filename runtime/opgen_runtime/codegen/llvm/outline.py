@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...base.vocabulary import INDEX, INT64
 from ...lower.tir.stmt import For
 from ..text import Value, register
 from . import arithmetic
+from .closure import Body
 from .cost import iteration_cost
 from .repetition import Kind, Number, Repetition
 
-if TYPE_CHECKING:
-    from .statement import StatementEmitter
 
-
-def parallel(outer: StatementEmitter, stmt: For, minimum: Value, extent: Value) -> None:
+def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
     """Outline the body as a function of a range of iterations and hand it to the pool."""
     f = outer.f
     body = outer.inner("parallel", is_alone=False)
@@ -39,7 +35,7 @@ def parallel(outer: StatementEmitter, stmt: For, minimum: Value, extent: Value) 
     _check(outer, closure)
 
 
-def repetition(outer: StatementEmitter, repeated: Repetition) -> None:
+def repetition(outer: Body, repeated: Repetition) -> None:
     """A function for each kind of statement, and a loop over the rows that calls the one of each."""
     f = outer.f
     width = max(len(row) for row in repeated.rows)
@@ -76,7 +72,7 @@ def repetition(outer: StatementEmitter, repeated: Repetition) -> None:
             _check(outer, closure)
 
 
-def _of_kind(outer: StatementEmitter, kind: Kind) -> StatementEmitter:
+def _of_kind(outer: Body, kind: Kind) -> Body:
     body = outer.inner("kind", is_alone=outer.is_alone)
     f = body.f
     for k, column in enumerate(kind.columns, 1):
@@ -94,7 +90,7 @@ def _of_kind(outer: StatementEmitter, kind: Kind) -> StatementEmitter:
     return body
 
 
-def _closure(outer: StatementEmitter, body: StatementEmitter) -> str:
+def _closure(outer: Body, body: Body) -> str:
     """The memory that holds what a finished function takes from the one around it, after its status."""
     assert body.closure is not None
     f = outer.f
@@ -107,6 +103,6 @@ def _closure(outer: StatementEmitter, body: StatementEmitter) -> str:
     return closure
 
 
-def _check(outer: StatementEmitter, closure: str) -> None:
+def _check(outer: Body, closure: str) -> None:
     status = outer.f.emit(f"load i64, ptr {closure}, align 8")
     outer.fail_if(outer.f.emit(f"icmp ne i64 {status}, 0"))

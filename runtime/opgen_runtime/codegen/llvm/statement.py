@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...base.arith.expr import Const, Expr, Var
@@ -25,6 +25,7 @@ from ..text import FunctionText, ModuleText, Value, constant, register
 from ..text.types import memory_type, register_type
 from . import arithmetic, memory, outline
 from .aliasing import Aliasing
+from .closure import Body, Closure
 from .conversion import cast
 from .cost import has_vectors
 from .expression import ExpressionEmitter, flat_index
@@ -34,15 +35,6 @@ from .repetition import Repetition, repetitions
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
 _ALIGNMENT: Final = 64  # of temporaries: a cache line and the widest vector
 FUNCTION_ATTRIBUTES: Final = "#0"
-
-
-@dataclass(slots=True)
-class Closure:
-    """What an outlined function takes from the function around it: one 8-byte slot each, after the status."""
-
-    outer: StatementEmitter
-    pointer: str
-    values: list[tuple[str, str]]  # (type, operand in the outer function)
 
 
 class StatementEmitter:
@@ -58,7 +50,7 @@ class StatementEmitter:
         name: str,
         aliasing: Aliasing,
         operands: Mapping[Buffer, tuple[int, str]],
-        closure: tuple[StatementEmitter, str] | None = None,
+        closure: tuple[Body, str] | None = None,
         is_alone: bool = True,
     ) -> None:
         self.module = module

@@ -1,4 +1,7 @@
-"""Polynomials (constant term first) and split constants; made by scripts/fit_vector_math.py."""
+"""Polynomials (constant term first) and split constants; made by scripts/fit_vector_math.py.
+
+Data, as long as it has to be: one table a precision is easier to compare than several files.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from ...codegen.text import fill
+from ...codegen import fill
 
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
 RECORD_WORDS: Final = 4

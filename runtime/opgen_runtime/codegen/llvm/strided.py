@@ -1,0 +1,91 @@
+"""Loads and stores of every second to fourth element: contiguous vectors, and shuffles between them.
+
+v0 = a[i : i + n], v1 = a[i + n - 1 : i + 2*n - 1]  -->  a[i], a[i + 2], ..., a[i + 2*(n - 1)]
+
+The last vector ends with the last element that is asked for, so that nothing outside of the buffer is touched.  A
+machine's own gather takes an element at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...base.vocabulary import BOOL
+from ..text import FunctionText, Value
+from ..text.types import register_type, suffix, vector_type
+
+_STRIDES: Final = range(2, 5)
+_FEWEST_LANES: Final = 4
+
+
+def is_strided(index: Value) -> bool:
+    """Whether positions are a sequence that this file takes."""
+    return index.ramp is not None and abs(index.ramp[1]) in _STRIDES and index.lanes >= _FEWEST_LANES
+
+
+def load(
+    f: FunctionText, element: str, lowest: str, stride: int, lanes: int, align: int, metadata: str
+) -> str:
+    """A vector of `lanes` elements of LLVM type `element`, the lowest of them at the address `lowest`."""
+    kind = vector_type(element, lanes)
+    offsets = _offsets(abs(stride), lanes)
+    found = ""
+    places = _places(stride, lanes)
+    for number, offset in enumerate(offsets):
+        vector = f.emit(f"load {kind}, ptr {_beyond(f, element, lowest, offset)}, align {align}{metadata}")
+        if not number:
+            found = vector
+            continue
+        order = [
+            lanes + place if at == number else (place if number == 1 else lane) if at < number else None
+            for lane, (at, place) in enumerate(places)
+        ]
+        found = shuffle(f, kind, found, vector, order)
+    return found
+
+
+def store(
+    f: FunctionText,
+    element: str,
+    lowest: str,
+    stride: int,
+    lanes: int,
+    align: int,
+    metadata: str,
+    operand: str,
+) -> None:
+    """Store a vector likewise: each contiguous vector under a mask of the places that belong to it."""
+    kind, flags = vector_type(element, lanes), register_type(BOOL, lanes)
+    places = _places(stride, lanes)
+    for number, offset in enumerate(_offsets(abs(stride), lanes)):
+        taken = {place: lane for lane, (at, place) in enumerate(places) if at == number}
+        spread = shuffle(f, kind, operand, "poison", [taken.get(place) for place in range(lanes)])
+        mask = ", ".join(f"i1 {str(place in taken).lower()}" for place in range(lanes))
+        address = _beyond(f, element, lowest, offset)
+        arguments = ((kind, spread), (f"ptr align {align}", address), (flags, f"<{mask}>"))
+        f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=metadata)
+
+
+def shuffle(f: FunctionText, kind: str, a: str, b: str, order: Sequence[int | None]) -> str:
+    """Lanes of two vectors of one type by number, those of `b` after those of `a`; None: any."""
+    listed = ", ".join(f"i32 {'poison' if lane is None else lane}" for lane in order)
+    return f.emit(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{listed}>")
+
+
+def _offsets(stride: int, lanes: int) -> list[int]:
+    """Where the contiguous vectors begin, in elements from the lowest one."""
+    return [*(number * lanes for number in range(stride - 1)), (stride - 1) * (lanes - 1)]
+
+
+def _places(stride: int, lanes: int) -> list[tuple[int, int]]:
+    """For each lane the number of the contiguous vector that has it, and its place there."""
+    step = abs(stride)
+    offsets = _offsets(step, lanes)
+    elements = [step * (lane if stride > 0 else lanes - 1 - lane) for lane in range(lanes)]
+    numbers = [min(element // lanes, step - 1) for element in elements]
+    return [(number, element - offsets[number]) for number, element in zip(numbers, elements, strict=True)]
+
+
+def _beyond(f: FunctionText, element: str, address: str, offset: int) -> str:
+    return f.emit(f"getelementptr inbounds {element}, ptr {address}, i64 {offset}") if offset else address

@@ -1,0 +1,115 @@
+"""Loads and stores of sequences of any stride: the right elements, and nothing outside of the buffers."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Compare
+from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
+from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
+from opgen_runtime.codegen import load as jit
+from opgen_runtime.lower.tir.stmt import Block, Buffer, Load, PrimFunc, Ramp, Splat, Store
+
+STRIDES = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]
+DTYPES = ["bool", "int8", "bfloat16", "float32", "int64"]
+TARGETS = {"host": "llvm", "x86-64": "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64"}
+_SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
+_PROTECT = ctypes.CDLL(None).mprotect
+
+
+class Fenced:
+    """An array whose first or last byte lies beside a page that nobody may touch."""
+
+    def __init__(self, values: np.ndarray, at_end: bool) -> None:
+        page = mmap.PAGESIZE
+        inside = -(-values.nbytes // page) * page
+        self._memory = mmap.mmap(-1, inside + 2 * page)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        offset = page + (inside - values.nbytes if at_end else 0)
+        self.array = np.frombuffer(self._memory, values.dtype, values.size, offset)
+        self.array[:] = values
+        for fence in (start, start + page + inside):
+            assert _PROTECT(ctypes.c_void_p(fence), page, 0) == 0
+        self._fences = (start, start + page + inside)
+
+    def open(self) -> None:
+        for fence in self._fences:
+            _PROTECT(ctypes.c_void_p(fence), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+def test_sequences(name: str, dtype: str, lanes: int) -> None:
+    """out[b + s*lane] = in[b + s*lane] for every stride s, on buffers that end with the last element."""
+    target = Target.parse(TARGETS[name])
+    if not target.is_host:
+        pytest.skip("code of another machine")
+    kind = DType(dtype)
+    for stride in STRIDES:
+        size = abs(stride) * (lanes - 1) + 1
+        first = 0 if stride > 0 else size - 1
+        source, packed, spread = (
+            Buffer(label, (extent,), kind) for label, extent in (("a", size), ("b", lanes), ("c", size))
+        )
+        places = Ramp(INDEX, arith.const(first, INDEX), arith.const(stride, INDEX), lanes)
+        side_by_side = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), lanes)
+        body = Block((
+            Store(packed, (side_by_side,), Load(kind, source, (places,))),
+            Store(spread, (places,), Load(kind, packed, (side_by_side,))),
+        ))  # fmt: skip
+        func = PrimFunc("kernel", (source,), (packed, spread), body)
+        compiled = optimise_and_compile(emit(func, target), target, choose_pipeline(func))
+        loaded = jit.load(compiled.object_code, func.name)
+        values = (np.arange(size) % 97 % (2 if dtype == "bool" else 97)).astype(kind.numpy)
+        for at_end in (False, True):
+            fenced = [
+                Fenced(v, at_end) for v in (values, np.zeros(lanes, kind.numpy), np.zeros(size, kind.numpy))
+            ]
+            data = (ctypes.c_void_p * 3)(*(each.array.ctypes.data for each in fenced))
+            assert _SIGNATURE(loaded.address)(ctypes.addressof(data), 0, 0, 0) == 0
+            taken = values[first::stride] if stride > 0 else values[::stride]
+            np.testing.assert_array_equal(fenced[1].array, taken)
+            expected = np.zeros_like(values)
+            expected[:: abs(stride)] = values[:: abs(stride)]
+            np.testing.assert_array_equal(fenced[2].array, expected, err_msg=f"stride {stride}")
+            for each in fenced:
+                each.open()
+
+
+@pytest.mark.parametrize("inside", [0, 1, 7, 8, 16])
+@pytest.mark.parametrize("stride", STRIDES)
+def test_guards(build: SimpleNamespace, stride: int, inside: int) -> None:
+    """Where the guard fails there is 0, and nothing is read: the buffer has only what the guard admits."""
+    kind, lanes = DType("float32"), 16
+    size = max(1, abs(stride) * (inside - 1) + 1)
+    a, b, most = Buffer("a", (size,), kind), Buffer("b", (lanes,), kind), Buffer("most", (1,), DType("int64"))
+    places = Ramp(INDEX, arith.const(0 if stride > 0 else size - 1, INDEX), arith.const(stride, INDEX), lanes)
+    side_by_side = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), lanes)
+    limit = Splat(INDEX, arith.cast(Load(DType("int64"), most, (arith.const(0, INDEX),)), INDEX), lanes)
+    mask = Compare(BOOL, "lt", side_by_side, limit)
+    func = PrimFunc("kernel", (a, most), (b,), Store(b, (side_by_side,), Load(kind, a, (places,), mask)))
+    source = Fenced(np.arange(1, size + 1, dtype=np.float32), at_end=stride > 0)
+    (found,) = build.run(func, [source.array, np.array([inside])])
+    expected = np.zeros(lanes, np.float32)
+    expected[:inside] = (source.array[::stride])[:inside]
+    np.testing.assert_array_equal(found, expected)
+    source.open()
+
+
+def test_strides_up_to_four_need_no_gather() -> None:
+    target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
+    kind = DType("float32")
+    for stride in STRIDES:
+        a, b = Buffer("a", (100,), kind), Buffer("b", (16,), kind)
+        places = Ramp(INDEX, arith.const(20 if stride > 0 else 90, INDEX), arith.const(stride, INDEX), 16)
+        side_by_side = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), 16)
+        func = PrimFunc("kernel", (a,), (b,), Store(b, (side_by_side,), Load(kind, a, (places,))))
+        assert ("gather" in emit(func, target)) == (abs(stride) == 5), stride
