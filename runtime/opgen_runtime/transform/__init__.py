@@ -15,12 +15,14 @@ fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 
 from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
+from .combine_parallel import CombineParallelBatchMatmul, CombineParallelConv2D, CombineParallelDense
 from .context import ConfigKey, PassContext, config_keys, register_config
 from .dead_code_elimination import DeadCodeElimination
 from .define import PassMaker, all_passes, function_pass, module_pass
 from .div_to_mul import DivToMul
 from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .evaluator import Evaluator
+from .fast_math import FastMath
 from .fold_constant import FoldConstant
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse_ops import FuseOps, fuse, why_apart
@@ -34,8 +36,9 @@ from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
 
 __all__ = [
-    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "ConfigKey", "DeadCodeElimination", "DiffIR",
-    "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FoldConstant", "FoldScaleAxis", "ForwardFoldScaleAxis",
+    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "DeadCodeElimination", "DiffIR", "DivToMul",
+    "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis", "ForwardFoldScaleAxis",
     "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass", "PassContext", "PassInfo",
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr",
     "SimplifyInference", "VerifyIR", "all_passes", "config_keys", "find_pass", "function_pass", "fuse", "infer_type",

@@ -23,7 +23,7 @@ from ..base.errors import OpgenError
 from ..base.kept import Kept
 from ..base.vocabulary import DType
 from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
-from ..compute.te.roles import Role, pairing, passed_axes, plain, role
+from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
 from ..declaration import CallTensors, call_tensors
 from ..ir import Call, Expr
 from ..operator.registry import Op
@@ -101,6 +101,11 @@ class Facts:
             found = None if mine is None or theirs is None else pairing(self.outputs[0], mine, axis, theirs)
             self._pairs[key] = found
         return self._pairs[key]
+
+    def is_steady(self, position: int, axis: int) -> bool:
+        """Whether an operand is read in the same way for every position on an axis of the result."""
+        tensor = self.operand(position)
+        return tensor is not None and is_steady(self.outputs[0], tensor, axis)
 
     @cached_property
     def binary(self) -> BinaryForm | None:

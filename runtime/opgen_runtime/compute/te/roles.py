@@ -53,6 +53,7 @@ class Role(Enum):
     OTHER = "other"
 
 
+_MOST: Final = 1 << 20  # positions that are looked at
 _CONSTANT: Final = frozenset({Role.ZERO, Role.INFINITE, Role.FREE})
 _SCALED: Final = frozenset({Role.ZERO, Role.INFINITE, Role.LINEAR, Role.HOMOGENEOUS})
 _STEADY: Final = _CONSTANT | {Role.INVARIANT}
@@ -319,3 +320,38 @@ def _positions(
         first = found.take([0], axis=d) if extent > 1 else found
         found = first if bool((found == first).all()) else found  # such as o // 4, where there is one group
     return found
+
+
+def is_steady(output: Tensor, operand: Tensor, axis: int) -> bool:
+    """Whether all reads of `operand` for an element of `output` are the same whatever its position on `axis`."""
+    op = output.op
+    if not isinstance(op, Compute):
+        return False
+    var = op.axes[axis].var
+    for node in post_order(op.body):
+        if isinstance(node, Read) and node.tensor is operand:
+            if not all([_is_steady_index(plain(index), var, op, node) for index in node.indices]):
+                return False
+        elif isinstance(node, Read) and not isinstance(node.tensor.op, Placeholder):
+            return False  # it may read the operand elsewhere
+    return True
+
+
+def _is_steady_index(index: Expr, var: Var, op: Compute, read: Read) -> bool:
+    used = free_vars(index)
+    if var not in used:
+        return True
+    axes = [*op.axes, *[axis for n in post_order(op.body) if isinstance(n, Reduce) for axis in n.axes]]
+    extents = {each.var: each.extent for each in axes}
+    sizes = [extents.get(each) for each in used]
+    known = [size for size in sizes if isinstance(size, int)]
+    if (
+        len(known) != len(used)
+        or int(np.prod(known)) > _MOST
+        or any(isinstance(n, Read) for n in post_order(index))
+    ):
+        return False
+    own = tuple([IterVar(Var(INDEX, f"i{d}"), size) for d, size in enumerate(known)])
+    body = substitute(index, {each: axis.var for each, axis in zip(used, own, strict=True)})
+    found = evaluate([Tensor("positions", tuple(known), INT64, Compute(own, body))], {})[0]
+    return bool((found == found.take([0], axis=used.index(var))).all())

@@ -1,0 +1,115 @@
+"""CombineParallelDense, Conv2D and BatchMatmul, and FastMath: whole outputs, and what must stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgen_runtime import ir, ops
+from opgen_runtime.base.errors import PassError
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.transform import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+    FastMath,
+    Pass,
+    PassContext,
+    VerifyIR,
+)
+from tests.transform.whole import arrays_for, gives, run
+
+
+def test_dense_layers_whole() -> None:
+    gives(
+        CombineParallelDense(),
+        "fn (%x: [4, 8], %a: [3, 8], %b: [5, 8], %c: [2, 8]) { "
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = dense(%x, %c); (%0, %1, %2) }",
+        "fn (%x: [4, 8], %a: [3, 8], %b: [5, 8], %c: [2, 8]) { "
+        "%0 = concatenate((%a, %b, %c), axis=0); %1 = dense(%x, %0); "
+        "%2 = split(%1, indices_or_sections=[3, 8], axis=1, as_positions=True); (%2.0, %2.1, %2.2) }",
+    )
+
+
+def combined(made: Pass, program: ir.Function, calls: int) -> None:
+    with PassContext(instruments=[VerifyIR()]):
+        found = made(program)
+    name = next(n.op.name for n in ir.post_order(program) if isinstance(n, ir.Call) and isinstance(n.op, Op))
+    left = [
+        n
+        for n in ir.post_order(found)
+        if isinstance(n, ir.Call) and isinstance(n.op, Op) and n.op.name == name
+    ]
+    assert len(left) == calls, str(found)
+    if calls and found is not program:
+        arrays = arrays_for(program)
+        for one, other in zip(run(program, arrays), run(found, arrays), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def convolutions(weights: list[tuple[int, ...]], **attrs: object) -> ir.Function:
+    x = ir.var("x", shape=(1, 4, 6, 6))
+    w = [ir.var(f"w{k}", shape=shape) for k, shape in enumerate(weights)]
+    return ir.Function((x, *w), ir.Tuple(tuple([ops.conv2d(x, each, **attrs) for each in w])))  # type: ignore[arg-type]
+
+
+def test_convolutions() -> None:
+    combined(CombineParallelConv2D(), convolutions([(2, 4, 3, 3), (3, 4, 3, 3), (4, 4, 3, 3)]), 1)
+    combined(CombineParallelConv2D(min_branches=2), convolutions([(2, 4, 1, 1), (3, 4, 1, 1)]), 1)
+    combined(CombineParallelConv2D(), convolutions([(2, 4, 3, 3), (3, 4, 3, 3)]), 2)
+    combined(CombineParallelConv2D(min_branches=2), convolutions([(2, 4, 3, 3), (3, 4, 1, 1)]), 2)
+    grouped = convolutions([(4, 2, 3, 3), (4, 2, 3, 3), (4, 2, 3, 3)], groups=2)
+    assert CombineParallelConv2D()(grouped) is grouped
+
+
+def test_batched_products() -> None:
+    x = ir.var("x", shape=(2, 3, 4))
+    w = [ir.var(f"w{k}", shape=(2, 5, 4)) for k in range(3)]
+    program = ir.Function((x, *w), ir.Tuple(tuple([ops.batch_matmul(x, each) for each in w])))
+    combined(CombineParallelBatchMatmul(), program, 1)
+
+
+def test_constants_are_joined_at_once() -> None:
+    x = ir.var("x", shape=(4, 8))
+    w = [ir.const(np.full((3, 8), k, np.float32)) for k in range(3)]
+    program = ir.Function((x,), ops.add(ops.add(ops.dense(x, w[0]), ops.dense(x, w[1])), ops.dense(x, w[2])))
+    combined(CombineParallelDense(), program, 1)
+    assert "concatenate" not in str(CombineParallelDense()(program))
+
+
+STAYS = {
+    "other operands": "dense(%x, %a), dense(%y, %b), dense(%y, %c)",
+    "a branch that needs another": "dense(%x, %a), dense(%x, %b), dense(%x, dense(%x, %b))",
+    "other branches of an if": "dense(%x, %a), dense(%x, %b), if (%t) { dense(%x, %c) } else { dense(%x, %c) }",
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_stays(name: str) -> None:
+    gives(
+        CombineParallelDense(),
+        f"fn (%x: [8, 8], %y: [8, 8], %a: [8, 8], %b: [8, 8], %c: [8, 8], %t: [] bool) {{ ({STAYS[name]}) }}",
+    )
+
+
+def fast(monkeypatch: pytest.MonkeyPatch, op: str, variant: str) -> None:
+    """While a test runs, the declaration of `op` names a fast variant."""
+    named = {op: variant}
+    monkeypatch.setattr("opgen_runtime.transform.fast_math.variant_name", lambda found: named.get(found.name))
+
+
+def test_fast_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "fn (%x: [2]) { %0 = exp(%x); tanh(%0) }"
+    fast(monkeypatch, "exp", "sigmoid")
+    gives(FastMath(), program, "fn (%x: [2]) { %0 = sigmoid(%x); tanh(%0) }")
+    fast(monkeypatch, "exp", "bitwise_not")  # takes no floats
+    gives(FastMath(), program)
+    fast(monkeypatch, "exp", "cast")  # needs attrs
+    gives(FastMath(), program)
+    fast(monkeypatch, "exp", "fast_expp")
+    with pytest.raises(PassError, match="op exp declares the fast variant 'fast_expp', which is no op"):
+        gives(FastMath(), program)
+
+
+def test_without_variants_nothing_changes() -> None:
+    gives(FastMath(), "fn (%x: [2]) { %0 = exp(%x); tanh(%0) }")
