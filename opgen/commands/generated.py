@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..emit import Plan, PlanError
+from ..generation.project import Generation
 from ..generation.project import generate as generation
 from ..project import Project
 from .console import WARNING, note, working
@@ -10,8 +11,8 @@ from .failure import Failure, Findings
 from .reports import report, require_declarations
 
 
-def plan_of(project: Project, form: str = "text", processes: int | None = None) -> Plan:
-    """What must be done to the generated files.  Raises Failure when a declaration has an error; all are printed."""
+def generation_of(project: Project, form: str = "text", processes: int | None = None) -> Generation:
+    """The project, checked.  Raises Failure when a declaration has an error; all are printed."""
     require_declarations(project)
     with working(f"checking {project.relative(project.opdefs)}"):
         made = generation(project, processes)
@@ -23,7 +24,12 @@ def plan_of(project: Project, form: str = "text", processes: int | None = None) 
         raise Findings(f"{errors} error{'s' if errors > 1 else ''} in declarations; nothing was written")
     if made.problem is not None:
         raise Findings(made.problem)
+    return made
+
+
+def plan_of(project: Project, form: str = "text", processes: int | None = None) -> Plan:
+    """What must be done to the generated files.  Raises Failure."""
     try:
-        return made.plan()
+        return generation_of(project, form, processes).plan()
     except PlanError as error:
         raise Failure(str(error)) from None

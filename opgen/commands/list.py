@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import click
 
-from opgen_runtime.declaration import OpDeclaration
-
-from ..model import CheckedOp
+from ..generation.listing import Listing, dtype_classes
 from ..project import find_project
-from .builtin import builtin_declarations
 from .console import note, out, table
-from .workspace import checked_workspace
+from .generated import generation_of
 
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One op as it is listed; `line` is 0 where only the file of the declaration is known."""
-
-    op: str
-    family: str
-    level: int
-    arity: int
-    dtypes: tuple[str, ...]
-    pattern: str
-    inputs: tuple[str, ...]
-    attrs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    seams: tuple[str, ...]
-    source: str
-    line: int
+if TYPE_CHECKING:
+    from opgen_runtime.declaration import OpDeclaration
 
 
 @click.command()
@@ -42,11 +24,7 @@ class _Entry:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(seams: bool, builtin: bool, form: str) -> None:
     """List every op with its derived pattern, operands and attrs; with --seams every `python:` reference."""
-    entries = (
-        [_of_declaration(each) for each in builtin_declarations()]
-        if builtin
-        else [_of_checked(op) for op in checked_workspace(find_project()).ops]
-    )
+    entries = _builtin() if builtin else list(generation_of(find_project()).listings)
     if seams:
         _list_seams(entries, form)
     elif form == "json":
@@ -59,7 +37,7 @@ def command(seams: bool, builtin: bool, form: str) -> None:
         note(f"{len(entries)} ops")
 
 
-def _list_seams(entries: list[_Entry], form: str) -> None:
+def _list_seams(entries: list[Listing], form: str) -> None:
     rows = [(entry.op, seam, entry.source) for entry in entries for seam in entry.seams]
     if form == "json":
         keys = ("op", "seam", "source")
@@ -70,7 +48,7 @@ def _list_seams(entries: list[_Entry], form: str) -> None:
     note(f"{len(rows)} seams in {len(entries)} ops")
 
 
-def _row(entry: _Entry) -> tuple[str, ...]:
+def _row(entry: Listing) -> tuple[str, ...]:
     return (
         entry.op,
         str(entry.level),
@@ -84,36 +62,25 @@ def _row(entry: _Entry) -> tuple[str, ...]:
     )
 
 
-def _record(entry: _Entry) -> dict[str, object]:
+def _record(entry: Listing) -> dict[str, object]:
     found = asdict(entry)
     return found if entry.line else {name: value for name, value in found.items() if name != "line"}
 
 
-def _of_checked(op: CheckedOp) -> _Entry:
-    return _Entry(
-        op.name,
-        op.family,
-        op.support_level,
-        op.arity,
-        _dtype_classes((each.dtype for each in op.inputs), op.signature.dtypes),
-        op.pattern.name.lower(),
-        tuple(each.name for each in op.inputs),
-        tuple(each.name for each in op.attrs),
-        tuple(each.name for each in op.outputs),
-        tuple(op.seams),
-        op.source,
-        op.line,
-    )
+def _builtin() -> list[Listing]:
+    from .builtin import builtin_declarations  # and with it the runtime
+
+    return [_of_declaration(each) for each in builtin_declarations()]
 
 
-def _of_declaration(op: OpDeclaration) -> _Entry:
+def _of_declaration(op: OpDeclaration) -> Listing:
     seams = (op.extern, op.signature.relation)
-    return _Entry(
+    return Listing(
         op.name,
         PurePath(op.source).parent.name,
         op.support_level,
         op.arity,
-        _dtype_classes((each.dtype for each in op.signature.inputs), op.signature.dtypes),
+        dtype_classes((each.dtype for each in op.signature.inputs), op.signature.dtypes),
         op.pattern.name.lower(),
         tuple(each.name for each in op.signature.inputs),
         () if op.attrs is None else tuple(name for name, *_ in op.attrs.list_field_info()),
@@ -122,15 +89,3 @@ def _of_declaration(op: OpDeclaration) -> _Entry:
         op.source,
         0,
     )
-
-
-def _dtype_classes(
-    declared: Iterable[str | tuple[str, ...]], variables: Mapping[str, str | tuple[str, ...]]
-) -> tuple[str, ...]:
-    """What the operands may be, each once: dtypes and dtype classes, those of dtype variables among them."""
-    found: dict[str, None] = {}
-    for each in declared:
-        for name in each if isinstance(each, tuple) else (each,):
-            meant = variables.get(name, name)
-            found.update(dict.fromkeys(meant if isinstance(meant, tuple) else (meant,)))
-    return tuple(found)

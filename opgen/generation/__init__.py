@@ -3,6 +3,7 @@
 generator.py   one digest of all that checks and prints
 records.py     what was found out before, in the user's cache directory
 facts.py       what is asked of a declaration before anything is checked
+listing.py     one op as it is listed
 pending.py     which declarations must be checked, and which files are known to be right
 work.py        declarations checked and rendered
 workers.py     the same in several processes

@@ -20,6 +20,7 @@ class Facts:
     digest: str  # of the document by itself
     seams: tuple[str, ...]  # texts of the form `package.module:function`
     calls: tuple[str, ...]  # names in `grad:`
+    line: int  # of `op:`
 
 
 def facts_of(source: Source, records: Records) -> tuple[Facts, ...] | None:
@@ -28,12 +29,11 @@ def facts_of(source: Source, records: Records) -> tuple[Facts, ...] | None:
     known = records.get(key)
     if known is not None:
         documents: Any = known["documents"]
-        return tuple(Facts(n, p, a, d, tuple(s), tuple(c)) for n, p, a, d, s, c in documents)
+        return tuple(Facts(n, p, a, d, tuple(s), tuple(c), k) for n, p, a, d, s, c, k in documents)
     from .reading import read_facts  # and with it PyYAML and pydantic, which nothing else here needs
 
     found = read_facts(source)
     if found is not None:
-        records.add(
-            key, {"documents": [[f.name, f.parent, f.is_abstract, f.digest, f.seams, f.calls] for f in found]}
-        )
+        parts = [[f.name, f.parent, f.is_abstract, f.digest, f.seams, f.calls, f.line] for f in found]
+        records.add(key, {"documents": parts})
     return found

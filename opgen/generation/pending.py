@@ -42,6 +42,7 @@ class Pending:
     fresh: frozenset[tuple[str, int]]  # documents that need not be checked
     entries: Mapping[str, Mapping[str, Any]]  # of the fresh ones, by name
     names: tuple[str, ...]  # of all documents
+    lines: Mapping[str, int]  # where each stands in its file
     is_regular: bool  # False: some file or chain of parents cannot be read, so that all is read at once
 
 
@@ -79,7 +80,8 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
                 entries[each.name] = entry
             else:
                 units.append(unit)
-    return Pending(sources, library, tuple(units), frozenset(fresh), entries, tuple(own), regular)
+    lines = {name: each.line for name, (_, each) in own.items()}
+    return Pending(sources, library, tuple(units), frozenset(fresh), entries, tuple(own), lines, regular)
 
 
 def has_files(project: Project, entry: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from ..digests import digest
 from ..emit.plan import Plan, make_plan
 from ..project import Project
 from .generator import generator_digest
+from .listing import Listing, listing_from
 from .pending import Pending, find_pending, has_files
 from .records import Records, cache_folder
 
@@ -29,7 +30,7 @@ class Generation:
     found: tuple[Diagnostic, ...]
     problem: str | None  # a template that could not be rendered
     passed_over: tuple[str, ...]  # files called like declarations that are none
-    names: tuple[str, ...]  # of all ops
+    listings: tuple[Listing, ...]  # of all ops without errors, by name
 
     def plan(self) -> Plan:
         """What must be done to the generated files.  Raises PlanError."""
@@ -57,7 +58,11 @@ def generate(project: Project, processes: int | None = None) -> Generation:
             problem = problem or done.problem
             for made in done.made:
                 outputs += made.outputs
-                entries[made.name] = {"operator": made.operator, "files": _digests(project, made.outputs)}
+                entries[made.name] = {
+                    "operator": made.operator,
+                    "files": _digests(project, made.outputs),
+                    "listing": asdict(made.listing),
+                }
         _remember(pending, entries, found, records)
     kept = [f"{project.root}/{name}" for entry in pending.entries.values() for name in entry["files"]]
     if not any(each.is_error for each in found) and problem is None:
@@ -66,9 +71,10 @@ def generate(project: Project, processes: int | None = None) -> Generation:
         kept += index if isinstance(index, list) else ()
     records.save()
     ordered = tuple(sorted(found, key=lambda each: (each.place, each.code)))
-    ops = tuple(sorted(name for name, entry in entries.items() if entry["files"]))
+    ops = sorted(name for name, entry in entries.items() if entry["files"])
+    listings = tuple(listing_from(entries[name]["listing"], pending.lines[name]) for name in ops)
     return Generation(
-        project, tuple(kept), tuple(outputs), ordered, problem, pending.sources.passed_over, ops
+        project, tuple(kept), tuple(outputs), ordered, problem, pending.sources.passed_over, listings
     )
 
 

@@ -27,17 +27,18 @@ def read_facts(source: Source) -> tuple[Facts, ...] | None:
         name, parent = document.root.get("op"), document.root.get("extends")
         if not isinstance(name, TextNode) or not isinstance(parent, TextNode | None):
             return None
-        found.append(_facts(document, name.value, None if parent is None else parent.value))
+        found.append(_facts(document, name, None if parent is None else parent.value))
     return None if diagnostics.found or not found else tuple(found)
 
 
-def _facts(document: Document, name: str, parent: str | None) -> Facts:
+def _facts(document: Document, name: TextNode, parent: str | None) -> Facts:
     gradients = document.root.get("grad")
     called = {word for text in _texts(gradients) for word in _NAME.findall(text)}
     seams = dict.fromkeys(text for text in _texts(document.root) if _SEAM.fullmatch(text))
     abstract = document.root.get("abstract")
     is_abstract = isinstance(abstract, TextNode) and abstract.value.lower() == "true"
-    return Facts(name, parent, is_abstract, digest(document.root), tuple(seams), tuple(sorted(called)))
+    calls = tuple(sorted(called))
+    return Facts(name.value, parent, is_abstract, digest(document.root), tuple(seams), calls, name.place.line)
 
 
 def _texts(node: Node | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from ..emit.outputs import Output, operator_of, render_op
 from ..project import Project
 from ..render import Renderer, RenderError
 from ..sources import SourceSet
+from .listing import Listing, listing_of
 from .pending import Pending, Unit
 
 Id = tuple[str, int]
@@ -34,6 +35,7 @@ class Made:
 
     name: str
     operator: str | None
+    listing: Listing
     outputs: tuple[Output, ...]
 
 
@@ -78,5 +80,5 @@ def do(job: Job) -> Done:
             outputs = render_op(project, renderer, op)
         except RenderError as error:
             return Done(tuple(made), tuple(found), str(error))
-        made.append(Made(op.name, operator_of(op), outputs))
+        made.append(Made(op.name, operator_of(op), listing_of(op), outputs))
     return Done(tuple(made), tuple(found), None)

@@ -207,3 +207,16 @@ def test_one_process_or_several_make_the_same(project: Project) -> None:
         made.append(generated(project, processes))
     assert made[0] == made[1]
     assert work.do.__module__ == "opgen.generation.work"  # what the processes import
+
+
+def test_a_list_reads_what_is_known(project: Project, checked: set[str]) -> None:
+    generated(project)
+    first = generation.generate(project, 1).listings
+    assert [each.op for each in first] == ["by_hand", "clamped", "thrice", "twice"]
+    assert (first[1].family, first[1].attrs, first[1].pattern) == ("ends", ("low",), "elemwise")
+    checked.clear()
+    path = project.opdefs / "ends/clamped.yaml"
+    path.write_text("# a line more\n" + path.read_text())
+    again = generation.generate(project, 1).listings
+    assert checked == set()
+    assert again == (first[0], replace(first[1], line=first[1].line + 1), *first[2:])
