@@ -12,7 +12,7 @@ from typing import Final
 from ..project import resources
 
 # What analysis runs of the runtime: storeys, and the table of operators.  A test holds it to that.
-RUNTIME: Final = ("base", "operator", "compute", "ir/operators.py")
+RUNTIME: Final = ("base", "operator", "compute", "declaration", "ir/operators.py")
 _LIBRARIES: Final = ("jinja2", "numpy", "pydantic", "pyyaml")
 
 
