@@ -39,8 +39,11 @@ if TYPE_CHECKING:
     from .ir import Constant as Constant
     from .ir import Expr as Expr
     from .ir import Function as Function
+    from .ir import If as If
     from .ir import IRModule as IRModule
+    from .ir import Let as Let
     from .ir import Tuple as Tuple
+    from .ir import TupleGetItem as TupleGetItem
     from .ir import Var as Var
     from .ir import const as const
     from .ir import free_vars as free_vars
@@ -82,7 +85,8 @@ _NAMES = {
     "base.errors": ("OpgenError",),
     "run.executor": ("Executable", "Value", "asarray", "build", "create_executor"),
     "ir": (
-        "Call", "Constant", "Expr", "Function", "IRModule", "Tuple", "Var", "const", "free_vars", "parse_expr",
+        "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",
+        "const", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
     "run.tracing": ("jit",),

@@ -256,3 +256,39 @@ def test_both_executors_agree_on_random_programs(choices: list[int], seed: int) 
     np.testing.assert_allclose(
         run("graph", nodes[-1], dict(values)), run("debug", nodes[-1], dict(values)), rtol=1e-5, atol=1e-5
     )
+
+
+def test_the_level_of_the_passes() -> None:
+    x = rt.var("x", rt.TensorType((3,), "float32"))
+    y = ops.negative(ops.exp(x))
+
+    def kernels(executor: rt.executor.GraphExecutor) -> int:
+        executable = executor.compile(y, (x,), {}, None)
+        return 1 if executable.plan is None else len(executable.plan.steps)
+
+    assert kernels(rt.create_executor("graph", opt_level=0)) == 2
+    assert kernels(rt.create_executor("graph", opt_level=2)) == 1
+    with rt.PassContext(opt_level=0):
+        assert kernels(rt.create_executor("graph")) == 2
+        assert kernels(rt.create_executor("graph", opt_level=2)) == 1
+    assert rt.create_executor("debug", opt_level=0).evaluate(y, {x: np.zeros(3, np.float32)}).numpy()[0] == -1
+    for wrong in (-1, True, "2", 1.0):
+        with pytest.raises(ExecutorError, match=r"opt_level is .*, expected an int of at least 0"):
+            rt.create_executor("graph", opt_level=wrong)
+
+
+def test_what_is_compiled_under_one_context_is_not_run_under_another() -> None:
+    x = rt.var("x", rt.TensorType((3,), "float32"))
+    y, data = ops.negative(ops.exp(x)), {x: np.zeros(3, np.float32)}
+    seen: list[str] = []
+    executor = rt.create_executor("graph")
+    executor.evaluate(y, data)
+
+    def hook(func: rt.tir.PrimFunc) -> rt.tir.PrimFunc:
+        seen.append(func.name)
+        return func
+
+    with rt.PassContext(hooks={"lower": hook}):
+        executor.evaluate(y, data)
+        executor.evaluate(y, data)
+    assert len(seen) == 1

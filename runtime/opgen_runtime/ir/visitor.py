@@ -7,8 +7,9 @@
     ExprMutator             rebuilds what changed
     MixedModeMutator        `rewrite_<node>(pre, post)` with the operands rewritten already
 
-The methods of a functor are generators: `result = yield child` visits a child.  The functor runs them on a stack of
-its own, so a chain of 100,000 calls is as good as any other program.
+The methods of a functor are generators: `result = yield child` visits a child, `yield other, node` has another
+functor visit a node.  The functor runs them on a stack of its own, so a chain of 100,000 calls is as good as any other
+program.
 
     class CountAdds(ExprVisitor):
         count = 0
@@ -26,7 +27,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 
 R = TypeVar("R")
-Steps: TypeAlias = Generator[Expr, Any, R]
+Steps: TypeAlias = "Generator[Expr | tuple[ExprFunctor[Any], Expr], Any, R]"
 
 
 def post_order(expr: Expr, is_leaf: Callable[[Expr], bool] | None = None) -> list[Expr]:
@@ -63,6 +64,10 @@ def free_vars(expr: Expr) -> list[Var]:
     return [var for var in seen if id(var) not in bound]
 
 
+_Begun: TypeAlias = "tuple[ExprFunctor[Any], Expr, Steps[Any]]"
+"""Whose node waits for what it asked for."""
+
+
 class ExprFunctor(Generic[R]):
     """A function over expressions, given by one generator method a node class; results are kept by node."""
 
@@ -86,24 +91,27 @@ class ExprFunctor(Generic[R]):
         memo = self._memo
         if id(expr) in memo:
             return memo[id(expr)]
-        stack: list[tuple[Expr, Steps[R]]] = []
-        node, result = expr, self._enter(expr, stack)
+        stack: list[_Begun] = []
+        result: Any = self._enter(expr, stack)
         while stack:
-            owner, steps = stack[-1]
+            functor, owner, steps = stack[-1]
             try:
-                node = steps.send(result)
+                wanted = steps.send(result)
             except StopIteration as stop:
                 stack.pop()
-                result = self._keep(owner, stop.value)
+                result = functor._keep(owner, stop.value)
             else:
-                result = memo[id(node)] if id(node) in memo else self._enter(node, stack)
+                if isinstance(wanted, tuple):
+                    functor, wanted = wanted
+                known = functor._memo
+                result = known[id(wanted)] if id(wanted) in known else functor._enter(wanted, stack)
         return memo[id(expr)]
 
-    def _enter(self, node: Expr, stack: list[tuple[Expr, Steps[R]]]) -> Any:
+    def _enter(self, node: Expr, stack: list[_Begun]) -> Any:
         """Begin a node: a generator waits on the stack, a plain result is kept at once."""
         begun = self._methods[type(node)](node)
         if isinstance(begun, Generator):
-            stack.append((node, begun))
+            stack.append((self, node, begun))
             return None
         return self._keep(node, begun)
 

@@ -122,8 +122,16 @@ class PassContext:
         """The context with `default` for its evaluator, if it has none of its own."""
         if self.evaluator is not None:
             return self
+        return self._with(evaluator=default)
+
+    def at_level(self, opt_level: int) -> PassContext:
+        """The context with another level."""
+        return self if opt_level == self.opt_level else self._with(opt_level=opt_level)
+
+    def _with(self, **changed: object) -> PassContext:
         same = copy.copy(self)
-        same.evaluator, same._entered = default, []
+        for name, value in {**changed, "_entered": []}.items():
+            setattr(same, name, value)
         return same
 
     def __enter__(self) -> PassContext:

@@ -9,11 +9,9 @@ graph.py         the executor of kind "graph"
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
 from typing import Final
 
-from ...base.errors import ExecutorError
+from ...base.errors import ExecutorError, did_you_mean
 from ...base.target import Target
 from ...ir import IRModule
 from ..compile import Entry
@@ -35,24 +33,29 @@ from .executable import CompilingEvaluator, Executable
 from .graph import GraphExecutor
 from .handover import asarray
 
-_KINDS: Final[dict[str, Callable[[IRModule | None, Target | None], Executor]]] = {
-    "debug": lambda module, target: DebugExecutor(module),
-    "graph": GraphExecutor,
-}
+_KINDS: Final = (DebugExecutor.kind, GraphExecutor.kind)
 
 
 def create_executor(
-    kind: str = "debug", module: IRModule | None = None, target: Target | str | None = None
+    kind: str = "debug",
+    module: IRModule | None = None,
+    target: Target | str | None = None,
+    opt_level: int | None = None,
 ) -> Executor:
     """An executor: "debug" runs op by op through numpy, "graph" compiles for `target` (the host by default).
 
-    Raises ExecutorError for an unknown kind.
+    `opt_level`: that of the passes, otherwise the current PassContext's; programs of "debug" run as they are written.
+    Raises ExecutorError for an unknown kind and for a level that is no int of at least 0.
     """
     if kind not in _KINDS:
-        near = difflib.get_close_matches(kind, _KINDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ExecutorError(f"unknown executor kind {kind!r}; expected one of {', '.join(_KINDS)}{hint}")
-    return _KINDS[kind](module, Target.parse(target) if isinstance(target, str) else target)
+        raise ExecutorError(
+            f"unknown executor kind {kind!r}; expected one of {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}"
+        )
+    if opt_level is not None and (type(opt_level) is not int or opt_level < 0):
+        raise ExecutorError(f"opt_level is {opt_level!r:.80}, expected an int of at least 0")
+    if kind == DebugExecutor.kind:
+        return DebugExecutor(module)
+    return GraphExecutor(module, Target.parse(target) if isinstance(target, str) else target, opt_level)
 
 
 __all__ = [

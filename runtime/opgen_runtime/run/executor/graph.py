@@ -12,7 +12,7 @@ from ...base.target import Target
 from ...ir import Call, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Var, post_order, substitute
 from ...ir.scopes import binders_of
 from ...operator.types import Type
-from ...transform import infer_type
+from ...transform import PassContext, infer_type
 from ..interpret import Arrays, array_type, concrete_types
 from .base import Executor
 from .executable import Executable, build
@@ -25,19 +25,30 @@ class GraphExecutor(Executor):
 
     kind = "graph"
 
-    def __init__(self, module: IRModule | None = None, target: Target | None = None) -> None:
+    def __init__(
+        self, module: IRModule | None = None, target: Target | None = None, opt_level: int | None = None
+    ) -> None:
         super().__init__(module)
         self.target = target or Target.host()
-        self._compiled: Kept[tuple[Expr, tuple[Var, ...], Executable]] = Kept(_KEPT)
+        self.opt_level = opt_level
+        self._compiled: Kept[tuple[Expr, tuple[Var, ...], PassContext, Executable]] = Kept(_KEPT)
+
+    @property
+    def context(self) -> PassContext:
+        """The settings of passes: the current ones, at the executor's level where it has one."""
+        current = PassContext.current()
+        return current if self.opt_level is None else current.at_level(self.opt_level)
 
     def run(self, expr: Expr, arrays: Mapping[Var, np.ndarray], module: IRModule | None) -> Arrays:
         params = tuple(arrays)
-        key = (id(expr), *[(id(param), array_type(arrays[param])) for param in params])
+        current = PassContext.current()
+        key = (id(expr), id(current), *[(id(param), array_type(arrays[param])) for param in params])
         found = self._compiled.get(key)
         if found is None:
             executable = self.compile(expr, params, concrete_types(arrays), module)
-            found = self._compiled.put(key, (expr, params, executable))  # held, so that the ids stay theirs
-        return found[2].run(list(arrays.values()))
+            held = (expr, params, current, executable)  # so that the ids stay theirs
+            found = self._compiled.put(key, held)
+        return found[-1].run(list(arrays.values()))
 
     def compile(
         self, expr: Expr, params: tuple[Var, ...], types: Mapping[Var, Type], module: IRModule | None
@@ -47,7 +58,7 @@ class GraphExecutor(Executor):
             expr = _Inline(module).rewrite(expr)
         function = infer_type(Function(params, expr), types)
         assert isinstance(function, Function)
-        return build(function, self.target)
+        return build(function, self.target, self.context)
 
 
 class _Inline(MixedModeMutator):

@@ -119,4 +119,5 @@ class _Interpreter(ExprFunctor[Bound]):
         callee: Bound = yield call.op
         assert isinstance(callee, Closure)
         values = {**callee.environment, **dict(zip(callee.function.params, args, strict=True))}
-        return run(callee.function.body, values, self.runner, self.module)
+        result: Bound = yield _Interpreter(values, self.runner, self.module), callee.function.body
+        return result
