@@ -25,7 +25,8 @@ class Architecture:
     `names` begin its triples.  `vectors` are widest first, and the last need nothing.  `fma`: what a CPU must have to
     fuse a multiplication and an addition, None if that cannot be known.  `float16` likewise for conversions between
     float16 and "float" or "double" with one rounding.  `levels`: features that the name of a CPU implies.
-    `pause` is an instruction for loops that wait, as a call and its declaration; `futex` the number of Linux's call.
+    `pause` is an instruction for loops that wait, as a call and its declaration, `stores_fence` one that puts streamed
+    stores before later ones, where they are not anyway; `futex` the number of Linux's call.
     """
 
     names: tuple[str, ...]
@@ -34,6 +35,7 @@ class Architecture:
     float16: Mapping[str, Features] = field(default_factory=lambda: MappingProxyType({}))
     levels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     pause: tuple[str, str] = ("", "")
+    stores_fence: tuple[str, str] = ("", "")
     futex: int | None = None
 
     def vectors_of(self, features: Set[str]) -> Vectors:

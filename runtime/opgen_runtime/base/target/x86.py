@@ -27,6 +27,7 @@ X86_64: Final = Architecture(
         }
     ),
     pause=("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
+    stores_fence=("call void @llvm.x86.sse.sfence()", "declare void @llvm.x86.sse.sfence()"),
     futex=202,
 )
 X86_32: Final = Architecture(

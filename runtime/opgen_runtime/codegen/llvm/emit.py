@@ -17,6 +17,7 @@ from ...lower.tir.stmt import Buffer, PrimFunc
 from ..text import ModuleText, register
 from .aliasing import Aliasing
 from .statement import StatementEmitter
+from .streaming import LINE, streamed_outputs
 
 _PARAMETERS: Final = "ptr noalias %data, ptr noalias %dims, ptr noalias %strides, ptr noalias %context"
 
@@ -39,13 +40,37 @@ def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) 
         slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
         size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
         emitter.define_variable(var, register(INDEX, 1, size, clean=True, nonnegative=True))
-    emitter.emit(func.body)
+    _emit_body(emitter, func)
     emitter.finish("i32", _PARAMETERS, is_kernel=True)
     width = target.vector_bits
     attributes = (
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
     )
     return f'target triple = "{target.triple}"\n{module.render()}{attributes}\n'
+
+
+def _emit_body(emitter: StatementEmitter, func: PrimFunc) -> None:
+    """The body; where outputs may be streamed twice, chosen by how the caller's memory lies."""
+    streamed = streamed_outputs(func)
+    if not streamed:
+        emitter.emit(func.body)
+        return
+    f = emitter.f
+    low = "0"
+    for buffer in func.outputs:
+        if buffer in streamed:
+            address = f.emit(f"ptrtoint ptr {emitter.buffer(buffer).pointer} to i64")
+            low = f.emit(f"or i64 {low}, {address}")
+    aligned = f.emit(f"icmp eq i64 {f.emit(f'and i64 {low}, {LINE - 1}')}, 0")
+    past, through, done = f.label("past"), f.label("through"), f.label("written")
+    f.branch_if(aligned, past, through)
+    for label, chosen in ((past, streamed), (through, frozenset())):
+        f.start(label)
+        emitter.streaming = chosen
+        emitter.emit(func.body)
+        f.branch(done)
+    f.start(done)
+    emitter.streaming = streamed
 
 
 def _extent_metadata(module: ModuleText, buffer: Buffer) -> str:

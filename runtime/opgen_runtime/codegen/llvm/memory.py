@@ -54,6 +54,16 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
     return _gather(f, memory, index, mask, lanes)
 
 
+def stream(f: FunctionText, memory: Memory, index: Value, value: Value) -> None:
+    """Store a vector at a multiple of its own size, past the caches."""
+    assert index.ramp is not None
+    kind, size = memory_type(memory.dtype, index.lanes), index.lanes * memory.dtype.itemsize
+    operand = _to_memory(f, value, index.lanes)
+    address = _address(f, memory, index.ramp[0], inbounds=True)
+    hint = f.module.shared_metadata("i32 1")
+    f.do(f"store {kind} {operand}, ptr {address}, align {size}, !nontemporal {hint}{memory.store_metadata}")
+
+
 def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None) -> None:
     """Store elements at `index` where `mask` holds."""
     lanes = max(index.lanes, value.lanes, 1 if mask is None else mask.lanes)

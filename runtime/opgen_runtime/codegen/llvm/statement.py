@@ -31,6 +31,7 @@ from .cost import has_vectors
 from .expression import ExpressionEmitter, flat_index
 from .memory import Memory
 from .repetition import Repetition, repetitions
+from .streaming import is_streamable
 
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
 _ALIGNMENT: Final = 64  # of temporaries: a cache line and the widest vector
@@ -69,6 +70,7 @@ class StatementEmitter:
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
         self._hoisted: list[tuple[str, int]] = []  # (pointer, bytes) of large temporaries of known size
         self.can_fail = False
+        self.streaming: frozenset[Buffer] = frozenset()  # outputs that are written past the caches
 
     # names
 
@@ -140,7 +142,9 @@ class StatementEmitter:
         name = f"{self.name}.{role}{self._inner}"
         self._inner += 1
         closure = (self, "%closure")
-        return StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
+        made = StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
+        made.streaming = self.streaming
+        return made
 
     # statements
 
@@ -186,6 +190,9 @@ class StatementEmitter:
         expressions.accumulates(stmt)
         value = expressions.emit(stmt.value)
         index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
+        if stmt.buffer in self.streaming and is_streamable(stmt):
+            memory.stream(self.f, self.buffer(stmt.buffer), index, value)
+            return
         mask = None if stmt.mask is None else expressions.emit(stmt.mask)
         memory.store(self.f, self.buffer(stmt.buffer), index, value, mask)
 
@@ -310,6 +317,11 @@ class StatementEmitter:
         f.branch("finished")
         f.start("finished")
         self._free_hoisted()
+        if self.streaming:  # such stores are seen by others in any order
+            call, declaration = self.module.target.architecture.stores_fence
+            if call:
+                self.module.source(declaration)
+                f.do(call)
         f.do(success)
         prologue = self._prologue()
         if self.can_fail:
