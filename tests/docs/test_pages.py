@@ -21,6 +21,7 @@ PAGES = (
     "add-an-op.md",
     "when-the-language-cannot-say-it.md",
     "tensor-expressions.md",
+    "coming-from-tvm.md",
     "write-a-schedule.md",
     "write-a-pass.md",
     "jit.md",
