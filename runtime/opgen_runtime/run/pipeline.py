@@ -25,6 +25,7 @@ from ..ir import Function, IRModule
 from ..lower import tir
 from ..lower.library.segment import Segment
 from ..transform import (
+    AlterOpLayout,
     CanonicalizeCast,
     CanonicalizeOps,
     CombineParallelBatchMatmul,
@@ -99,6 +100,7 @@ GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
     graph_stage(DivToMul()),
     graph_stage(CanonicalizeOps()),
     graph_stage(FoldScaleAxis()),
+    graph_stage(AlterOpLayout()),
     graph_stage(CombineParallelConv2D()),
     graph_stage(CombineParallelDense()),
     graph_stage(CombineParallelBatchMatmul()),

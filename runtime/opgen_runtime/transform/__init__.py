@@ -1,6 +1,8 @@
 """Passes over the graph IR, and what runs them.
 
 info.py             PassInfo, Option: what is known of a pass
+calls.py            what is derived of a call: roles of operands, axes, forms
+build.py            the calls that passes make
 evaluator.py        Evaluator: values of constants
 context.py          PassContext, configuration keys
 instruments.py      PassInstrument, and instruments for time, text, differences and the contract
@@ -13,10 +15,12 @@ fuse_ops.py         FuseOps
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 
+from .calls import facts
 from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
 from .combine_parallel import CombineParallelBatchMatmul, CombineParallelConv2D, CombineParallelDense
 from .context import ConfigKey, PassContext, config_keys, register_config
+from .convert_layout import AlterOpLayout, ConvertLayout
 from .dead_code_elimination import DeadCodeElimination
 from .define import PassMaker, all_passes, function_pass, module_pass
 from .div_to_mul import DivToMul
@@ -36,11 +40,11 @@ from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
 
 __all__ = [
-    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
-    "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "DeadCodeElimination", "DiffIR", "DivToMul",
-    "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis", "ForwardFoldScaleAxis",
-    "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass", "PassContext", "PassInfo",
-    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr",
-    "SimplifyInference", "VerifyIR", "all_passes", "config_keys", "find_pass", "function_pass", "fuse", "infer_type",
-    "module_pass", "register_config", "why_apart",
+    "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
+    "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
+    "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass",
+    "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions",
+    "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "all_passes", "config_keys", "facts", "find_pass",
+    "function_pass", "fuse", "infer_type", "module_pass", "register_config", "why_apart",
 ]  # fmt: skip

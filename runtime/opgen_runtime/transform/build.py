@@ -24,6 +24,7 @@ CAST: Final = ("cast", "dtype")
 CONCATENATE: Final = ("concatenate", "axis")
 STACK: Final = ("stack", "axis")
 SPLIT: Final = ("split", "axis")
+LAYOUT: Final = ("layout_transform", "src_layout", "dst_layout")
 # The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
 SYMBOLS: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
 NAMED: Final = {"max": "maximum", "min": "minimum"}
@@ -47,6 +48,11 @@ def reshape(x: Expr, shape: Sequence[int]) -> Expr:
     if isinstance(x, Constant):
         return Constant(x.data.reshape(shape))
     return call(RESHAPE[0], [x], **{RESHAPE[1]: tuple(shape)}, **({"allowzero": True} if 0 in shape else {}))
+
+
+def layout_transform(x: Expr, source: str, target: str) -> Expr:
+    """`x` stored in another layout."""
+    return call(LAYOUT[0], [x], **{LAYOUT[1]: source, LAYOUT[2]: target})
 
 
 def cast(x: Expr, dtype: str) -> Expr:

@@ -122,6 +122,27 @@ class Facts:
         return None if a is None or b is None else BinaryForm(inner.op, a, b)
 
     @cached_property
+    def elementwise(self) -> tuple[Operand, ...] | None:
+        """The operands of a call whose elements are each made of the operands' at the same place, and of nothing else.
+
+        They broadcast as numpy's do; the place itself does not matter.
+        """
+        body = self._body(0) if self.is_plain else None
+        if body is None:
+            return None
+        found: dict[Operand, None] = {}
+        for node in post_order(body):
+            if isinstance(node, Read):
+                operand = self._element(node)
+                if operand is None or not is_aligned(operand.axes, self.outputs[0].ndim):
+                    return None
+                found[operand] = None
+            elif isinstance(node, Reduce) or any([isinstance(part, Index) for part in node.children()]):
+                return None  # the place itself matters
+        once = len({operand.position for operand in found}) == len(found)
+        return tuple(found) if once else None
+
+    @cached_property
     def conversion(self) -> tuple[int, DType, DType] | None:
         """(operand, its dtype, the result's) of a call that converts each element and does nothing else."""
         body = self._body(0)

@@ -1,0 +1,234 @@
+"""ConvertLayout and AlterOpLayout: ops compute in another layout, and so does what lies between them.
+
+    ConvertLayout({"conv2d": "NHWC"})
+    relu(conv2d(%x, %w))    %0 = layout_transform(%x, NCHW, NHWC); %1 = layout_transform(%w, OIHW, HWIO)
+                            %2 = relu(conv2d(%0, %1, data_layout=NHWC, kernel_layout=HWIO))
+                            layout_transform(%2, NHWC, NCHW)
+
+An op has the layouts that its declaration gives its operands (`layout: {attr: data_layout, canonical: NCHW}`).  A
+value stays in its new layout through elementwise ops and through ops that take that layout themselves, such as pooling,
+until something needs it as it was.  ConvertLayout is told the layouts, AlterOpLayout asks the op: its attribute
+`alter_layout` is a function `(call) -> {attr: layout} | None`.  Every element is computed as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.errors import AttrError, OpgenError, PassError
+from ..declaration import OpDeclaration
+from ..ir import Call, Constant, Expr, Function, IRModule, post_order, rebuild
+from ..operator.registry import Op
+from ..operator.types import TensorType, parse_layout
+from .build import layout_transform, reshape
+from .calls import UNIT, facts
+from .context import PassContext
+from .define import function_pass
+from .fusion.dataflow import is_segment
+from .infer_type import InferType
+from .info import Option
+
+Wanted = Callable[[Call], "Mapping[str, str] | None"]
+"""The layout of each layout attr that a call is to have; None for a call that is to stay."""
+
+OPTIONS = {"layouts": Option({}, "op -> layout of its data, or [layout of the data, of the weights].")}
+
+
+@function_pass(opt_level=3, required=(InferType,), preserves=("InferType",), options=OPTIONS)
+def ConvertLayout(
+    function: Function, module: IRModule, context: PassContext, *, layouts: Mapping[str, object]
+) -> Function:
+    """Ops compute in the given layouts. Raises PassError for an op without layouts, or a layout of other axes."""
+    wanted = {name: _attrs_for(name, given) for name, given in layouts.items()}
+    if not wanted:
+        return function
+
+    def of(call: Call) -> Mapping[str, str] | None:
+        assert isinstance(call.op, Op)
+        return wanted.get(call.op.name)
+
+    return _Conversion(of).rewrite(function)
+
+
+@function_pass(opt_level=3, required=(InferType,), preserves=("InferType",))
+def AlterOpLayout(function: Function, module: IRModule, context: PassContext) -> Function:
+    """Ops compute in the layouts that their attribute `alter_layout` asks for."""
+
+    def of(call: Call) -> Mapping[str, str] | None:
+        assert isinstance(call.op, Op)
+        ask: Wanted | None = call.op.get_attr("alter_layout")
+        return None if ask is None else ask(call)
+
+    return _Conversion(of).rewrite(function)
+
+
+def _attrs_for(name: str, given: object) -> Mapping[str, str]:
+    """The layout attrs of an op, data first, with the layouts that are given for them."""
+    attrs = _layout_attrs(Op.get(name))
+    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    if not attrs:
+        raise PassError(f"op {name} has no operand with a layout")
+    if not listed or len(listed) > len(attrs) or not all([isinstance(each, str) for each in listed]):
+        expected = "a layout or a list of " + " and ".join(attrs)
+        raise PassError(f"the layouts of {name} are {given!r:.80}, expected {expected}")
+    found: dict[str, str] = {}
+    for (attr, canonical), layout in zip(attrs.items(), listed, strict=False):
+        try:
+            letters = parse_layout(str(layout)).canonical_names
+        except AttrError as error:
+            raise PassError(f"{name}: {error}") from None
+        if sorted(letters) != sorted(canonical):
+            raise PassError(f"{name}: layout {layout!r} does not have the axes of {canonical}")
+        found[attr] = str(layout)
+    for attr, canonical in list(attrs.items())[len(listed) :]:
+        found[attr] = _weights_beside(str(listed[0]), canonical)
+    return found
+
+
+def _weights_beside(data: str, canonical: str) -> str:
+    """The layout of weights beside data in a layout: where the channels come last, so do the weights' channels."""
+    if parse_layout(data).is_blocked or not data.endswith("C"):
+        return canonical
+    return canonical[2:] + canonical[1] + canonical[0]
+
+
+def _layout_attrs(op: Op) -> dict[str, str]:
+    """attr -> canonical layout, as the declaration gives them to its inputs."""
+    declaration: OpDeclaration | None = op.get_attr("declaration")
+    if declaration is None:
+        return {}
+    return {each.layout[0]: each.layout[1] for each in declaration.signature.inputs if each.layout}
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """A value stored in another layout: `stored` in `layout`, which the program has in `original`."""
+
+    stored: Expr
+    layout: str
+    original: str
+
+
+class _Conversion:
+    """The program with each value as it was, or `_Laid` as long as nothing needs it as it was."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.new: dict[int, Expr] = {}
+        self.laid: dict[int, _Laid] = {}
+        self.alive: list[Expr] = []
+
+    def rewrite(self, function: Function) -> Function:
+        for node in post_order(function, is_segment):
+            found = self.call(node) if isinstance(node, Call) and isinstance(node.op, Op) else None
+            if found is not None:
+                self.laid[id(node)] = found
+            elif is_segment(node):
+                self.new[id(node)] = node
+            else:
+                self.new[id(node)] = rebuild(node, [self.value(child) for child in node.children()])
+        made = self.value(function)
+        assert isinstance(made, Function)
+        return made
+
+    def value(self, node: Expr) -> Expr:
+        """The value as the program has it."""
+        if id(node) not in self.new:
+            laid = self.laid[id(node)]
+            self.new[id(node)] = layout_transform(laid.stored, laid.layout, laid.original)
+        return self.new[id(node)]
+
+    def call(self, call: Call) -> _Laid | None:
+        """A call in another layout; None where it stays as it is."""
+        assert isinstance(call.op, Op)
+        attrs = _layout_attrs(call.op)
+        if not attrs:
+            return self.elementwise(call)
+        asked = self.wanted(call)
+        if asked is None:
+            asked = self.followed(call, attrs)
+        return None if asked is None else self.converted(call, asked)
+
+    def followed(self, call: Call, attrs: Mapping[str, str]) -> Mapping[str, str] | None:
+        """The layout of what a call reads, where it has a layout for nothing else."""
+        declaration: OpDeclaration = call.op.get_attr("declaration")  # type: ignore[union-attr]
+        if len(attrs) != 1 or call.attrs is None:
+            return None
+        (attr,) = attrs
+        for declared, arg in zip(declaration.signature.inputs, call.args, strict=False):
+            laid = self.laid.get(id(arg))
+            if declared.layout and laid is not None and laid.original == str(call.attrs.as_dict()[attr]):
+                return {attr: laid.layout}
+        return None
+
+    def converted(self, call: Call, asked: Mapping[str, str]) -> _Laid | None:
+        """`call` with other layouts; None where it has them, where it does not take them, or has several results."""
+        declaration: OpDeclaration = call.op.get_attr("declaration")  # type: ignore[union-attr]
+        outputs = declaration.signature.outputs
+        if call.attrs is None or not isinstance(call.checked_type, TensorType) or len(outputs) != 1:
+            return None
+        before = {name: str(value) for name, value in call.attrs.as_dict().items() if name in asked}
+        out_attr = outputs[0].layout[0] if outputs[0].layout else None
+        if before == dict(asked) or out_attr is None or out_attr not in asked:
+            return None
+        args: list[Expr] = []
+        try:
+            for declared, arg in zip(declaration.signature.inputs, call.args, strict=True):
+                attr = declared.layout[0] if declared.layout else ""
+                args.append(self.stored(arg, before[attr], asked[attr]) if attr in asked else self.value(arg))
+            attrs = type(call.attrs)(**{**call.attrs.as_dict(), **asked})
+            made = Call(call.op, tuple(args), attrs, call.type_args, span=call.span)
+        except OpgenError:  # such as channels that the blocks do not divide
+            return None
+        return _Laid(made, asked[out_attr], before[out_attr])
+
+    def stored(self, arg: Expr, original: str, layout: str) -> Expr:
+        """An operand in another layout."""
+        laid = self.laid.get(id(arg))
+        if laid is not None and (laid.original, laid.layout) == (original, layout):
+            return laid.stored
+        value = self.value(arg)
+        return value if original == layout else layout_transform(value, original, layout)
+
+    def elementwise(self, call: Call) -> _Laid | None:
+        """An elementwise call on values that are stored in one layout."""
+        laid = next((self.laid[id(arg)] for arg in call.args if id(arg) in self.laid), None)
+        known = None if laid is None else facts(call)
+        read = None if known is None else known.elementwise
+        type_ = call.checked_type
+        if laid is None or read is None or not isinstance(type_, TensorType) or not type_.is_static:
+            return None
+        axes = {operand.position: operand.axes for operand in read}
+        args: list[Expr] = []
+        for position, arg in enumerate(call.args):
+            made = self.beside(arg, axes.get(position, ()), laid, type_)
+            if made is None:
+                return None
+            args.append(made)
+        made_call = Call(call.op, tuple(args), call.attrs, call.type_args, span=call.span)
+        return _Laid(made_call, laid.layout, laid.original)
+
+    def beside(self, arg: Expr, axes: Sequence[int], laid: _Laid, result: TensorType) -> Expr | None:
+        """An operand of an elementwise call as its result is stored; None where its layout has no such form."""
+        type_ = arg.checked_type
+        if not isinstance(type_, TensorType):
+            return None
+        if all([axis == UNIT for axis in axes]):
+            return self.value(arg)  # one element for all
+        if type_.shape == result.shape:
+            return self.stored(arg, laid.original, laid.layout)
+        if parse_layout(laid.layout).is_blocked or parse_layout(laid.original).is_blocked:
+            return None
+        shape = [1] * result.ndim
+        for own, axis in enumerate(axes):
+            if axis != UNIT:
+                shape[axis] = type_.concrete_shape[own]
+        value = self.value(arg)
+        whole = value if tuple(shape) == type_.concrete_shape else reshape(value, shape)
+        order = [laid.original.index(letter) for letter in laid.layout]
+        if isinstance(whole, Constant):
+            return Constant(np.ascontiguousarray(whole.data.transpose(order)))
+        return layout_transform(whole, laid.original, laid.layout)

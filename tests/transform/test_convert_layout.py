@@ -1,0 +1,148 @@
+"""ConvertLayout and AlterOpLayout: whole outputs, what must stay, and equal values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from opgen_runtime import ir, ops
+from opgen_runtime.base.errors import OpgenError, PassError
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.transform import AlterOpLayout, ConvertLayout, Pass, PassContext, VerifyIR
+from tests.transform.whole import arrays_for, gives, run
+
+NHWC = {"conv2d": "NHWC"}
+LAID = 'data_layout="NHWC", kernel_layout="HWIO"'
+
+
+def test_a_convolution_whole() -> None:
+    gives(
+        ConvertLayout(NHWC),
+        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { %0 = conv2d(%x, %w); relu(%0) }",
+        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { "
+        '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
+        '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO"); '
+        f"%2 = conv2d(%0, %1, {LAID}); %3 = relu(%2); "
+        'layout_transform(%3, src_layout="NHWC", dst_layout="NCHW") }',
+    )
+
+
+def transforms(made: Pass, program: ir.Function, count: int) -> ir.Function:
+    """`made` leaves so many changes of layout, and every bit."""
+    with PassContext(instruments=[VerifyIR()]):
+        found = made(program)
+    assert str(found).count("layout_transform") == count, str(found)
+    arrays = arrays_for(program)
+    for one, other in zip(run(program, arrays), run(found, arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
+    return found
+
+
+def x(*shape: int) -> ir.Var:
+    return ir.var("x", shape=shape or (1, 4, 6, 6))
+
+
+def conv(data: ir.Expr, out: int = 4, **attrs: object) -> ir.Expr:
+    weight = np.random.default_rng(0).uniform(-1, 1, (out, 4, 3, 3)).astype(np.float32)
+    return ops.conv2d(data, ir.const(weight), padding=(1, 1), **attrs)  # type: ignore[arg-type]
+
+
+def test_what_lies_between_convolutions_keeps_the_layout() -> None:
+    data = x()
+    bias = ir.const(np.arange(4, dtype=np.float32).reshape(4, 1, 1))
+    first = ops.relu(ops.add(conv(data), bias))
+    pooled = ops.max_pool2d(first, pool_size=(2, 2))
+    second = ops.multiply(conv(ops.tanh(pooled)), 0.5)
+    program = ir.Function((data,), ops.add(second, pooled))
+    # the data once, two weights, the result
+    transforms(ConvertLayout(NHWC), program, 4)
+
+
+def test_a_value_that_is_needed_as_it_was() -> None:
+    data = x()
+    made = conv(data)
+    program = ir.Function((data,), ir.Tuple((ops.softmax(made, axis=1), ops.relu(made))))
+    transforms(ConvertLayout(NHWC), program, 4)
+
+
+def test_vectors_that_are_computed() -> None:
+    data, bias = x(), ir.var("b", shape=(4, 1, 1))
+    program = ir.Function((data, bias), ops.add(conv(data), bias))
+    transforms(ConvertLayout(NHWC), program, 4)
+
+
+def test_places_that_matter_stay() -> None:
+    """An elementwise op that looks at the place, and one that broadcasts in a way of its own."""
+    data = x()
+    program = ir.Function((data,), ops.axis_abs(conv(data), axis=1, indice=1))
+    transforms(ConvertLayout(NHWC), program, 3)
+    program = ir.Function((data,), ops.bias_add(conv(data), ir.const(np.arange(4, dtype=np.float32))))
+    transforms(ConvertLayout(NHWC), program, 3)
+
+
+def test_blocked_layouts() -> None:
+    data = x()
+    program = ir.Function((data,), ops.relu(conv(data, data_layout="NCHW")))
+    transforms(ConvertLayout({"conv2d": "NCHW4c"}), program, 2)
+    odd = ir.Function((data,), ops.relu(conv(data, out=6)))
+    assert ConvertLayout({"conv2d": "NCHW4c"})(odd) is odd  # 4 does not divide 6
+
+
+def test_what_has_the_layout_stays() -> None:
+    gives(ConvertLayout(NHWC), f"fn (%x: [1, 6, 6, 4], %w: [3, 3, 4, 8]) {{ conv2d(%x, %w, {LAID}) }}")
+    gives(ConvertLayout(), "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
+    gives(ConvertLayout({"max_pool2d": "NHWC"}), "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
+
+
+def test_weights_may_be_given_a_layout() -> None:
+    data = x()
+    found = transforms(ConvertLayout({"conv2d": ["NHWC", "OHWI"]}), ir.Function((data,), conv(data)), 3)
+    assert 'kernel_layout="OHWI"' in str(found)
+
+
+@pytest.mark.parametrize(
+    ("layouts", "message"),
+    [
+        ({"relu": "NHWC"}, "op relu has no operand with a layout"),
+        ({"conv2d": "NHWX"}, "conv2d: layout 'NHWX' does not have the axes of NCHW"),
+        (
+            {"conv2d": 3},
+            "the layouts of conv2d are 3, expected a layout or a list of data_layout and kernel_layout",
+        ),
+        ({"conv2dd": "NHWC"}, "conv2dd"),
+    ],
+)
+def test_wrong_layouts(layouts: dict[str, object], message: str) -> None:
+    data = x()
+    with pytest.raises(OpgenError, match=message):
+        ConvertLayout(layouts)(ir.Function((data,), conv(data)))
+    with pytest.raises(PassError, match="option 'layouts' takes dict, found 'NHWC' of str"):
+        ConvertLayout("NHWC")
+
+
+@pytest.fixture
+def asking() -> Iterator[None]:
+    """While a test runs, conv2d asks for NHWC where there is one image."""
+
+    def ask(call: ir.Call) -> dict[str, str] | None:
+        one = call.checked_type.concrete_shape[0] == 1  # type: ignore[attr-defined]
+        return {"data_layout": "NHWC", "kernel_layout": "HWIO"} if one else None
+
+    Op.get("conv2d").set_attr("alter_layout", ask)
+    yield
+    Op.get("conv2d").reset_attr("alter_layout")
+
+
+@pytest.mark.usefixtures("asking")
+def test_an_op_asks_for_its_layout() -> None:
+    data = x()
+    transforms(AlterOpLayout(), ir.Function((data,), conv(data)), 3)
+    two = x(2, 4, 6, 6)
+    program = ir.Function((two,), conv(two))
+    assert AlterOpLayout()(program) is program
+
+
+def test_without_a_question_nothing_changes() -> None:
+    gives(AlterOpLayout(), "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
