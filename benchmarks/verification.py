@@ -19,6 +19,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile.plan import segments_of
 from opgen_runtime.run.compile.records import Lowered, Request
 from opgen_runtime.transform import PassContext
 from opgen_runtime.transform.contract import PASS, SEGMENTS, Step
@@ -59,7 +60,7 @@ def measure(function: ir.Function) -> Counter[str]:
     start = clock()
     SEGMENTS.verify(module, "FuseOps")
     spent["tests"] += clock() - start
-    (segment,) = pipeline.segments_of(module["main"])
+    (segment,) = segments_of(module["main"]).functions
     record: Any = Request(segment, Target.host())
     for stage in pipeline.upto("compile"):
         start = clock()

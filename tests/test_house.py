@@ -34,7 +34,6 @@ PRINTING: Final[tuple[Arrow, ...]] = (
 # Circles that are still to be opened; none may join them.
 STILL_OPEN: Final[tuple[frozenset[str], ...]] = (
     frozenset({"lower.schedule.rows", "lower.schedule.stage"}),
-    frozenset({"run.compile.entry", "run.compile.kernel"}),
 )
 # What every room may import without saying more about itself than that it has errors and names for things.
 ASIDE: Final = ("base.errors", "base.vocabulary")

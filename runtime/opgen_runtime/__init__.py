@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from .run.executor import asarray as asarray
     from .run.executor import build as build
     from .run.executor import create_executor as create_executor
+    from .run.executor import load as load
     from .run.tracing import jit as jit
     from .transform import PassContext as PassContext
     from .transform import Sequential as Sequential
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "base.arith": ("Any", "dim"),
     "base.errors": ("OpgenError",),
-    "run.executor": ("Executable", "Value", "asarray", "build", "create_executor"),
+    "run.executor": ("Executable", "Value", "asarray", "build", "create_executor", "load"),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",
         "const", "free_vars", "parse_expr",

@@ -25,6 +25,7 @@ PAGES = (
     "write-a-schedule.md",
     "write-a-pass.md",
     "jit.md",
+    "build-and-save.md",
 )
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"
 

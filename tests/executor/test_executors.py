@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import ExecutorError
-from opgen_runtime.run.compile.plan import make_plan
+from opgen_runtime.run.compile.plan import make_plan, segments_of
 from opgen_runtime.run.executor import GraphExecutor, build
 from opgen_runtime.transform import InferType, fuse, infer_type
 
@@ -185,7 +185,7 @@ def test_buffers_are_shared_by_values_whose_lives_do_not_overlap() -> None:
         expr = ops.sum(expr, axis=0, keepdims=True) + x
     function = infer_type(ir.Function((x,), expr))
     assert isinstance(function, ir.Function)
-    plan = make_plan(fuse(function, opt_level=1))
+    plan = make_plan(partitioned := fuse(function, opt_level=1), segments_of(partitioned))
     assert plan is not None
     assert len(plan.steps) == 7
     assert plan.buffers == (16, 16)
@@ -213,7 +213,7 @@ def test_results_stay_when_the_executable_runs_again() -> None:
 def test_equal_segments_share_a_kernel() -> None:
     x, y = rt.var("x", F), rt.var("y", F)
     executable = build(ir.Function((x, y), ir.Tuple((ops.exp(x), ops.exp(y)))))
-    assert len(executable._kernels) == 1
+    assert len(executable.compiled) == 1
 
 
 def test_several_threads_at_once() -> None:

@@ -17,6 +17,7 @@ from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run import pipeline
 from opgen_runtime.run.compile import front_key
 from opgen_runtime.run.compile.kernel import Kernel
+from opgen_runtime.run.compile.plan import segments_of
 from opgen_runtime.run.compile.records import Request
 from opgen_runtime.run.executor import build
 from opgen_runtime.run.interpret import run_op_by_op
@@ -67,7 +68,7 @@ def test_every_prefix_computes_the_same(name: str, monkeypatch: pytest.MonkeyPat
     for row, module in pipeline.through_graph(module, PassContext()):  # noqa: B020  # the last one is looked at below
         assert row.oracle is not None
         compare(row.oracle(module, inputs), expected)
-    for segment in pipeline.segments_of(module["main"]):
+    for segment in segments_of(module["main"]).functions:
         given = arrays(segment)
         wanted = run_op_by_op(segment.body, dict(zip(segment.params, given, strict=True)))
         for stage, record in pipeline.through_kernel(Request(segment, HOST)):
@@ -80,7 +81,7 @@ def test_every_prefix_computes_the_same(name: str, monkeypatch: pytest.MonkeyPat
 
 
 def segment_of(function: ir.Function) -> ir.Function:
-    (segment,) = pipeline.segments_of(FuseOps()(ir.IRModule.from_expr(function))["main"])
+    (segment,) = segments_of(FuseOps()(ir.IRModule.from_expr(function))["main"]).functions
     return segment
 
 

@@ -13,9 +13,10 @@ from ..base.vocabulary import DTYPES, DType
 from ..compute.te import evaluate, placeholder
 from ..compute.te.tensor import Tensor
 from ..ir import Call
+from ..ir.forward import binding_of
 from ..operator.attrs import Attrs
 from ..operator.registry import Op
-from ..operator.types import Binding, Signature, TensorType, TupleType, Type, bind
+from ..operator.types import Binding, Signature, TensorType, TupleType, Type
 from .compute import OperandTensors
 from .contract import compute_call
 from .declaration import OpDeclaration
@@ -50,7 +51,7 @@ def call_tensors(
     if declaration is None or compute is None:
         raise ExecutorError(f"op {op.name!r} has no compute; nothing says what its value is")
     signature = declaration.signature
-    binding = bind(signature, op.name, attrs, types, site=site)
+    binding = binding_of(signature, op.name, attrs, tuple(types), site)
     lengths = 0 if declaration.extern is not None else len(binding.dynamic)
     inputs: list[Tensor] = []
     operands: list[OperandTensors] = []

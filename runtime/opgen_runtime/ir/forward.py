@@ -7,15 +7,17 @@ the pass InferType solves the whole expression.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from ..base.arith import Any
 from ..base.arith.expr import Dim
 from ..base.errors import CallError, ShapeError, TypeInferenceError
+from ..base.kept import Kept
 from ..operator.attrs import Attrs
 from ..operator.registry import Op
 from ..operator.types import (
     Assumption,
+    Binding,
     FuncType,
     IncompleteType,
     Signature,
@@ -28,8 +30,6 @@ from ..operator.types import (
     dims_equal,
 )
 
-_CACHE_SIZE = 4096
-
 
 class Declared(Protocol):
     """The part of an op's declaration that typing a call needs."""
@@ -41,20 +41,8 @@ class Declared(Protocol):
     def attrs(self) -> type[Attrs] | None: ...
 
 
-class _Cache:
-    """Result types by op, attrs and operand types: programs call the same op on the same types again and again."""
-
-    def __init__(self) -> None:
-        self.types: dict[tuple[object, ...], Type] = {}
-
-    def put(self, key: tuple[object, ...], result: Type) -> Type:
-        if len(self.types) >= _CACHE_SIZE:
-            self.types.clear()
-        self.types[key] = result
-        return result
-
-
-_cache = _Cache()
+# By signature, attrs and operand types: a call that is made is bound, and again where it is compiled or evaluated.
+_bindings: Final[Kept[Binding]] = Kept(4096)
 
 
 def declared(op: Op) -> Declared | None:
@@ -73,14 +61,20 @@ def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, s
     declaration = declared(op)
     if declaration is None:
         return _relation_type(op, types, attrs, site)
-    key = (declaration.signature, attrs, types)
-    found = _cache.types.get(key)
-    if found is not None:
-        return found
     if not all([t.is_complete for t in types]):
         return IncompleteType()
-    binding = bind(declaration.signature, op.name, attrs, types, site=site)
-    return _cache.put(key, binding.result_type)
+    return binding_of(declaration.signature, op.name, attrs, types, site).result_type
+
+
+def binding_of(
+    signature: Signature, op_name: str, attrs: Attrs | None, types: tuple[Type, ...], site: object | None
+) -> Binding:
+    """The binding of a call whose operands' types are known, found once and kept.  Raises what `bind` raises."""
+    key = (signature, attrs, types)
+    found = _bindings.get(key)
+    if found is None:
+        found = _bindings.put(key, bind(signature, op_name, attrs, types, site=site))
+    return found
 
 
 class _OneCall:

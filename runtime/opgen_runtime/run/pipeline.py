@@ -39,8 +39,10 @@ from ..transform import (
     FoldScaleAxis,
     FuseOps,
     InferType,
+    Inline,
     Pass,
     PassContext,
+    RemoveUnusedFunctions,
     SimplifyExpr,
     SimplifyInference,
 )
@@ -48,7 +50,7 @@ from ..transform.contract import PASS, SEGMENTS
 from .compile import steps
 from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
-from .compile.plan import Plan, make_plan
+from .compile.plan import segments_of
 from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .interpret import Arrays, run_op_by_op
 
@@ -74,6 +76,7 @@ class Stage(Generic[A, B]):
     oracle: Oracle[B] | None = None
     inside: tuple[Contract[Any], ...] = ()
     hooked: Callable[[B, str, tir.Phase, Contract[Any]], B] | None = None
+    needed: bool = False
 
 
 # ------------------------------------------------------------------ the graph
@@ -85,13 +88,17 @@ def _main(module: IRModule, arrays: Sequence[np.ndarray]) -> Arrays:
     return run_op_by_op(main.body, dict(zip(main.params, arrays, strict=True)), module)
 
 
-def graph_stage(each: Pass, *verify: Contract[IRModule]) -> Stage[IRModule, IRModule]:
-    """The row of a pass, which checks by itself what every pass must give."""
+def graph_stage(each: Pass, *verify: Contract[IRModule], needed: bool = False) -> Stage[IRModule, IRModule]:
+    """The row of a pass, which checks by itself what every pass must give; one that is `needed` runs at every level."""
     name = each.info.name
-    return Stage(name, each, verify, lambda module: [(name, str(module))], _main, inside=(PASS,))
+    return Stage(
+        name, each, verify, lambda module: [(name, str(module))], _main, inside=(PASS,), needed=needed
+    )
 
 
 GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
+    graph_stage(Inline(), needed=True),
+    graph_stage(RemoveUnusedFunctions(), needed=True),
     graph_stage(InferType()),
     graph_stage(SimplifyInference()),
     graph_stage(DeadCodeElimination()),
@@ -117,7 +124,7 @@ def through_graph(
     """Each stage of GRAPH that the context enables, with the module after it."""
     for stage in GRAPH:
         assert isinstance(stage.run, Pass)
-        if context.enabled(stage.run.info):
+        if stage.needed or context.enabled(stage.run.info):
             module = stage.run(module, context)
             for contract in stage.verify:
                 contract.check(module, f"pass {stage.name}")
@@ -193,17 +200,21 @@ def forget_kernels() -> None:
 
 
 def compile_segment(
-    function: Function, target: Target | str | None = None, context: PassContext | None = None
+    function: Function,
+    target: Target | str | None = None,
+    context: PassContext | None = None,
+    digest: str = "",
 ) -> Kernel:
     """The kernel of a segment: parameters to the body's tensors, tuples spread.
 
     Looks in this process, then in the object cache, by a key that is computed before anything is lowered; else goes
     through KERNEL.  What has no key (users' functions that cannot be digested) is compiled each time.  Raises
-    CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.
+    CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.  `digest`: the
+    structural digest of the function, where it is known.
     """
     hooks = hooks_of(context or PassContext.current())
     request = Request(function, Target.host() if target is None else Target.parse(target), hooks)
-    key = front_key(function, request.target, hooks)
+    key = front_key(function, request.target, hooks, digest)
     kernel = None if key is None else _kernels.get(key) or steps.kept(function, key)
     if kernel is None:
         kernel = _compile(request, key)
@@ -248,7 +259,7 @@ def texts(
     for row, module in through_graph(partitioned, context):
         partitioned = module
         yield from () if row.texts is None else row.texts(module)
-    segments = segments_of(partitioned["main"])
+    segments = segments_of(partitioned["main"]).functions
     for number, segment in enumerate(segments):
         prefix = f"kernel {number}: " if len(segments) > 1 else ""
         for name, text in kernel_texts(segment, target, context):
@@ -271,9 +282,3 @@ def contracts() -> Iterator[tuple[str, Contract[Any], Rule[Any]]]:
     for stage in (*GRAPH, *KERNEL):
         for contract in (*stage.inside, *stage.verify):
             yield from ((stage.name, contract, rule) for rule in contract.rules)
-
-
-def segments_of(function: Function) -> list[Function]:
-    """The segments of a partitioned function, in the order in which they run; equal ones are all there."""
-    plan: Plan | None = make_plan(function)
-    return [] if plan is None else [step.segment for step in plan.steps]

@@ -22,6 +22,8 @@ OPTIONS = {"max_nodes": Option(1 << 20, "The most nodes that a function may come
 @module_pass(opt_level=1, options=OPTIONS)
 def Inline(module: IRModule, context: PassContext, *, max_nodes: int) -> IRModule:
     """Calls of functions that do not call themselves are replaced by the bodies, callees first."""
+    if len(module.functions) < 2:
+        return module
     made: dict[str, Function] = {}
     for name in _callees_first(module):
         function = module[name]

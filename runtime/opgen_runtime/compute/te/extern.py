@@ -20,7 +20,7 @@ def call_extern(op: Extern, arrays: Mapping[Tensor, np.ndarray]) -> Arrays:
     Raises ExecutorError naming the function for whatever it raises, for a result that is no array, and for another
     number of results than is declared.
     """
-    what = f"the function {_name(op)}"
+    what = f"the function {function_name(op)}"
     with handed_in(what, ExecutorError):
         made = op.function(*[_read_only(arrays[t]) for t in op.operands], **dict(op.attrs))
         results = tuple([np.asarray(result) for result in (made if isinstance(made, tuple) else (made,))])
@@ -37,7 +37,7 @@ def fitting_result(tensor: Tensor, result: np.ndarray) -> np.ndarray:
     """
     op = tensor.op
     assert isinstance(op, Extern)
-    RESULTS.verify((tensor, result, op.free), f"the function {_name(op)}")
+    RESULTS.verify((tensor, result, op.free), f"the function {function_name(op)}")
     return np.array(result, tensor.dtype.numpy, order="C", copy=True)
 
 
@@ -81,7 +81,8 @@ def _text(array: np.ndarray) -> str:
     return f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"
 
 
-def _name(op: Extern) -> str:
+def function_name(op: Extern) -> str:
+    """`module:name` of the function that an op calls."""
     module, name = (
         getattr(op.function, "__module__", "?"),
         getattr(op.function, "__qualname__", repr(op.function)),

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...base.errors import OpgenError
+from ...base.kept import Kept
 from ...base.target import Target
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...run.executor import Executable, array_type, build
@@ -21,7 +22,7 @@ from .signature import Signature, signature_of
 from .state import Probe, State, Value, fresh_key
 from .supported import check_supported
 
-_KEPT: Final = 64  # specialisations of one signature
+_KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
 Structure: TypeAlias = "int | list[Structure] | None"
 """Where the tensors of a result stand among all of them, in the lists of sequences."""
 
@@ -41,22 +42,22 @@ class Program:
         self.limits = limits
         check_supported(self.model)
         self.signature: Signature = signature_of(self.model)
-        self._compiled: dict[object, list[_Specialisation]] = {}
+        self._compiled: Kept[list[_Specialisation]] = Kept(_KEPT)  # by the types of the inputs
 
     def __call__(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         """The outputs for the inputs. Raises ModelError for inputs that do not fit, UnsupportedOperatorError."""
         values = self.signature.bind(inputs)
         arrays = list(_flat(values))
-        known = self._compiled.setdefault(_key(values), [])
+        key = _key(values)
+        known = self._compiled.get(key) or self._compiled.put(key, [])
         try:
             for found in known:
                 result = found.run(arrays)
                 if result is not None:
                     return result
             made = _Specialisation(self.model, self.signature.names, values, self.target, self.limits)
-            if len(known) >= _KEPT:
-                known.clear()
             known.append(made)
+            del known[:-_KEPT]
             return made.first_result(arrays)
         except MemoryError as error:
             raise ModelError(f"there is not enough memory to run the model: {error}") from error
@@ -157,7 +158,7 @@ class _Check:
 def _built(function: Function, target: Target | None, budget: Budget) -> Executable:
     """The compiled function. Raises ModelError where it cannot be compiled, or needs more memory than is allowed."""
     try:
-        found = build(function, target)
+        found = build(function, target=target)
     except OpgenError as error:
         raise ModelError(f"the model's program cannot be compiled: {said(error)}") from error
     if found.plan is not None:

@@ -17,8 +17,9 @@ from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...declaration import OpDeclaration, compute_call
+from ...ir.forward import binding_of
 from ...operator.registry import Op
-from ...operator.types import Binding, TensorType, TupleType, Type, bind
+from ...operator.types import Binding, TensorType, TupleType, Type
 from .strategy import Selection, choose
 
 Value = Tensor | tuple["Value", ...]
@@ -252,8 +253,8 @@ class _Translation:
         compute = op.get_attr("compute", None)
         if declaration is None or compute is None:
             raise CodegenError(f"op {op.name} has no compute expression")
-        types = [arg.checked_type for arg in node.args]
-        binding: Binding = bind(declaration.signature, op.name, node.attrs, types, site=node.span)
+        types = tuple([arg.checked_type for arg in node.args])
+        binding = binding_of(declaration.signature, op.name, node.attrs, types, node.span)
         selection = choose(op, binding.names, self.target)
         pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
         self.calls.append(ChosenCall(op, pattern, selection))

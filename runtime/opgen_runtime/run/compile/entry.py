@@ -12,7 +12,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -23,13 +23,43 @@ from .buffers import LEAST
 from .entry_text import RECORD_WORDS, SYMBOLS, Word
 from .pointers import address_of
 
-if TYPE_CHECKING:
-    from .kernel import NativeKernel
-
 _NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
 _ARRAY_TYPE: Final = 2
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
 _HELD_BYTES: Final = 1 << 12  # operands up to this size: the kernel is over before another thread could start
+
+
+class Operand(Protocol):
+    """Shape and element type of one operand."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]: ...
+
+
+class Enterable(Protocol):
+    """What an entry must know of a kernel of native code: `memory` must live while the code can be called."""
+
+    constant_addresses: list[int]
+    dims_address: int
+    strides_address: int
+
+    @property
+    def inputs(self) -> Sequence[Operand]: ...
+
+    @property
+    def outputs(self) -> Sequence[Operand]: ...
+
+    @property
+    def has_lengths(self) -> bool: ...
+
+    @property
+    def code_address(self) -> int: ...
+
+    @property
+    def memory(self) -> tuple[object, ...]: ...
 
 
 class _Method(ctypes.Structure):
@@ -59,13 +89,13 @@ class Entry:
 
     __slots__ = ("into", "new")
 
-    def __init__(self, kernel: NativeKernel, methods: _Methods) -> None:
+    def __init__(self, kernel: Enterable, methods: _Methods) -> None:
         descriptor = _descriptor(kernel, methods)
         self.new: Callable[..., Any] = methods.bound(0, descriptor)
         self.into: Callable[..., Any] = methods.bound(1, descriptor)
 
 
-def make_entry(kernel: NativeKernel) -> Entry | None:
+def make_entry(kernel: Enterable) -> Entry | None:
     """The entry of a kernel; None where there can be none.
 
     Kernels of several outputs have none, nor those of data-dependent or of large results, whose memory has its own
@@ -79,11 +109,11 @@ def make_entry(kernel: NativeKernel) -> Entry | None:
     return None if methods is None else Entry(kernel, methods)
 
 
-def _bytes(slots: Sequence[Any]) -> int:
+def _bytes(slots: Sequence[Operand]) -> int:
     return sum(int(np.prod(slot.shape, dtype=np.int64)) * slot.dtype.itemsize for slot in slots)
 
 
-def _descriptor(kernel: NativeKernel, methods: _Methods) -> _Descriptor:
+def _descriptor(kernel: Enterable, methods: _Methods) -> _Descriptor:
     operands = (*kernel.inputs, kernel.outputs[0])
     shapes = [np.array(slot.shape, np.int64) for slot in operands]
     dtypes = [np.dtype(slot.dtype) for slot in operands]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...compute import te
-from ...compute.te.extern import call_extern, fitting_result
+from ...compute.te.extern import call_extern, fitting_result, function_name
 from ...compute.te.tensor import Extern, Tensor
 from .kernel import Kernel, Slot
 
@@ -26,6 +26,13 @@ class ExternKernel(Kernel):
         super().__init__(name, inputs, outputs)
         self._placeholders = tuple(placeholders)
         self._results = tuple(results)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The hand-written functions, as `module:name`."""
+        ops = [tensor.op for tensor in te.tensor_order(self._results)]
+        names = [function_name(op) for op in ops if isinstance(op, Extern)]
+        return tuple(dict.fromkeys(names))
 
     def run(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import CallError, ExecutorError
-from ...codegen.load import Loaded
+from ...codegen.load import Loaded, load
 from ...ir import admit
 from .buffers import POOL
 from .entry import Entry, make_entry
@@ -93,28 +93,37 @@ class Kernel(ABC):
         return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A compiled segment as it can be stored: object code, and what must be known to call it.
+
+    `imports`: the names that the code needs from outside.  `constants`: operands that belong to the kernel; they follow
+    the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).
+    """
+
+    name: str
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    code: bytes
+    imports: tuple[str, ...]
+    constants: tuple[np.ndarray, ...] = ()
+    lengths: tuple[tuple[int, int, int], ...] = ()
+
+
 _SIGNATURE: Final = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 )
 
 
 class NativeKernel(Kernel):
-    """Machine code, called through ctypes, which releases the interpreter lock meanwhile.
+    """Machine code, called through ctypes, which releases the interpreter lock meanwhile."""
 
-    `constants` are operands that belong to the kernel; they follow the inputs.  `lengths` of data-dependent
-    dims follow the outputs: (output, axis, position of the length among them).
-    """
-
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[Slot],
-        outputs: Sequence[Slot],
-        loaded: Loaded,
-        constants: Sequence[np.ndarray] = (),
-        lengths: Sequence[tuple[int, int, int]] = (),
-    ) -> None:
-        super().__init__(name, inputs, outputs)
+    def __init__(self, image: Image, loaded: Loaded | None = None) -> None:
+        """`loaded`: the code, if it is in memory already.  Raises CodegenError where it cannot be linked."""
+        super().__init__(image.name, image.inputs, image.outputs)
+        constants, lengths = image.constants, image.lengths
+        loaded = loaded or load(image.code, image.name, image.imports)
+        self.image = image
         self._loaded = loaded  # keeps the code in memory
         self._function = _SIGNATURE(loaded.address)
         self._constants = tuple(constants)

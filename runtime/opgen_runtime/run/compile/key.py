@@ -25,15 +25,18 @@ _FILES: Final = ("run/pipeline.py",)
 
 
 def front_key(
-    function: ir.Function, target: Target, hooks: Mapping[str, Callable[..., object]] = MappingProxyType({})
+    function: ir.Function,
+    target: Target,
+    hooks: Mapping[str, Callable[..., object]] = MappingProxyType({}),
+    digest: str = "",
 ) -> str | None:
     """A hex digest, equal in every process for equal segments, or None if the kernel must not be kept.
 
     It covers the structure and types of the segment, the declarations of its ops with their generated modules
     and schedules, the runtime's sources, the target, the versions of LLVM and llvmlite, and the hooks with all that
-    they import.
+    they import.  `digest`: the structural digest of the function, where it is known.
     """
-    parts = [ir.structural_digest(function), _environment(), str(target)]
+    parts = [digest or ir.structural_digest(function), _environment(), str(target)]
     for stage, hook in sorted(hooks.items()):
         found = digest_of(hook)
         if found is None:
@@ -45,10 +48,10 @@ def front_key(
         if isinstance(node, ir.Call) and isinstance(node.op, Op)
     }
     for op in sorted(ops, key=lambda op: op.name):
-        digest = _op_digest(op)
-        if digest is None:
+        declared = _op_digest(op)
+        if declared is None:
             return None
-        parts.append(f"{op.name}={digest}")
+        parts.append(f"{op.name}={declared}")
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=20).hexdigest()
 
 

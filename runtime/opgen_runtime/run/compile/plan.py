@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
-from ...ir import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, post_order
+from ...ir import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, post_order, structural_digest
 from ...operator.types import TensorType, TupleType, Type
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
@@ -17,9 +17,9 @@ Slots: TypeAlias = "int | tuple[Slots, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One run of a segment: the slots that it reads and those that it fills."""
+    """One run of a kernel: its number, the slots that it reads and those that it fills."""
 
-    segment: Function
+    kernel: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
@@ -56,9 +56,40 @@ class Plan:
         return sum(self.buffers) + sum([math.prod(s) * d.itemsize for s, d in self.results.values()])
 
 
-def make_plan(function: Function) -> Plan | None:
+def is_segment(node: object) -> TypeGuard[Function]:
+    """Whether a function is compiled to a kernel."""
+    return isinstance(node, Function) and "Primitive" in node.attrs
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The segments of a partitioned function in the order in which they are called first; equal ones are one kernel.
+
+    `digests`: their structural digests.  `numbers`: the place of each, by the id of its function.
+    """
+
+    functions: tuple[Function, ...]
+    digests: tuple[str, ...]
+    numbers: Mapping[int, int]
+
+
+def segments_of(function: Function) -> Segments:
+    """The segments that a function calls."""
+    known: dict[str, int] = {}
+    functions: list[Function] = []
+    numbers: dict[int, int] = {}
+    for node in post_order(function.body):
+        if isinstance(node, Call) and is_segment(node.op) and id(node.op) not in numbers:
+            digest = structural_digest(node.op)
+            numbers[id(node.op)] = known.setdefault(digest, len(functions))
+            if len(known) > len(functions):
+                functions.append(node.op)
+    return Segments(tuple(functions), tuple(known), numbers)
+
+
+def make_plan(function: Function, segments: Segments) -> Plan | None:
     """The plan of a partitioned, typed function with static shapes; None if it branches or calls by value."""
-    planner = _Planner(function)
+    planner = _Planner(function, segments.numbers)
     order = post_order(function.body)
     bound: dict[int, list[Var]] = {}  # id(value of a let) -> its variables
     for node in order:
@@ -74,7 +105,8 @@ def make_plan(function: Function) -> Plan | None:
 class _Planner:
     """Numbers the values of a function. A node that has no slots cannot be planned, nor what needs it."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, kernels: Mapping[int, int]) -> None:
+        self.kernels = kernels
         self.slots: dict[int, Slots] = {id(param): k for k, param in enumerate(function.params)}
         self.types: dict[int, TensorType] = {}
         self.constants: dict[int, np.ndarray] = {}
@@ -94,7 +126,7 @@ class _Planner:
             source = self.slots.get(id(node.tuple_value))
             if isinstance(source, tuple):
                 self.slots[id(node)] = source[node.index]
-        elif isinstance(node, Call) and isinstance(node.op, Function) and "Primitive" in node.op.attrs:
+        elif isinstance(node, Call) and is_segment(node.op):
             self.step(node, node.op)
 
     def alias(self, node: Expr, value: Expr) -> None:
@@ -110,7 +142,7 @@ class _Planner:
         self.count += len(made)
         self.types.update(zip(own, made, strict=True))
         inputs = tuple([slot for arg in node.args for slot in flatten(self.slots[id(arg)])])
-        self.steps.append(Step(segment, inputs, own))
+        self.steps.append(Step(self.kernels[id(segment)], inputs, own))
         self.slots[id(node)] = own if isinstance(node.checked_type, TupleType) else own[0]
 
     def plan(self, function: Function) -> Plan | None:

@@ -20,7 +20,7 @@ from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
 from .extern import ExternKernel
-from .kernel import EmptyKernel, Kernel, NativeKernel, Slot
+from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 
 
 def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -> tir.PrimFunc:
@@ -60,7 +60,7 @@ class TensorFunction:
         self.target = target
         self._kernels: dict[tuple[int, ...], Kernel] = {}
         self._dims = tuple(dict.fromkeys(v for t in (*self.inputs, *self.outputs) for v in _variables(t)))
-        self._code: tuple[str, loading.Loaded] | None = None
+        self._code: tuple[str, bytes, loading.Loaded] | None = None
         if not any(isinstance(stage.op, Extern) for stage in schedule.stages):
             self._code = _compiled(lower(schedule, args, name), target)
 
@@ -119,8 +119,9 @@ class TensorFunction:
             return ExternKernel(self.name, inputs, outputs, self.inputs, self.outputs)
         if all(0 in slot.shape for slot in outputs):
             return EmptyKernel(self.name, inputs, outputs)
-        symbol, loaded = self._code
-        return NativeKernel(symbol, inputs, outputs, loaded)
+        symbol, code, loaded = self._code
+        imports = loading.imports_of(code)
+        return NativeKernel(Image(symbol, tuple(inputs), tuple(outputs), code, imports), loaded)
 
 
 def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -148,8 +149,8 @@ def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tenso
     return tuple(tensor for tensor in args if tensor not in outputs), outputs
 
 
-def _compiled(lowered: tir.PrimFunc, target: Target) -> tuple[str, loading.Loaded]:
-    """The kernel's symbol and its code in memory; object code is kept by what LLVM is given."""
+def _compiled(lowered: tir.PrimFunc, target: Target) -> tuple[str, bytes, loading.Loaded]:
+    """The kernel's symbol, its object code, and that in memory; object code is kept by what LLVM is given."""
     positions: dict[Var, int] = {}
     for position, dim in enumerate(d for b in (*lowered.inputs, *lowered.outputs) for d in b.shape):
         if isinstance(dim, Var):
@@ -165,7 +166,7 @@ def _compiled(lowered: tir.PrimFunc, target: Target) -> tuple[str, loading.Loade
     else:
         code = codegen.optimise_and_compile(text, target, passes).object_code
         default_cache().put(key, code, {"symbol": func.name})
-    return func.name, loading.load(code, func.name, loading.imports_of(code))
+    return func.name, code, loading.load(code, func.name, loading.imports_of(code))
 
 
 def _variables(tensor: Tensor) -> tuple[Var, ...]:

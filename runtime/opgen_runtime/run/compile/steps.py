@@ -33,7 +33,7 @@ from ...lower.library.segment import (
 from ...lower.schedule import SCHEDULE, schedule_by
 from ...operator.types import TensorType
 from .extern import ExternKernel
-from .kernel import EmptyKernel, Kernel, NativeKernel, Slot
+from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 
 Contracts = tuple[Contract[Any], ...]
@@ -109,9 +109,9 @@ def compile_(emitted: Emitted) -> Compiled:
 
 def load(compiled: Compiled) -> NativeKernel:
     """The kernel in this process."""
-    segment = compiled.segment
-    imports = loading.imports_of(compiled.code.object_code)
-    return _native(segment.function, compiled.code.object_code, compiled.symbol, imports, *_facts(segment))
+    segment, code = compiled.segment, compiled.code.object_code
+    imports = loading.imports_of(code)
+    return NativeKernel(_image(segment.function, code, compiled.symbol, imports, *_facts(segment)))
 
 
 # ------------------------------------------------------------------ the object cache
@@ -142,21 +142,21 @@ def kept(function: ir.Function, key: str) -> Kernel | None:
     if not (isinstance(storage, list) and isinstance(lengths, list)):
         return None
     counts = [(output, axis, position) for output, axis, position in lengths]
-    return _native(function, entry.object_code, symbol, imports, storage, counts)
+    return NativeKernel(_image(function, entry.object_code, symbol, imports, storage, counts))
 
 
-def _native(
+def _image(
     function: ir.Function,
     code: bytes,
     symbol: str,
     imports: Sequence[str],
     storage: Sequence[Sequence[int]],
     lengths: Sequence[tuple[int, int, int]],
-) -> NativeKernel:
+) -> Image:
     interface = _interface(function)
-    loaded = loading.load(code, symbol, imports)
     outputs = _output_slots(interface.outputs, storage)
-    return NativeKernel(symbol, interface.inputs, outputs, loaded, constant_arrays(function), lengths)
+    constants = tuple(constant_arrays(function))
+    return Image(symbol, interface.inputs, outputs, code, tuple(imports), constants, tuple(lengths))
 
 
 # ------------------------------------------------------------------ what a kernel takes and gives

@@ -2,8 +2,10 @@
 
 debug.py         the executor of kind "debug"
 handover.py      results as arrays of other libraries
-building.py      build(): a function or a schedule, by what it is
-executable.py    a function compiled; Executable: running it
+building.py      build(): a module, a function or a schedule, by what it is
+driver.py        a program compiled; load(): one that was saved
+executable.py    Executable: a compiled program
+artifact.py      compiled programs in files
 graph.py         the executor of kind "graph"
 """
 
@@ -29,7 +31,8 @@ from ..interpret import (
 from .base import Executor
 from .building import build
 from .debug import DebugExecutor
-from .executable import CompilingEvaluator, Executable
+from .driver import CompilingEvaluator, load
+from .executable import Executable
 from .graph import GraphExecutor
 from .handover import asarray
 
@@ -61,5 +64,5 @@ def create_executor(
 __all__ = [
     "Arrays", "CompilingEvaluator", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result",
     "Value", "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "dim_value",
-    "wrap",
+    "load", "wrap",
 ]  # fmt: skip

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from ...base.target import Target
 from ...compute.te import Tensor
-from ...ir import Function
+from ...ir import Function, IRModule, Var
 from ...lower.schedule import Schedule
 from ...transform import PassContext
 from ..compile.scheduled import TensorFunction, build_schedule
+from .driver import build as build_program
 from .executable import Executable
-from .executable import build as build_function
 
 
 @overload
 def build(
-    program: Function, target: Target | None = None, context: PassContext | None = None
+    program: IRModule | Function,
+    params: Mapping[str, object] | Mapping[Var, object] | None = None,
+    target: Target | str | None = None,
+    opt_level: int | None = None,
+    *,
+    context: PassContext | None = None,
 ) -> Executable: ...
 @overload
 def build(
@@ -26,11 +31,12 @@ def build(
 
 
 def build(program: Any, *args: Any, **options: Any) -> Any:
-    """A function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
+    """A module's main or a function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
 
-    `build(function, target=None, context=None)` gives an Executable.  `build(schedule, args, target=None, name=None)`
+    `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable: `params` are the values of
+    parameters that become constants, and without `opt_level` that of the current PassContext holds.  `build(schedule, args, target=None, name=None)`
     gives a callable on arrays, one for each tensor of `args`, results among them; see `TensorFunction`.
     """
     if isinstance(program, Schedule):
         return build_schedule(program, *args, **options)
-    return build_function(program, *args, **options)
+    return build_program(program, *args, **options)

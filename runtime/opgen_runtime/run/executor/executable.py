@@ -1,75 +1,126 @@
-"""`Executable`: a function with its segments compiled for the types at hand."""
+"""`Executable`: a compiled program, ready to be run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from ...base.errors import ExecutorError
-from ...base.target import Target
-from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, structural_digest
-from ...ir.visitor import rewrite_leaves
-from ...operator.types import TupleType
-from ...transform import Evaluator, PassContext
 from ..compile import Entry, Kernel
-from ..compile.plan import Plan, Slots, make_plan
-from ..interpret import Arrays, run
-from ..pipeline import compile_segment, optimise
-
-
-def build(function: Function, target: Target | None = None, context: PassContext | None = None) -> Executable:
-    """Optimise `function`, partition it and compile its segments.
-
-    Its types must be known and its dims ints.  Raises what the passes and the compilation raise.
-    """
-    context = (context or PassContext.current()).evaluating_by(CompilingEvaluator)
-    module = optimise(IRModule.from_expr(function), context)
-    return Executable(module["main"], target or Target.host(), context)
+from ..compile.plan import Plan, Slots
+from ..interpret import Arrays
+from .artifact import Contents, write
 
 
 class Executable:
-    """A compiled function: `run(arrays)` gives new arrays.  It may be run by several threads at once."""
+    """A compiled program: `run(arrays)` gives new arrays.  It may be run by several threads at once.
 
-    def __init__(self, function: Function, target: Target, context: PassContext | None = None) -> None:
-        self.function = function
-        self.target = target
-        self.context = (
-            context or PassContext.current()
-        )  # also for segments that are compiled when they are met
-        self.plan: Plan | None = make_plan(function)
-        self._kernels: dict[str, Kernel] = {}
-        self._spare: list[list[np.ndarray]] = []  # sets of buffers that no run is using
-        self._steps = [] if self.plan is None else [self.kernel(step.segment) for step in self.plan.steps]
-        segment = _direct_segment(function)
-        self._direct = None if segment is None else self.kernel(segment)
-        self._single = not isinstance(function.body.checked_type, TupleType)
+    `inputs`: the names of what `run` takes, in order.  `kernels`: the names of the kernels that a run calls, in order;
+    of a program with control flow, of those that it may call.
+    """
 
-    def kernel(self, segment: Function) -> Kernel:
-        """The compiled segment; equal segments share one."""
-        digest = structural_digest(segment)
-        found = self._kernels.get(digest)
-        if found is None:
-            found = self._kernels[digest] = compile_segment(segment, self.target, self.context)
-        return found
+    def __init__(self, inputs: Sequence[str], kernels: Sequence[Kernel]) -> None:
+        self.inputs = tuple(inputs)
+        self.compiled = tuple(kernels)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple([kernel.name for kernel in self.compiled])
+
+    @property
+    def plan(self) -> Plan | None:
+        """How it runs; None where that is decided while it runs."""
+        return None
 
     def entry(self) -> Entry | None:
-        """Built-in functions of the parameters, if the function is one segment over them; see `run.compile.entry`."""
-        return self._direct.entry() if self._direct is not None and self._single else None
+        """Built-in functions of the inputs, if it is one kernel of one result; see `run.compile.entry`."""
+        return None
 
-    def run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None) -> Arrays:
-        """The value for the parameters' arrays, which must fit the parameters' types exactly.
+    def run(
+        self,
+        arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray],
+        outputs: Sequence[np.ndarray] | None = None,
+    ) -> Arrays:
+        """The value for the inputs' arrays, in order or by name, which must fit the inputs' types exactly.
 
-        `outputs`: arrays to hold the result, one a tensor of it in order, of its shapes and dtypes.
+        `outputs`: arrays to hold the result, one a tensor of it in order, of its shapes and dtypes.  Raises
+        ExecutorError for arrays that do not fit.
         """
-        if self._direct is not None:
-            found = self._direct.run(arrays, outputs)
-            return found[0] if self._single else tuple(found)
-        if self.plan is None:
-            return _copy_into(self._interpret(arrays), outputs)
-        return _copy_into(self._run_plan(self.plan, arrays), outputs)
+        if isinstance(arrays, dict):
+            arrays = self._in_order(arrays)
+        elif len(arrays) != len(self.inputs):
+            raise ExecutorError(f"the program takes {len(self.inputs)} arrays, found {len(arrays)}")
+        return self._run(arrays, outputs)  # type: ignore[arg-type]  # a sequence
 
-    def _run_plan(self, plan: Plan, arrays: Sequence[np.ndarray]) -> Arrays:
+    def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
+        raise NotImplementedError
+
+    def _in_order(self, arrays: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        if sorted(arrays) != sorted(self.inputs):
+            raise ExecutorError(
+                f"the program takes {', '.join(self.inputs) or 'nothing'}; found {', '.join(arrays) or 'nothing'}"
+            )
+        return [arrays[name] for name in self.inputs]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the program with its kernels into one file, for `opgen_runtime.load`.
+
+        Raises ExecutorError for a program that cannot be saved: with control flow, with shapes that depend on data
+        between kernels, or with hand-written functions.
+        """
+        write(path, self._contents())
+
+    def _contents(self) -> Contents:
+        raise ExecutorError(
+            "a program with control flow, or with shapes that depend on data, cannot be saved"
+        )
+
+
+class OneKernel(Executable):
+    """A program that is one kernel on its inputs."""
+
+    def __init__(self, inputs: Sequence[str], kernel: Kernel, target: str, single: bool) -> None:
+        super().__init__(inputs, [kernel])
+        self._kernel = kernel
+        self._target = target
+        self._single = single
+
+    def entry(self) -> Entry | None:
+        return self._kernel.entry() if self._single else None
+
+    def run(self, arrays: Any, outputs: Sequence[np.ndarray] | None = None) -> Arrays:
+        if isinstance(arrays, dict):
+            arrays = self._in_order(arrays)
+        found = self._kernel.run(arrays, outputs)
+        return found[0] if self._single else tuple(found)
+
+    def _contents(self) -> Contents:
+        return Contents(self._target, self.inputs, self.compiled, None, self._single)
+
+
+class Planned(Executable):
+    """A program whose kernels run in a fixed order."""
+
+    def __init__(self, inputs: Sequence[str], kernels: Sequence[Kernel], plan: Plan, target: str) -> None:
+        super().__init__(inputs, kernels)
+        self._plan = plan
+        self._target = target
+        self._steps = [self.compiled[step.kernel] for step in plan.steps]
+        self._spare: list[list[np.ndarray]] = []  # sets of buffers that no run is using
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple([kernel.name for kernel in self._steps])
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan
+
+    def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
+        plan = self._plan
         values: dict[int, np.ndarray] = dict(enumerate(arrays))
         values.update(plan.constants)
         try:
@@ -81,44 +132,22 @@ class Executable:
         for kernel, step in zip(self._steps, plan.steps, strict=True):
             inputs = [values[slot] for slot in step.inputs]
             into = [values[slot] for slot in step.outputs if slot in values]
-            if len(into) < len(
-                step.outputs
-            ):  # the result's tensors are new; a step's tensors are kept all or none
+            if len(into) < len(step.outputs):
+                # the result's tensors are new; a step's tensors are kept all or none
                 into = [self._new(values, slot) for slot in step.outputs]
             kernel.run(inputs, into)
         self._spare.append(buffers)
         given = frozenset(range(plan.num_params)).union(plan.constants)
-        return _collect(plan.result, values, given)
+        return copy_into(_collect(plan.result, values, given), outputs)
 
     def _new(self, values: dict[int, np.ndarray], slot: int) -> np.ndarray:
-        assert self.plan is not None
         if slot not in values:
-            shape, dtype = self.plan.results[slot]
+            shape, dtype = self._plan.results[slot]
             values[slot] = np.empty(shape, dtype)
         return values[slot]
 
-    def _interpret(self, arrays: Sequence[np.ndarray]) -> Arrays:
-        function = self.function
-        result = run(function.body, dict(zip(function.params, arrays, strict=True)), self)
-        return result  # type: ignore[return-value]  # a program that gives a function was refused by its type
-
-    def run_op(self, call: Call, args: Sequence[Arrays]) -> Arrays:
-        raise ExecutorError(f"a call was left out of all segments: {call}")
-
-    def run_segment(self, function: Function, args: Sequence[Arrays]) -> Arrays:
-        flat = [array for arg in args for array in (arg if isinstance(arg, tuple) else (arg,))]
-        found = self.kernel(function).run(flat, None)  # type: ignore[arg-type]  # operands nest one level deep
-        return tuple(found) if isinstance(function.body.checked_type, TupleType) else found[0]
-
-
-def _direct_segment(function: Function) -> Function | None:
-    """The segment of a function that only passes its parameters to it, in order."""
-    body = function.body
-    if isinstance(body, Call) and isinstance(body.op, Function) and "Primitive" in body.op.attrs:
-        same = len(body.args) == len(function.params)
-        if same and all([arg is param for arg, param in zip(body.args, function.params, strict=True)]):
-            return body.op
-    return None
+    def _contents(self) -> Contents:
+        return Contents(self._target, self.inputs, self.compiled, self._plan, False)
 
 
 def _collect(result: Slots, values: Mapping[int, np.ndarray], given: frozenset[int]) -> Arrays:
@@ -128,7 +157,8 @@ def _collect(result: Slots, values: Mapping[int, np.ndarray], given: frozenset[i
     return tuple([_collect(part, values, given) for part in result])
 
 
-def _copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:
+def copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:
+    """The result, or `outputs` filled with it.  Raises ExecutorError for arrays that cannot hold it."""
     if outputs is None:
         return result
     flat = list(_flat(result))
@@ -158,23 +188,3 @@ def _flat(arrays: Arrays) -> Iterator[np.ndarray]:
             yield from _flat(part)
     else:
         yield arrays
-
-
-class CompilingEvaluator(Evaluator):
-    """Finds the values of expressions of many elements by compiling them.
-
-    Their arrays are arguments, so that expressions of one structure share their kernels.
-    """
-
-    def compiled(self, expr: Expr) -> Arrays | None:
-        leaves: dict[Expr, Var] = {}
-        arrays: list[np.ndarray] = []
-        for node in post_order(expr):
-            if isinstance(node, Var):
-                leaves[node] = node
-                arrays.append(np.ascontiguousarray(self.arrays[node]))
-            elif isinstance(node, Constant) and not node.is_scalar:
-                leaves[node] = Var(f"constant{len(leaves)}", node.checked_type)
-                arrays.append(np.ascontiguousarray(node.data))
-        function = Function(tuple(leaves.values()), rewrite_leaves(expr, leaves))
-        return build(function, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold

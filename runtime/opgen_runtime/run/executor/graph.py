@@ -6,16 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...base.errors import ExecutorError
 from ...base.kept import Kept
 from ...base.target import Target
-from ...ir import Call, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Var, post_order, substitute
-from ...ir.scopes import binders_of
+from ...ir import Expr, Function, IRModule, Var, substitute
 from ...operator.types import Type
-from ...transform import PassContext, infer_type
+from ...transform import PassContext
 from ..interpret import Arrays, array_type, concrete_types
 from .base import Executor
-from .executable import Executable, build
+from .driver import build
+from .executable import Executable
 
 _KEPT = 128
 
@@ -54,35 +53,10 @@ class GraphExecutor(Executor):
         self, expr: Expr, params: tuple[Var, ...], types: Mapping[Var, Type], module: IRModule | None
     ) -> Executable:
         """`expr` compiled as a function of `params`; `types` narrows their types, so that symbolic dims are ints."""
-        if module is not None:
-            expr = _Inline(module).rewrite(expr)
-        function = infer_type(Function(params, expr), types)
-        assert isinstance(function, Function)
-        return build(function, self.target, self.context)
-
-
-class _Inline(MixedModeMutator):
-    """Calls of functions of a module replaced by the functions themselves."""
-
-    def __init__(self, module: IRModule, above: tuple[str, ...] = ()) -> None:
-        super().__init__()
-        self.module = module
-        self.above = above
-
-    def rewrite_global_var(self, pre: GlobalVar, post: GlobalVar) -> Expr:
-        if pre.name in self.above:
-            raise ExecutorError(
-                f"@{pre.name} calls itself, which the graph executor cannot compile; use the debug executor"
-            )
-        return _Inline(self.module, (*self.above, pre.name)).rewrite(self.module[pre])
-
-    def rewrite_call(self, pre: Call, post: Call) -> Expr:
-        if isinstance(pre.op, GlobalVar) and isinstance(post.op, Function):
-            body = post.op.body
-            values: dict[Var, Expr] = {}
-            for node in post_order(body):  # a variable is bound once: each copy of the body has its own
-                for var in binders_of(node):
-                    values[var] = Var(var.name_hint, var.type)
-            values.update(zip(post.op.params, post.args, strict=True))
-            return substitute(body, values)
-        return post
+        narrowed: dict[Var, Var] = {param: Var(param.name_hint, found) for param, found in types.items()}
+        main = Function(
+            tuple([narrowed.get(param, param) for param in params]),
+            substitute(expr, dict(narrowed)) if narrowed else expr,
+        )
+        whole = IRModule.from_expr(main) if module is None else module.with_functions({"main": main})
+        return build(whole, target=self.target, context=self.context)

@@ -69,7 +69,7 @@ class Jitted(Generic[P, R]):
         found = self._compiled.get(key)
         if found is None:
             function, shape, given = self._trace(args, kwargs)
-            found = self._compiled.put(key, _Compiled(build(function, self.target), shape, given))
+            found = self._compiled.put(key, _Compiled(build(function, target=self.target), shape, given))
         elif found.shape is None and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
         return found.run(leaves)

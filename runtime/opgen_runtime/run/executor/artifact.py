@@ -1,0 +1,249 @@
+"""Artifacts: a compiled program in one file.
+
+    magic, version of the form, size and digest of the header     fixed size
+    header: JSON                                                  inputs, plan, kernels, digests of the rest
+    object code and arrays                                        each at a multiple of 64 bytes
+
+Digests find damage.  They authenticate nothing: an artifact holds machine code, so load only what you trust.  Nothing
+is unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...base.errors import ExecutorError
+from ...base.vocabulary import DTYPES, DType
+from ..compile.extern import ExternKernel
+from ..compile.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from ..compile.plan import Buffered, Plan, Slots, Step
+
+_MAGIC: Final = b"opgen artifact\n\0"
+_FORM: Final = 1
+_FIXED: Final = struct.Struct("<16sIQ20s")
+_ALIGNMENT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an artifact holds.  Without a plan it is one kernel, whose result is `single` or a tuple."""
+
+    target: str
+    inputs: tuple[str, ...]
+    kernels: tuple[Kernel, ...]
+    plan: Plan | None
+    single: bool
+
+
+def write(path: str | os.PathLike[str], contents: Contents) -> None:
+    """Write an artifact, whole or not at all.  Raises ExecutorError for kernels that are functions of Python."""
+    blobs = _Blobs()
+    header = {
+        "opgen": _version(),
+        "target": contents.target,
+        "inputs": list(contents.inputs),
+        "single": contents.single,
+        "kernels": [_kernel(kernel, blobs) for kernel in contents.kernels],
+        "plan": None if contents.plan is None else _plan(contents.plan, blobs),
+    }
+    header["blobs"] = blobs.table
+    text = json.dumps(header).encode()
+    start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
+    fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
+    whole = b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(whole)
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> Contents:
+    """What an artifact holds, its kernels linked into this process.
+
+    Raises ExecutorError for a file that is none, is damaged, or was saved by another version.
+    """
+    whole = Path(path).read_bytes()
+    header, start = _header(whole, path)
+    if header["opgen"] != _version():
+        raise ExecutorError(
+            f"{path} was saved by opgen {header['opgen']}, this is {_version()}; save the program again"
+        )
+    blobs: list[bytes] = []
+    end = start
+    for offset, size, digest in header["blobs"]:
+        blob = whole[start + offset : start + offset + size]
+        if len(blob) != size or _digest(blob).hex() != digest:
+            raise ExecutorError(
+                f"{path} is damaged: the bytes from {start + offset} on are not what was saved"
+            )
+        blobs.append(blob)
+        end = start + _padded(offset + size)
+    if len(whole) != end:
+        raise ExecutorError(f"{path} is damaged: it has {len(whole)} bytes, expected {end}")
+    kernels = tuple([_read_kernel(each, blobs) for each in header["kernels"]])
+    plan = None if header["plan"] is None else _read_plan(header["plan"], blobs)
+    return Contents(header["target"], tuple(header["inputs"]), kernels, plan, header["single"])
+
+
+def target_of(path: str | os.PathLike[str]) -> str:
+    """The target that an artifact was compiled for.  Raises ExecutorError for a file that is none, or damaged."""
+    with Path(path).open("rb") as file:
+        head = file.read(_FIXED.size)
+        size = _FIXED.unpack(head)[2] if len(head) == _FIXED.size and head.startswith(_MAGIC) else 0
+        text = file.read(min(size, os.fstat(file.fileno()).st_size))
+    return str(_header(head + text, path)[0]["target"])
+
+
+def _header(whole: bytes, path: object) -> tuple[dict[str, Any], int]:
+    """The header, and where what follows it begins."""
+    if len(whole) < _FIXED.size or not whole.startswith(_MAGIC):
+        raise ExecutorError(f"{path} is no artifact of opgen")
+    _, form, size, digest = _FIXED.unpack_from(whole)
+    if form != _FORM:
+        raise ExecutorError(f"{path} is an artifact of form {form}, expected {_FORM}")
+    text = whole[_FIXED.size : _FIXED.size + size]
+    if len(text) != size or _digest(text) != digest:
+        raise ExecutorError(f"{path} is damaged: its header is not what was saved")
+    return json.loads(text), _padded(_FIXED.size + size)
+
+
+@dataclass(slots=True)
+class _Blobs:
+    """What follows the header; `table`: offset, size and digest of each."""
+
+    parts: list[bytes] = field(default_factory=list)
+    table: list[tuple[int, int, str]] = field(default_factory=list)
+    size: int = 0
+    known: dict[str, int] = field(default_factory=dict)
+
+    def add(self, blob: bytes) -> int:
+        """The number of a blob; equal ones are kept once."""
+        digest = _digest(blob).hex()
+        if digest not in self.known:
+            self.known[digest] = len(self.table)
+            self.table.append((self.size, len(blob), digest))
+            self.parts.append(blob.ljust(_padded(len(blob)), b"\0"))
+            self.size += len(self.parts[-1])
+        return self.known[digest]
+
+    def array(self, array: np.ndarray) -> dict[str, object]:
+        return {
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "blob": self.add(np.ascontiguousarray(array).tobytes()),
+        }
+
+
+def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
+    if isinstance(kernel, ExternKernel):
+        raise ExecutorError(
+            f"{kernel.name} calls the hand-written function {', '.join(kernel.functions)}, which no artifact can hold"
+        )
+    made: dict[str, object] = {
+        "name": kernel.name,
+        "inputs": [_slot(slot) for slot in kernel.inputs],
+        "outputs": [_slot(slot) for slot in kernel.outputs],
+    }
+    if isinstance(kernel, NativeKernel):
+        image = kernel.image
+        made |= {
+            "code": blobs.add(image.code),
+            "imports": list(image.imports),
+            "constants": [blobs.array(constant) for constant in image.constants],
+            "lengths": [list(length) for length in image.lengths],
+        }
+    return made
+
+
+def _read_kernel(made: Mapping[str, Any], blobs: Sequence[bytes]) -> Kernel:
+    inputs = tuple([_read_slot(slot) for slot in made["inputs"]])
+    outputs = tuple([_read_slot(slot) for slot in made["outputs"]])
+    if "code" not in made:
+        return EmptyKernel(made["name"], inputs, outputs)
+    constants = tuple([_read_array(constant, blobs) for constant in made["constants"]])
+    lengths = tuple([(result, axis, position) for result, axis, position in made["lengths"]])
+    code = blobs[made["code"]]
+    return NativeKernel(
+        Image(made["name"], inputs, outputs, code, tuple(made["imports"]), constants, lengths)
+    )
+
+
+def _plan(plan: Plan, blobs: _Blobs) -> dict[str, object]:
+    return {
+        "inputs": plan.num_params,
+        "constants": {str(slot): blobs.array(array) for slot, array in plan.constants.items()},
+        "steps": [[step.kernel, list(step.inputs), list(step.outputs)] for step in plan.steps],
+        "result": plan.result,
+        "buffered": {
+            str(slot): [place.buffer, list(place.shape), place.dtype.name]
+            for slot, place in plan.buffered.items()
+        },
+        "buffers": list(plan.buffers),
+        "results": {str(slot): [list(shape), dtype.name] for slot, (shape, dtype) in plan.results.items()},
+    }
+
+
+def _read_plan(made: Mapping[str, Any], blobs: Sequence[bytes]) -> Plan:
+    return Plan(
+        made["inputs"],
+        {int(slot): _read_array(array, blobs) for slot, array in made["constants"].items()},
+        tuple([Step(kernel, tuple(inputs), tuple(outputs)) for kernel, inputs, outputs in made["steps"]]),
+        _read_slots(made["result"]),
+        {
+            int(slot): Buffered(buffer, tuple(shape), _dtype(dtype))
+            for slot, (buffer, shape, dtype) in made["buffered"].items()
+        },
+        tuple(made["buffers"]),
+        {int(slot): (tuple(shape), _dtype(dtype)) for slot, (shape, dtype) in made["results"].items()},
+    )
+
+
+def _read_slots(made: Any) -> Slots:
+    return made if isinstance(made, int) else tuple([_read_slots(part) for part in made])
+
+
+def _slot(slot: Slot) -> list[object]:
+    return [slot.name, list(slot.shape), slot.dtype.name]
+
+
+def _read_slot(made: Sequence[Any]) -> Slot:
+    name, shape, dtype = made
+    return Slot(name, tuple(shape), _dtype(dtype))
+
+
+def _read_array(made: Mapping[str, Any], blobs: Sequence[bytes]) -> np.ndarray:
+    found = np.frombuffer(blobs[made["blob"]], _dtype(made["dtype"])).reshape(made["shape"])
+    return np.array(found)  # aligned
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    assert name in DTYPES, name
+    return DType(name).numpy
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=20).digest()
+
+
+def _version() -> str:
+    try:
+        return version("opgen")
+    except PackageNotFoundError:
+        return "unknown"

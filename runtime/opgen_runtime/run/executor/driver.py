@@ -1,0 +1,162 @@
+"""`build`: a program compiled; `load`: one that was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+
+import numpy as np
+
+from ...base.errors import ExecutorError, did_you_mean
+from ...base.target import Target
+from ...ir import Call, Constant, Expr, Function, GlobalVar, IRModule, Var, post_order, substitute
+from ...ir.visitor import rewrite_leaves
+from ...operator.types import TupleType
+from ...transform import Evaluator, PassContext
+from ..compile import Kernel
+from ..compile.plan import is_segment, make_plan, segments_of
+from ..interpret import Arrays, as_array, run
+from ..pipeline import compile_segment, optimise
+from .artifact import read, target_of
+from .executable import Executable, OneKernel, Planned, copy_into
+
+
+def build(
+    module: IRModule | Function,
+    params: Mapping[str, object] | Mapping[Var, object] | None = None,
+    target: Target | str | None = None,
+    opt_level: int | None = None,
+    *,
+    context: PassContext | None = None,
+) -> Executable:
+    """Optimise a module's main, or a function, partition it and compile its segments.
+
+    `params`: values of parameters, by name or variable, which become constants of the program; `run` takes the others.
+    `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
+    says more.  Types must be known and dims ints.  Raises what the passes and the compilation raise; ExecutorError for
+    a value of no parameter, or one that does not fit, and for functions that call themselves.
+    """
+    context = context or PassContext.current()
+    if opt_level is not None:
+        context = context.at_level(opt_level)
+    context = context.evaluating_by(CompilingEvaluator)
+    if isinstance(module, Function):
+        module = IRModule.from_expr(module)
+    if "main" not in module:
+        raise ExecutorError(
+            f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
+        )
+    if params:
+        module = module.with_functions({"main": _bound(module["main"], params)})
+    function = optimise(module, context)["main"]
+    _refuse_calls(function)
+    segments = segments_of(function)
+    chosen = Target.host() if target is None else Target.parse(target)
+    kernels = [
+        compile_segment(segment, chosen, context, digest)
+        for segment, digest in zip(segments.functions, segments.digests, strict=True)
+    ]
+    inputs = [param.name_hint for param in function.params]
+    if _is_one_kernel(function):
+        single = not isinstance(function.body.checked_type, TupleType)
+        return OneKernel(inputs, kernels[0], str(chosen), single)
+    plan = make_plan(function, segments)
+    if plan is not None:
+        return Planned(inputs, kernels, plan, str(chosen))
+    return Interpreted(function, kernels, segments.numbers)
+
+
+def load(path: str | PathLike[str]) -> Executable:
+    """The program that `Executable.save` wrote, without compiling anything.
+
+    Its digests find damage and authenticate nothing: it holds machine code, so load only what you trust.  Raises
+    ExecutorError for a file that is no artifact, is damaged, or was saved by another version or for another machine.
+    """
+    text = target_of(path)
+    if not Target.parse(text).is_host:
+        raise ExecutorError(f"{path} was compiled for {text}, which this machine is not")
+    contents = read(path)
+    if contents.plan is None:
+        return OneKernel(contents.inputs, contents.kernels[0], contents.target, contents.single)
+    return Planned(contents.inputs, contents.kernels, contents.plan, contents.target)
+
+
+def _bound(main: Function, params: Mapping[str, object] | Mapping[Var, object]) -> Function:
+    """The function with constants for some parameters."""
+    by_name = {param.name_hint: param for param in main.params}
+    values: dict[Var, Expr] = {}
+    for given, value in params.items():
+        param = by_name.get(given) if isinstance(given, str) else given
+        if param is None or param not in main.params:
+            name = given if isinstance(given, str) else given.name_hint
+            raise ExecutorError(
+                f"main has no parameter {name!r}{did_you_mean(name, by_name)} (it has {', '.join(by_name) or 'none'})"
+            )
+        constant = Constant(as_array(param, value))
+        if param.checked_type.is_complete and constant.checked_type != param.checked_type:
+            raise ExecutorError(
+                f"parameter {param.name_hint!r}: expected {param.checked_type}, found {constant.checked_type}"
+            )
+        values[param] = constant
+    rest = tuple([param for param in main.params if param not in values])
+    return Function(rest, substitute(main.body, values), main.ret_type, main.type_params, main.attrs)
+
+
+def _refuse_calls(function: Function) -> None:
+    for node in post_order(function.body):
+        if isinstance(node, GlobalVar):
+            raise ExecutorError(
+                f"@{node.name} calls itself, which the graph executor cannot compile; use the debug executor"
+            )
+
+
+def _is_one_kernel(function: Function) -> bool:
+    """Whether a function only passes its parameters to one segment, in order."""
+    body = function.body
+    if not isinstance(body, Call) or not is_segment(body.op):
+        return False
+    same = len(body.args) == len(function.params)
+    return same and all([arg is param for arg, param in zip(body.args, function.params, strict=True)])
+
+
+class Interpreted(Executable):
+    """A program with control flow, or with shapes that depend on data: its calls run node by node, each a kernel."""
+
+    def __init__(self, function: Function, kernels: Sequence[Kernel], numbers: Mapping[int, int]) -> None:
+        super().__init__([param.name_hint for param in function.params], kernels)
+        self._function = function
+        self._numbers = numbers
+
+    def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
+        function = self._function
+        result = run(function.body, dict(zip(function.params, arrays, strict=True)), self)
+        return copy_into(result, outputs)  # type: ignore[arg-type]  # a function as result was refused by its type
+
+    def run_op(self, call: Call, args: Sequence[Arrays]) -> Arrays:
+        raise ExecutorError(f"a call was left out of all segments: {call}")
+
+    def run_segment(self, function: Function, args: Sequence[Arrays]) -> Arrays:
+        flat = [array for arg in args for array in (arg if isinstance(arg, tuple) else (arg,))]
+        kernel = self.compiled[self._numbers[id(function)]]
+        found = kernel.run(flat, None)  # type: ignore[arg-type]  # operands nest one level deep
+        return tuple(found) if isinstance(function.body.checked_type, TupleType) else found[0]
+
+
+class CompilingEvaluator(Evaluator):
+    """Finds the values of expressions of many elements by compiling them.
+
+    Their arrays are arguments, so that expressions of one structure share their kernels.
+    """
+
+    def compiled(self, expr: Expr) -> Arrays | None:
+        leaves: dict[Expr, Var] = {}
+        arrays: list[np.ndarray] = []
+        for node in post_order(expr):
+            if isinstance(node, Var):
+                leaves[node] = node
+                arrays.append(np.ascontiguousarray(self.arrays[node]))
+            elif isinstance(node, Constant) and not node.is_scalar:
+                leaves[node] = Var(f"constant{len(leaves)}", node.checked_type)
+                arrays.append(np.ascontiguousarray(node.data))
+        function = Function(tuple(leaves.values()), rewrite_leaves(expr, leaves))
+        return build(function, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold

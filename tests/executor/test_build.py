@@ -1,0 +1,240 @@
+"""rt.build: one way from a function or a module to an executable; executables in files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.executor import artifact
+from opgen_runtime.run.interpret import run_op_by_op
+
+A = rt.var("a", rt.TensorType((3, 10), "float32"))
+B = rt.var("b", rt.TensorType((10,), "float32"))
+C = rt.var("c", rt.TensorType((4, 10), "float32"))
+CHAIN = ir.Function((A, B), ops.tanh(ops.add(ops.multiply(A, B), A)))
+TWO = ir.Function((A, C), ops.softmax(ops.dense(ops.softmax(A, axis=1), C), axis=1))
+
+
+def arrays(function: ir.Function) -> list[np.ndarray]:
+    random = np.random.default_rng(1)
+    found = []
+    for param in function.params:
+        assert isinstance(param.checked_type, rt.TensorType)
+        found.append(
+            random.integers(-4, 5, param.checked_type.concrete_shape).astype(param.checked_type.dtype.numpy)
+        )
+    return found
+
+
+def expected(function: ir.Function) -> Any:
+    return run_op_by_op(function.body, dict(zip(function.params, arrays(function), strict=True)))
+
+
+def compare(found: Any, wanted: Any) -> None:
+    found, wanted = ((v if isinstance(v, tuple) else (v,)) for v in (found, wanted))
+    for got, want in zip(found, wanted, strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=1e-5, atol=1e-6)
+
+
+# ------------------------------------------------------------------ build
+
+
+def test_a_function_and_a_module_of_it_are_the_same_program() -> None:
+    for program in (CHAIN, ir.IRModule.from_expr(CHAIN)):
+        executable = rt.build(program, target="llvm -num-threads=1", opt_level=2)
+        assert executable.inputs == ("a", "b")
+        assert executable.kernels == ("opgen_multiply_add_tanh",)
+        compare(executable.run(arrays(CHAIN)), expected(CHAIN))
+        a, b = arrays(CHAIN)
+        compare(executable.run({"b": b, "a": a}), expected(CHAIN))
+
+
+def test_levels() -> None:
+    assert len(rt.build(CHAIN, opt_level=0).kernels) == 3
+    with rt.PassContext(opt_level=0):
+        assert len(rt.build(CHAIN).kernels) == 3
+        assert len(rt.build(CHAIN, opt_level=1).kernels) == 1
+
+
+def test_kernels_are_listed_as_they_run() -> None:
+    assert rt.build(TWO).kernels == ("opgen_softmax", "opgen_dense", "opgen_softmax")
+    twice = ir.Function((A,), ops.softmax(ops.softmax(A, axis=1), axis=1))
+    executable = rt.build(twice)
+    assert executable.kernels == ("opgen_softmax",) * 2
+    assert len(executable.compiled) == 1
+
+
+@pytest.mark.parametrize("key", ["c", C])
+def test_parameters_that_are_given_are_part_of_the_program(key: Any) -> None:
+    a, c = arrays(TWO)
+    executable = rt.build(TWO, {key: c})
+    assert executable.inputs == ("a",)
+    compare(executable.run([a]), expected(TWO))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"cc": 1.0}, r"main has no parameter 'cc'; did you mean 'c'\? \(it has a, c\)"),
+        (
+            {"c": np.zeros((4, 11), np.float32)},
+            r"parameter 'c': expected Tensor\[\(4, 10\), float32\], found",
+        ),
+        ({"c": "text"}, "variable 'c'"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(params: Any, message: str) -> None:
+    with pytest.raises(ExecutorError, match=message):
+        rt.build(TWO, params)
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    executable = rt.build(TWO)
+    with pytest.raises(ExecutorError, match="takes 2 arrays, found 1"):
+        executable.run(arrays(TWO)[:1])
+    with pytest.raises(ExecutorError, match="takes a, c; found a"):
+        executable.run({"a": arrays(TWO)[0]})
+
+
+MODULE = """
+def @main(%x: Tensor[(2, 3), float32]) { @twice(@twice(%x)) }
+def @twice(%y: Tensor[(2, 3), float32]) { add(%y, %y) }
+"""
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_functions_of_a_module_are_inlined_at_every_level(level: int) -> None:
+    executable = rt.build(rt.parse_module(MODULE), opt_level=level)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(executable.run([x]), 4 * x)
+    assert all("add" in name for name in executable.kernels)
+
+
+def test_a_module_without_main_and_a_function_that_calls_itself_are_refused() -> None:
+    with pytest.raises(ExecutorError, match="the module has no main; it has no function"):
+        rt.build(ir.IRModule())
+    text = """
+    def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { @main(exp(%x)) }
+    """
+    with pytest.raises(ExecutorError, match="@main calls itself"):
+        rt.build(rt.parse_module(text))
+
+
+# ------------------------------------------------------------------ artifacts
+
+WIDE = rt.var("w", rt.TensorType((4, 6), "bfloat16"))
+EMPTY = rt.var("e", rt.TensorType((0, 6), "float32"))
+SAVED = {
+    "one kernel": CHAIN,
+    "kernels in a row": TWO,
+    "a table": ir.Function((A,), ops.add(A, ir.const(np.arange(10, dtype=np.float32)))),
+    "two results": ir.Function((A,), ops.split(A, indices_or_sections=2, axis=1)),
+    "an argument and a constant": ir.Function(
+        (A, B), ir.Tuple((B, ops.softmax(A, axis=1), ir.const(np.arange(3, dtype=np.int64))))
+    ),
+    "bfloat16": ir.Function((WIDE,), ops.exp(WIDE)),
+    "nothing to compute": ir.Function((EMPTY,), ops.exp(EMPTY)),
+    "a length that depends on data": ir.Function((B,), ops.argwhere(B)),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_is_saved_is_loaded_and_saved_again(name: str, tmp_path: Path) -> None:
+    function = SAVED[name]
+    executable = rt.build(function)
+    executable.save(tmp_path / "first")
+    loaded = rt.load(tmp_path / "first")
+    assert (loaded.inputs, loaded.kernels) == (executable.inputs, executable.kernels)
+    compare(loaded.run(arrays(function)), expected(function))
+    compare(loaded.run(arrays(function)), executable.run(arrays(function)))
+    loaded.save(tmp_path / "second")
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+RUN = """
+import sys
+import numpy as np
+import opgen_runtime as rt
+from opgen_runtime import codegen
+def refuse(*_):
+    raise AssertionError("compiled")
+codegen.optimise_and_compile = codegen.emit = refuse
+a, c = np.load(sys.argv[2]).values()
+np.save(sys.argv[3], rt.load(sys.argv[1]).run([a, c]))
+"""
+
+
+def test_another_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rt.build(TWO).save(tmp_path / "program")
+    np.savez(tmp_path / "arrays.npz", *arrays(TWO))
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
+    paths = [str(tmp_path / name) for name in ("program", "arrays.npz", "result.npy")]
+    subprocess.run([sys.executable, "-c", RUN, *paths], check=True, timeout=120)
+    compare(np.load(paths[2]), expected(TWO))
+    assert not (tmp_path / "cache").exists()
+
+
+def test_what_cannot_be_saved_says_why(tmp_path: Path) -> None:
+    sort = rt.build(ir.Function((B,), ops.sort(B)))
+    with pytest.raises(
+        ExecutorError, match=r"opgen_sort calls the hand-written function opgen_runtime\.externs"
+    ):
+        sort.save(tmp_path / "program")
+    flag = rt.var("flag", rt.TensorType((), "bool"))
+    branch = rt.build(ir.Function((flag, A), ir.If(flag, ops.exp(A), A)))
+    with pytest.raises(ExecutorError, match="a program with control flow"):
+        branch.save(tmp_path / "program")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    function = ir.Function((B,), ops.negative(B))
+    rt.build(function, target="llvm -num-threads=1").save(path)
+    whole = path.read_bytes()
+    harmless = 0
+    for position in range(len(whole)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x41]) + whole[position + 1 :])
+        try:
+            artifact.target_of(path)
+            contents = artifact.read(path)
+        except ExecutorError:
+            continue
+        harmless += 1
+        compare(contents.kernels[0].run(arrays(function))[0], expected(function))
+    assert harmless < 256  # what fills up to a multiple of 64
+
+
+@pytest.mark.parametrize(
+    "change", [lambda b: b[:-1], lambda b: b[:40], lambda b: b"", lambda b: b + b"\0", lambda b: b"x" * 99]
+)
+def test_a_file_of_another_length_is_refused(change: Any, tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    rt.build(CHAIN).save(path)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ExecutorError, match=r"is damaged|is no artifact"):
+        rt.load(path)
+
+
+def test_another_machine_and_another_version_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "program"
+    contents = rt.build(CHAIN)._contents()
+    artifact.write(path, replace(contents, target="llvm -mtriple=riscv64-linux-gnu -mcpu=generic"))
+    with pytest.raises(rt.OpgenError, match="riscv64"):
+        rt.load(path)
+    artifact.write(path, contents)
+    monkeypatch.setattr(artifact, "_version", lambda: "99")
+    with pytest.raises(ExecutorError, match=r"was saved by opgen .*, this is 99; save the program again"):
+        rt.load(path)
