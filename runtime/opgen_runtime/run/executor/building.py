@@ -31,11 +31,13 @@ def build(
 
 
 def build(program: Any, *args: Any, **options: Any) -> Any:
-    """A module's main or a function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
+    """A module or a function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
 
-    `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable: `params` are the values of
-    parameters that become constants, and without `opt_level` that of the current PassContext holds.  `build(schedule, args, target=None, name=None)`
-    gives a callable on arrays, one for each tensor of `args`, results among them; see `TensorFunction`.
+    `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable for the module's main.
+    `params`: values of parameters, which become constants.  Without `opt_level` that of the current PassContext holds.
+
+    `build(schedule, args, target=None, name=None)` gives a callable on arrays, one for each tensor of `args`, results
+    among them; see `TensorFunction`.
     """
     if isinstance(program, Schedule):
         return build_schedule(program, *args, **options)
