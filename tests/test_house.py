@@ -32,9 +32,7 @@ PRINTING: Final[tuple[Arrow, ...]] = (
     ("ir.module", "ir.printer"),
 )
 # Circles that are still to be opened; none may join them.
-STILL_OPEN: Final[tuple[frozenset[str], ...]] = (
-    frozenset({"lower.schedule.rows", "lower.schedule.stage"}),
-)
+STILL_OPEN: Final[tuple[frozenset[str], ...]] = (frozenset({"lower.schedule.rows", "lower.schedule.stage"}),)
 # What every room may import without saying more about itself than that it has errors and names for things.
 ASIDE: Final = ("base.errors", "base.vocabulary")
 
