@@ -118,14 +118,6 @@ class PassContext:
         """The value of a configuration key, or its default."""
         return self.config.get(key.name, key.default)
 
-    def at_level(self, opt_level: int) -> PassContext:
-        """The context at another level."""
-        if opt_level == self.opt_level:
-            return self
-        same = copy.copy(self)
-        same.opt_level, same._entered = opt_level, []
-        return same
-
     def evaluating_by(self, default: type[Evaluator]) -> PassContext:
         """The context with `default` for its evaluator, if it has none of its own."""
         if self.evaluator is not None:
