@@ -7,7 +7,7 @@ package = "myops"             # its import name
 tests = "tests/generated"     # generated suites
 namespace = "myops"           # prefix of op names in the registry; "" for the built-in library only
 templates = "templates"       # optional: templates that replace the built-in ones of the same name
-packages = ["myops"]          # optional: packages in which `python:` seams are looked up
+packages = ["myops"]          # optional: packages in which `python:` references are looked up
 """
 
 from __future__ import annotations

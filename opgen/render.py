@@ -15,7 +15,7 @@ from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateErro
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from .layout import drop_unused_imports, lay_out
+from .formatting import drop_unused_imports, lay_out
 from .project import resources
 
 

@@ -1,10 +1,10 @@
 """Declarations to checked ops: `check_project` is the whole front half of the generator."""
 
 from ..sources import Source, SourceSet, read_declaration, read_sources
-from .project import Declared, check_project, declared_ops
+from .declarations import DeclaredOp, check_project, declared_ops
 
 __all__ = [
-    "Declared",
+    "DeclaredOp",
     "Source",
     "SourceSet",
     "check_project",

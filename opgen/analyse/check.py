@@ -27,8 +27,8 @@ from .proofs.probes import find_probes
 from .proofs.remainder import sound_part
 from .proofs.run import Runner
 from .signatures.attrs import check_attrs
+from .signatures.externs import ExternRoots, check_extern
 from .signatures.gradients import check_gradients
-from .signatures.seams import SeamRoots, check_seam
 from .signatures.signature import check_signature
 from .signatures.tests import check_cases
 
@@ -39,7 +39,7 @@ _ORDER = (
 
 
 def check_op(
-    op: OpDef, family: str, roots: SeamRoots, known_ops: Sequence[str], diagnostics: Diagnostics
+    op: OpDef, family: str, roots: ExternRoots, known_ops: Sequence[str], diagnostics: Diagnostics
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
     before, first = diagnostics.count, len(diagnostics.found)
@@ -51,9 +51,9 @@ def check_op(
     wrong = [finding.place for finding in diagnostics.found[first:]]
     strategy = tuple(_strategy(entry, namespace, roots, diagnostics) for entry in op.strategy)
     arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
-    extern = None if op.seam is None else check_seam(op.seam, roots, arguments, diagnostics)
-    if op.relation.seam is not None:
-        check_seam(op.relation.seam, roots, ["types", "num_inputs", "attrs", "reporter"], diagnostics)
+    extern = None if op.extern is None else check_extern(op.extern, roots, arguments, diagnostics)
+    if op.relation.extern is not None:
+        check_extern(op.relation.extern, roots, ["types", "num_inputs", "attrs", "reporter"], diagnostics)
     reference = None
     if op.reference is not None:
         outputs = [output.name for output in op.outputs]
@@ -158,11 +158,11 @@ def _runner(
 
 
 def _strategy(
-    entry: StrategyDef, namespace: Namespace, roots: SeamRoots, diagnostics: Diagnostics
+    entry: StrategyDef, namespace: Namespace, roots: ExternRoots, diagnostics: Diagnostics
 ) -> CheckedStrategy:
     schedule = entry.schedule.value
     if ":" in schedule:
-        check_seam(entry.schedule, roots, ["outputs", "target"], diagnostics)
+        check_extern(entry.schedule, roots, ["outputs", "target"], diagnostics)
     elif not schedule.replace(".", "_").isidentifier():
         text = f"`{schedule[:60]}` is neither a schedule of the library nor `package.module:function`"
         diagnostics.error("strategy", text, entry.schedule.place)

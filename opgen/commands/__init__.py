@@ -26,7 +26,7 @@ _COMMANDS: Final = {
     "generate": ("generate", "Regenerate what changed declarations touch."),
     "check": ("check", "Report stale, missing, orphaned and hand-edited files as a diff."),
     "test": ("test", "Run the generated suites."),
-    "list": ("list", "List the ops of the project, or its seams."),
+    "list": ("list", "List the ops of the project, or its externs."),
     "show": ("show", "Show one op: declaration, derived facts, documentation, generated files."),
     "explain": ("explain", "Print every stage of one call: declaration to assembly."),
     "schema": ("schema", "Print the JSON Schema of the declaration language."),

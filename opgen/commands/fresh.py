@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..analyse import Declared, declared_ops, read_sources
+from ..analyse import DeclaredOp, declared_ops, read_sources
 from ..digests import op_key
 from ..emit import Change, read_header
 from ..emit.outputs import op_paths
@@ -38,7 +38,7 @@ def require_fresh(project: Project, names: Sequence[str] = ()) -> None:
         )
 
 
-def _changed(project: Project, op: Declared) -> Iterator[tuple[Path, Change]]:
+def _changed(project: Project, op: DeclaredOp) -> Iterator[tuple[Path, Change]]:
     key = op_key(project.package, project.namespace, op.name, op.source, op.digest)
     for path in op_paths(project, op.name):
         header = read_header(path) if path.is_file() else None
@@ -50,7 +50,7 @@ def _changed(project: Project, op: Declared) -> Iterator[tuple[Path, Change]]:
             yield path, Change.STALE
 
 
-def _orphans(project: Project, declared: Sequence[Declared]) -> Iterator[Path]:
+def _orphans(project: Project, declared: Sequence[DeclaredOp]) -> Iterator[Path]:
     """Suites of ops that are no longer declared."""
     expected = {op_paths(project, op.name)[1] for op in declared}
     for path in sorted(project.tests.glob("test_*.py")):

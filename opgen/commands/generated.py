@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..emit import Plan, PlanError
-from ..generation.project import Generation
-from ..generation.project import generate as generation
+from ..generation.generate import Generation
+from ..generation.generate import generate as generation
 from ..project import Project
 from .console import WARNING, note, working
 from .failure import Failure, Findings

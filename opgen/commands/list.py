@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--seams", is_flag=True, help="Only hand-written functions that declarations point to.")
+@click.option("--externs", is_flag=True, help="Only hand-written functions that declarations point to.")
 @click.option("--builtin", is_flag=True, help="The ops of the built-in library.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(seams: bool, builtin: bool, form: str) -> None:
-    """List every op with its derived pattern, operands and attrs; with --seams every `python:` reference."""
+def command(externs: bool, builtin: bool, form: str) -> None:
+    """List every op with its derived pattern, operands and attrs; with --externs every `python:` reference."""
     entries = _builtin() if builtin else list(generation_of(find_project()).listings)
-    if seams:
-        _list_seams(entries, form)
+    if externs:
+        _list_externs(entries, form)
     elif form == "json":
         click.echo(json.dumps([_record(entry) for entry in entries], indent=2))
     else:
         cells: list[tuple[str, ...]] = [
-            ("op", "level", "arity", "pattern", "dtypes", "inputs", "attrs", "seam", "declared in")
+            ("op", "level", "arity", "pattern", "dtypes", "inputs", "attrs", "extern", "declared in")
         ]
         table([*cells, *map(_row, entries)])
         note(f"{len(entries)} ops")
 
 
-def _list_seams(entries: list[Listing], form: str) -> None:
-    rows = [(entry.op, seam, entry.source) for entry in entries for seam in entry.seams]
+def _list_externs(entries: list[Listing], form: str) -> None:
+    rows = [(entry.op, extern, entry.source) for entry in entries for extern in entry.externs]
     if form == "json":
-        keys = ("op", "seam", "source")
+        keys = ("op", "extern", "source")
         click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
         return
-    for name, seam, source in rows:
-        out.print(f"{name:24}{seam}  ({source})")
-    note(f"{len(rows)} seams in {len(entries)} ops")
+    for name, extern, source in rows:
+        out.print(f"{name:24}{extern}  ({source})")
+    note(f"{len(rows)} externs in {len(entries)} ops")
 
 
 def _row(entry: Listing) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _row(entry: Listing) -> tuple[str, ...]:
         ", ".join(entry.dtypes),
         ", ".join(entry.inputs),
         ", ".join(entry.attrs),
-        "seam" if entry.seams else "",
+        "extern" if entry.externs else "",
         f"{entry.source}:{entry.line}" if entry.line else entry.source,
     )
 
@@ -74,7 +74,7 @@ def _builtin() -> list[Listing]:
 
 
 def _of_declaration(op: OpDeclaration) -> Listing:
-    seams = (op.extern, op.signature.relation)
+    externs = (op.extern, op.signature.relation)
     return Listing(
         op.name,
         PurePath(op.source).parent.name,
@@ -85,7 +85,7 @@ def _of_declaration(op: OpDeclaration) -> Listing:
         tuple(each.name for each in op.signature.inputs),
         () if op.attrs is None else tuple(name for name, *_ in op.attrs.list_field_info()),
         tuple(each.name for each in op.signature.outputs),
-        tuple(str(seam) for seam in seams if seam is not None),
+        tuple(str(extern) for extern in externs if extern is not None),
         op.source,
         0,
     )

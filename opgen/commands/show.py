@@ -58,5 +58,5 @@ def facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
         found.insert(1, ("extends", ", ".join(op.extends)))
     if op.traits:
         found.append(("traits", ", ".join(f"{name}: {value}" for name, value in op.traits.items())))
-    found.extend(("seam", seam) for seam in op.seams)
+    found.extend(("extern", extern) for extern in op.externs)
     return found

@@ -46,6 +46,6 @@ CODES: Final[dict[str, str]] = {
     "extends": "a parent that does not exist, or a cycle of parents",
     "test": "a test that does not fit the declaration",
     "reference": "a statement outside the subset that `reference:` admits",
-    "seam": "a `python:` reference that cannot be resolved",
+    "extern": "a `python:` reference that cannot be resolved",
     "strategy": "a strategy entry that names nothing",
 }

@@ -14,7 +14,7 @@ from .node import TextNode
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 OP_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
-SEAM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z", re.ASCII)
+EXTERN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z", re.ASCII)
 _SCALAR: Final = {
     "type": ["string", "number", "boolean"]
 }  # an editor's YAML resolves 1 and yes before it checks
@@ -85,10 +85,10 @@ def _op_name(value: object) -> TextNode:
     return text
 
 
-def _seam(value: object) -> TextNode:
+def _extern(value: object) -> TextNode:
     text = _filled(value)
-    if SEAM.match(text.value) is None:
-        raise _wrong("seam", f"expected `package.module:function`, found `{text.value[:60]}`")
+    if EXTERN.match(text.value) is None:
+        raise _wrong("extern", f"expected `package.module:function`, found `{text.value[:60]}`")
     return text
 
 
@@ -113,8 +113,8 @@ Whole = Annotated[int, PlainValidator(_whole), WithJsonSchema({"type": "integer"
 OpName = Annotated[
     TextNode, PlainValidator(_op_name), WithJsonSchema({"type": "string", "pattern": "^[a-z][a-z0-9_]*$"})
 ]
-Seam = Annotated[
-    TextNode, PlainValidator(_seam), WithJsonSchema({"type": "string", "pattern": r"^[\w.]+:\w+$"})
+Extern = Annotated[
+    TextNode, PlainValidator(_extern), WithJsonSchema({"type": "string", "pattern": r"^[\w.]+:\w+$"})
 ]
 EmptyIsMapping = BeforeValidator(_empty_is_mapping)
 OneOrMany = BeforeValidator(_one_or_many)

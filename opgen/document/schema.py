@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .fields import EmptyIsMapping, Filled, Flag, OneOrMany, OpName, Seam, Text, Texts, Whole, choice
+from .fields import EmptyIsMapping, Extern, Filled, Flag, OneOrMany, OpName, Text, Texts, Whole, choice
 from .kinds import KINDS
 from .node import TextNode
 
@@ -83,13 +83,7 @@ class RelationPart(_Part):
     name: Filled | None = None
     require: Annotated[list[Annotated[RequirePart, BeforeValidator(_require)]], OneOrMany] = []
     error: Filled | None = None
-    python: Seam | None = None
-
-
-class PythonPart(_Part):
-    """A function of the project's package."""
-
-    python: Seam
+    python: Extern | None = None
 
 
 class StrategyPart(_Part):
@@ -111,10 +105,10 @@ def _relation(value: object) -> object:
 
 
 class ComputePart(_Part):
-    """The definition: text of the compute language, or a seam."""
+    """The definition: text of the compute language, or an extern."""
 
     text: Filled | None = None
-    python: Seam | None = None
+    python: Extern | None = None
 
 
 class DeclarationPart(_Part):

@@ -18,7 +18,7 @@ class Facts:
     parent: str | None
     is_abstract: bool
     digest: str  # of the document by itself
-    seams: tuple[str, ...]  # texts of the form `package.module:function`
+    externs: tuple[str, ...]  # texts of the form `package.module:function`
     calls: tuple[str, ...]  # names in `grad:`
     line: int  # of `op:`
 
@@ -34,6 +34,6 @@ def facts_of(source: Source, records: Records) -> tuple[Facts, ...] | None:
 
     found = read_facts(source)
     if found is not None:
-        parts = [[f.name, f.parent, f.is_abstract, f.digest, f.seams, f.calls, f.line] for f in found]
+        parts = [[f.name, f.parent, f.is_abstract, f.digest, f.externs, f.calls, f.line] for f in found]
         records.add(key, {"documents": parts})
     return found

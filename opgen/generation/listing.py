@@ -25,7 +25,7 @@ class Listing:
     inputs: tuple[str, ...]
     attrs: tuple[str, ...]
     outputs: tuple[str, ...]
-    seams: tuple[str, ...]
+    externs: tuple[str, ...]
     source: str
     line: int
 
@@ -42,7 +42,7 @@ def listing_of(op: CheckedOp) -> Listing:
         tuple(each.name for each in op.inputs),
         tuple(each.name for each in op.attrs),
         tuple(each.name for each in op.outputs),
-        tuple(op.seams),
+        tuple(op.externs),
         op.source,
         op.line,
     )

@@ -64,7 +64,7 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
                 parents.setdefault(each.name, (source, each))
     folders = (project.relative(project.output), project.relative(project.tests))
     settings = digest(generator, project.package, project.namespace, repr(project.packages), *folders)
-    seams = _Seams(project)
+    externs = _Externs(project)
     units, fresh, entries = [], set(), {}
     for source, found in facts:
         for number, each in enumerate(found or ()):
@@ -72,7 +72,7 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
             if chain is None:
                 regular = False
                 continue
-            key = _key(settings, source, [each, *(facts for _, facts in chain)], seams, own)
+            key = _key(settings, source, [each, *(facts for _, facts in chain)], externs, own)
             unit = Unit(source, number, each, tuple(source for source, _ in chain), key)
             entry = records.get(key)
             if entry is not None and has_files(project, entry):
@@ -117,24 +117,24 @@ def _chain(facts: Facts, known: Mapping[str, tuple[Source, Facts]]) -> list[tupl
 
 
 def _key(
-    settings: str, source: Source, chain: Sequence[Facts], seams: _Seams, own: Mapping[str, object]
+    settings: str, source: Source, chain: Sequence[Facts], externs: _Externs, own: Mapping[str, object]
 ) -> str:
     declared = chain_digest([facts.digest for facts in chain])
     called = sorted({name for facts in chain for name in facts.calls if name in own})
-    texts = [seams.digest(seam) for facts in chain for seam in facts.seams]
+    texts = [externs.digest(extern) for facts in chain for extern in facts.externs]
     return digest(settings, source.path, source.family, chain[0].name, declared, *called, "", *texts)
 
 
-class _Seams:
+class _Externs:
     """Digests of the Python files that `python:` references point to."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: dict[str, str] = {}
 
-    def digest(self, seam: str) -> str:
+    def digest(self, extern: str) -> str:
         """Of the module's file; "" where there is none."""
-        module = seam.partition(":")[0]
+        module = extern.partition(":")[0]
         if module not in self._known:
             self._known[module] = self._read(module)
         return self._known[module]

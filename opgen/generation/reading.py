@@ -12,7 +12,7 @@ from ..document import Document, ListNode, Node, TextNode, compose, make_source
 from ..sources import Source
 from .facts import Facts
 
-_SEAM: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+_EXTERN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -34,11 +34,13 @@ def read_facts(source: Source) -> tuple[Facts, ...] | None:
 def _facts(document: Document, name: TextNode, parent: str | None) -> Facts:
     gradients = document.root.get("grad")
     called = {word for text in _texts(gradients) for word in _NAME.findall(text)}
-    seams = dict.fromkeys(text for text in _texts(document.root) if _SEAM.fullmatch(text))
+    externs = dict.fromkeys(text for text in _texts(document.root) if _EXTERN.fullmatch(text))
     abstract = document.root.get("abstract")
     is_abstract = isinstance(abstract, TextNode) and abstract.value.lower() == "true"
     calls = tuple(sorted(called))
-    return Facts(name.value, parent, is_abstract, digest(document.root), tuple(seams), calls, name.place.line)
+    return Facts(
+        name.value, parent, is_abstract, digest(document.root), tuple(externs), calls, name.place.line
+    )
 
 
 def _texts(node: Node | None) -> Iterator[str]:

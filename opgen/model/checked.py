@@ -158,7 +158,7 @@ class CheckedSignature:
     dtypes: Mapping[str, str | tuple[str, ...]]  # dtype variable -> dtype class, dtype or tuple of dtypes
     dynamic: Mapping[str, ast.Lambda]  # data-dependent dim -> its storage bound
     relation: str | None  # a built-in relation named by `type_relation:`
-    relation_seam: str | None  # `package.module:function`
+    relation_extern: str | None  # `package.module:function`
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +234,8 @@ class CheckedOp:
     arity: int  # number of operands; -1 variadic
     attrs: tuple[CheckedAttr, ...]
     signature: CheckedSignature
-    compute: ast.FunctionDef | None  # `def compute(data: _d.Any, ..., out: _d.Any) -> None`; None: a seam
-    extern: str | None  # `package.module:function` of a seam
+    compute: ast.FunctionDef | None  # `def compute(data: _d.Any, ..., out: _d.Any) -> None`; None: an extern
+    extern: str | None  # `package.module:function` of an extern
     formula: str  # the compute text as declared, without the final newline, for docstrings and documentation
     let_text: str  # the `let:` text as declared
     reference: (
@@ -269,8 +269,8 @@ class CheckedOp:
         return self.signature.outputs
 
     @property
-    def seams(self) -> tuple[str, ...]:
+    def externs(self) -> tuple[str, ...]:
         """Every `python:` reference of the declaration."""
         schedules = (entry.schedule for entry in self.strategy if ":" in entry.schedule)
-        found = (self.extern, self.signature.relation_seam, *schedules)
-        return tuple(seam for seam in found if seam is not None)
+        found = (self.extern, self.signature.relation_extern, *schedules)
+        return tuple(extern for extern in found if extern is not None)

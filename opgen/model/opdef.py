@@ -79,7 +79,7 @@ class RequireDef:
 class RelationDef:
     name: TextNode | None
     requires: tuple[RequireDef, ...]
-    seam: TextNode | None
+    extern: TextNode | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ class OpDef:
     compute: s.Block | None
     compute_text: str
     compute_place: Place
-    seam: TextNode | None
+    extern: TextNode | None
     pattern: TextNode | None
     strategy: tuple[StrategyDef, ...]
     gradients: tuple[GradientDef, ...]

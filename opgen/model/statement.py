@@ -106,7 +106,7 @@ def signature_parts(
 
 def signature_options(signature: CheckedSignature) -> dict[str, object]:
     """What else a signature states, by keyword."""
-    return _given(dtypes=signature.dtypes, dynamic=signature.dynamic, relation=signature.relation_seam)
+    return _given(dtypes=signature.dtypes, dynamic=signature.dynamic, relation=signature.relation_extern)
 
 
 def strategy_tree(entry: CheckedStrategy) -> ast.Call:

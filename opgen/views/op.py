@@ -9,7 +9,7 @@ from typing import Final
 
 from opgen_runtime.declaration.documentation import Documentation, documentation_of, plain
 
-from ..layout import comment_text, statement_lines
+from ..formatting import comment_text, statement_lines
 from ..model import CheckedAttr, CheckedOp
 from ..model.statement import attr_tree, call, name_of, signature_options, signature_parts, strategy_tree
 from .text import camel_case, line_of, literal
@@ -37,7 +37,7 @@ class OpView:
     attrs_class: str | None  # None: the op has no attrs
     type_key: str
     fields: tuple[FieldView, ...]
-    compute: str | None  # the whole function; None: a seam
+    compute: str | None  # the whole function; None: an extern
     declaration: str  # `_d.declare(...)`
     wrapper: WrapperView
 

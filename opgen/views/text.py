@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from ..layout import expression_text, quote
+from ..formatting import expression_text, quote
 
 _ONE_LINE: Final = 1 << 30
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..document.kinds import KINDS
-from ..layout import docstring_lines, fill, fold
+from ..formatting import docstring_lines, fill, fold
 from ..model import CheckedAttr, CheckedInput, CheckedOp, CheckedOutput
 from .text import literal
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import opgen.analyse.project as analysis
+import opgen.analyse.declarations as analysis
 import opgen_runtime
 from opgen.emit import apply
-from opgen.generation import project as generation
+from opgen.generation import generate as generation
 from opgen.generation import work
 from opgen.generation.generator import RUNTIME, generator_digest
 from opgen.generation.pending import find_pending
@@ -67,7 +67,7 @@ def test_what_is_known_needs_neither_yaml_nor_the_analysis(project: Project) -> 
     generated(project)
     text = (
         "import sys\nfrom pathlib import Path\nfrom opgen.project import find_project\n"
-        "from opgen.generation.project import generate\n"
+        "from opgen.generation.generate import generate\n"
         "made = generate(find_project(Path(sys.argv[1])))\n"
         "assert not made.plan().steps and made.plan().unchanged == 12, made.plan()\n"
         "heavy = {'yaml', 'pydantic', 'jinja2', 'numpy', 'opgen.analyse', 'opgen.views', 'opgen_runtime'}\n"

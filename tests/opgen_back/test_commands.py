@@ -256,7 +256,7 @@ def test_list_and_show(fresh: Path) -> None:
     (entry,) = json.loads(run("list", "--format", "json").stdout)
     assert (entry["op"], entry["pattern"], entry["family"]) == ("axis_abs", "elemwise", "elementwise")
     assert "axis_abs" in run("list").output
-    assert "0 seams in 1 ops" in run("list", "--seams").output
+    assert "0 externs in 1 ops" in run("list", "--externs").output
     shown = run("show", "axis_abs").output
     assert "op: axis_abs" in shown
     assert "axis : int, default=0, 0 <= axis < data.ndim" in shown
@@ -277,7 +277,7 @@ def test_the_built_in_library_from_another_project(fresh: Path) -> None:
         "outputs": ["out"],
     }
     assert listed["matmul"]["dtypes"] == ["number"]
-    assert listed["sort"]["seams"]
+    assert listed["sort"]["externs"]
     assert "axis_abs" in run("list", "--builtin").output
     shown = run("show", "axis_abs").output
     assert "built in  opdefs/elementwise/axis_abs.yaml:" in shown

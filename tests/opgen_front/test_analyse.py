@@ -1,4 +1,4 @@
-"""Declarations to checked ops: what views read, what `extends` merges, what seams may name."""
+"""Declarations to checked ops: what views read, what `extends` merges, what externs may name."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_dim_that_is_no_float_is_refused_as_its_type_is_found_with_symbols() -
     assert "does not suit dtype index" in found.message
 
 
-SEAM = """\
+EXTERN = """\
 op: ordered
 inputs: {data: {shape: "M"}}
 attrs: {axis: {type: int, default: 0}}
@@ -173,7 +173,7 @@ compute: {python: "mine.kernels:FUNCTION"}
 """
 
 
-def test_seams_are_resolved_without_importing(tmp_path: Path) -> None:
+def test_externs_are_resolved_without_importing(tmp_path: Path) -> None:
     package = tmp_path / "mine"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -183,16 +183,18 @@ def test_seams_are_resolved_without_importing(tmp_path: Path) -> None:
     )
 
     def check(function: str) -> str:
-        ops, found = check_project({"s.yaml": SEAM.replace("FUNCTION", function)}, packages={"mine": package})
+        ops, found = check_project(
+            {"s.yaml": EXTERN.replace("FUNCTION", function)}, packages={"mine": package}
+        )
         return ops[0].extern or "" if ops else to_text(found).split("\n")[0]
 
     assert check("ordered") == "mine.kernels:ordered"
     assert (
         check("orderd")
-        == "s.yaml:5:19: error[seam]: `mine.kernels` has no function `orderd` at its top level"
+        == "s.yaml:5:19: error[extern]: `mine.kernels` has no function `orderd` at its top level"
     )
     assert check("narrow") == (
-        "s.yaml:5:19: error[seam]: `mine.kernels:narrow` takes 1 arguments, but is called with 2: data, axis"
+        "s.yaml:5:19: error[extern]: `mine.kernels:narrow` takes 1 arguments, but is called with 2: data, axis"
     )
 
 

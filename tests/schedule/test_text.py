@@ -371,12 +371,12 @@ def test_stages_without_loops() -> None:
         FLOAT32,
         Update(sums, (Loop(u, (Put((u.var, u.var), "=", read(A, u.var, 0)),)),), (A,)),
     )
-    seam = Tensor("seam", (8, 10), FLOAT32, te.Extern((done,), np.sort, ()))
-    assert str(create_schedule((seam,))) == expected("""
+    extern = Tensor("extern", (8, 10), FLOAT32, te.Extern((done,), np.sort, ()))
+    assert str(create_schedule((extern,))) == expected("""
         a: float32[8, 10], input
         sums: float32[8, 10], scan over t upwards, root, global
         done: float32[8, 10], update of sums, root, global
-        seam: float32[8, 10], extern, output
+        extern: float32[8, 10], extern, output
     """)
 
 

@@ -241,9 +241,9 @@ def test_missing_input_is_named() -> None:
 
 
 def test_extern_is_refused() -> None:
-    seam = Tensor("seam", (6, 7), FLOAT32, te.Extern((X,), lambda x: x, ()))
-    with pytest.raises(LoweringError, match="stage seam is an extern function"):
-        tir.lower(create_schedule((seam,)), (X,), (seam,), "kernel")
+    extern = Tensor("extern", (6, 7), FLOAT32, te.Extern((X,), lambda x: x, ()))
+    with pytest.raises(LoweringError, match="stage extern is an extern function"):
+        tir.lower(create_schedule((extern,)), (X,), (extern,), "kernel")
 
 
 def test_a_loop_that_is_gone_is_named() -> None:

@@ -94,7 +94,7 @@ def test_axis_abs_errors() -> None:
     )
     assert failing(DTypeError, AXIS_ABS, AxisAbsAttrs(), t(2, dtype="bool")) == (
         "op: argument 'data' (%0) has dtype bool, expected number (int8, int16, int32, int64, uint8, uint16, uint32, "
-        "uint64, float16, bfloat16, float32, float64); found Tensor[(2,), bool]"
+        "uint64, float8_e4m3fn, float16, bfloat16, float32, float64); found Tensor[(2,), bool]"
     )
     assert (
         failing(CallError, AXIS_ABS, AxisAbsAttrs())

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from opgen.commands import main
 
-SEAM = """\
+EXTERN = """\
 op: doubled
 doc: Twice each element.
 inputs: {x: {shape: N, dtype: float32}}
@@ -87,7 +87,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         done("init", "shown")
         patch.chdir(folder / "shown")
         Path("shown/functions.py").write_text(FUNCTION, encoding="utf-8")
-        Path("opdefs/doubled.yaml").write_text(SEAM, encoding="utf-8")
+        Path("opdefs/doubled.yaml").write_text(EXTERN, encoding="utf-8")
         done("add-op", "axis_abs")
         done("generate")
         yield folder / "shown"

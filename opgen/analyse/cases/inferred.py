@@ -11,7 +11,7 @@ from opgen_runtime.operator.types import TupleType, Type, infer_unknown, relate
 
 from ...model import CheckedCase, Inference
 from ..proofs.located import PYTHON_ERRORS
-from ..proofs.run import Bound, Runner
+from ..proofs.run import BoundSample, Runner
 from ..proofs.samples import OperandType, case_samples
 
 
@@ -20,7 +20,7 @@ def inferred_operands(runner: Runner, cases: Sequence[CheckedCase]) -> tuple[Inf
 
     None for an op whose type relation is written by hand.
     """
-    if runner.op.relation.seam is not None:
+    if runner.op.relation.extern is not None:
         return ()
     return tuple(_inference(runner, case) for case in cases)
 
@@ -35,7 +35,7 @@ def _inference(runner: Runner, case: CheckedCase) -> Inference:
     return Inference(tuple(runner.names[k] for k in alone), tuple(runner.names[k] for k in together))
 
 
-def _found(runner: Runner, bound: Bound, unknown: Sequence[int]) -> list[int]:
+def _found(runner: Runner, bound: BoundSample, unknown: Sequence[int]) -> list[int]:
     """The positions of the operands that follow; none where the relation fails or says another type."""
     types = [_type(operand) for operand in bound.sample.operands]
     relation = partial(relate, runner.assembled.signature)

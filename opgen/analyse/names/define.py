@@ -71,7 +71,7 @@ class _Definer:
         self.key = "dynamic"
         dynamic = tuple(filter(None, (self._dynamic(name, text) for name, text in part.dynamic.items())))
         self.key = "compute"
-        compute, seam, compute_text = self._compute()
+        compute, extern, compute_text = self._compute()
         self.key = "strategy"
         strategy = tuple(self._strategy(entry) for entry in part.strategy)
         return OpDef(
@@ -96,7 +96,7 @@ class _Definer:
             compute=compute,
             compute_text=compute_text,
             compute_place=self._at("compute"),
-            seam=seam,
+            extern=extern,
             pattern=part.pattern,
             strategy=strategy,
             gradients=tuple(GradientDef(n, self._at("grad", n), text) for n, text in part.grad.items()),

@@ -12,14 +12,14 @@ from opgen_runtime.compute import lang
 from ...document.kinds import KINDS
 from ...model import BoundProbe, CheckedAttr
 from .probes import REACH, with_attr
-from .run import Bound, Runner
+from .run import BoundSample, Runner
 
 _TESTS: Final = 3  # declared tests at which the ends are tried
 _TRIED: Final = 60  # values of all attrs together; one of many attrs has fewer
 
 
 def check_ends(
-    runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
+    runner: Runner, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
 ) -> None:
     """Report the first access of each attr that is not proved at an end of its bound.
 
@@ -33,7 +33,7 @@ def check_ends(
 
 
 def _check(
-    runner: Runner, tests: Sequence[Bound], attr: CheckedAttr, probes: Sequence[BoundProbe], most: int
+    runner: Runner, tests: Sequence[BoundSample], attr: CheckedAttr, probes: Sequence[BoundProbe], most: int
 ) -> None:
     calls = (
         (found, value) for found in tests for value in _values(getattr(found.attrs, attr.name), attr, probes)

@@ -13,7 +13,7 @@ from opgen_runtime.base.vocabulary import DTYPES
 from ...document.kinds import KINDS
 from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
 from .located import PYTHON_ERRORS
-from .run import Bound, Runner
+from .run import BoundSample, Runner
 from .samples import Sample
 
 REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
@@ -23,7 +23,7 @@ _OTHER_NUMBERS: Final = 100
 
 
 def find_probes(
-    runner: Runner, bound: Sequence[Bound], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
+    runner: Runner, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
 ) -> tuple[BoundProbe, ...]:
     """Both ends of the bounds of every attr, or each of its choices.
 
@@ -53,7 +53,7 @@ def find_probes(
 
 
 def _choices(
-    runner: Runner, tests: Sequence[tuple[int, Bound]], attr: CheckedAttr, share: float
+    runner: Runner, tests: Sequence[tuple[int, BoundSample]], attr: CheckedAttr, share: float
 ) -> Iterator[BoundProbe]:
     """Each choice, at the first test that accepts it, if any does, beside a value that is none."""
     others: tuple[AttrValue, ...] = (_NO_SUCH_TEXT, *DTYPES, *range(_OTHER_NUMBERS))
@@ -77,7 +77,7 @@ def _choices(
 
 
 def _probes(
-    runner: Runner, bound: Bound, attr: CheckedAttr, case: int, share: float
+    runner: Runner, bound: BoundSample, attr: CheckedAttr, case: int, share: float
 ) -> Iterator[tuple[int, BoundProbe]]:
     """The lower end (-1) and the upper end (1).  None where `share` of the work is spent before."""
 
@@ -101,7 +101,7 @@ def _probes(
             yield step, BoundProbe(case, attr.name, inside, outside, fits)
 
 
-def _start(runner: Runner, bound: Bound, attr: CheckedAttr) -> AttrValue:
+def _start(runner: Runner, bound: BoundSample, attr: CheckedAttr) -> AttrValue:
     """A value inside the bound, one that fits if any does."""
     values = KINDS[attr.kind].starts
     fitting = (value for value in values if _fits(runner, bound, attr.name, value))
@@ -157,13 +157,13 @@ def _number(rank: int, like: int | float) -> int | float:
     return -number if rank < 0 else float(number)
 
 
-def with_attr(bound: Bound, name: str, value: Any) -> Sample:
+def with_attr(bound: BoundSample, name: str, value: Any) -> Sample:
     """A made-up sample: a bound one with another value for an attr."""
     values: Mapping[str, AttrValue] = {**bound.sample.attrs, name: value}
     return Sample(bound.sample.operands, values)
 
 
-def _fits(runner: Runner, bound: Bound, name: str, value: Any) -> bool:
+def _fits(runner: Runner, bound: BoundSample, name: str, value: Any) -> bool:
     try:
         return runner.bind(with_attr(bound, name, value), []) is not None
     except (OpgenError, *PYTHON_ERRORS):

@@ -32,7 +32,7 @@ _ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundSample:
     """A sample whose signature fits."""
 
     sample: Sample
@@ -46,7 +46,7 @@ class Findings:
 
     pattern: OpPattern
     reason: str
-    bound: tuple[Bound, ...]
+    bound: tuple[BoundSample, ...]
 
 
 class Runner:
@@ -111,7 +111,7 @@ class Runner:
             if self.failed:
                 return None
         if self.pattern is None:
-            self.pattern, self.reason = OpPattern.OPAQUE, "a seam is opaque"
+            self.pattern, self.reason = OpPattern.OPAQUE, "an extern is opaque"
         return Findings(self.pattern, self.reason, tuple(bound))
 
     def _count_definitions(self) -> None:
@@ -124,7 +124,9 @@ class Runner:
 
     # ---------------------------------------------------------------- binding
 
-    def bind(self, sample: Sample, refused: list[tuple[Sample, BaseException]] | None = None) -> Bound | None:
+    def bind(
+        self, sample: Sample, refused: list[tuple[Sample, BaseException]] | None = None
+    ) -> BoundSample | None:
         """The sample's attrs and binding.  With `refused`, one that does not fit is noted there, not reported.
 
         None also where too much has been computed already for this op.
@@ -141,7 +143,7 @@ class Runner:
             elif not sample.symbolic:
                 self._report_binding(sample, error)
             return None
-        return Bound(sample, attrs, binding)
+        return BoundSample(sample, attrs, binding)
 
     def _bind(self, sample: Sample) -> tuple[Any, Binding]:
         """Attrs and binding, computed once for each signature."""
@@ -215,13 +217,13 @@ class Runner:
 
     # ---------------------------------------------------------------- building
 
-    def _build_all(self, bound: Sequence[Bound]) -> None:
+    def _build_all(self, bound: Sequence[BoundSample]) -> None:
         """Build every sample.
 
         A made-up shape need not suit the op: where a test or another one was built, it is passed over if its
         shapes are what does not fit.
         """
-        passed: list[tuple[Bound, Exception]] = []
+        passed: list[tuple[BoundSample, Exception]] = []
         built = False
         for found in bound:
             refused = None if found.sample.place is not None else passed
@@ -231,7 +233,7 @@ class Runner:
         if passed and not built and not self.failed:
             self._report_build(*passed[0])
 
-    def build(self, bound: Bound, refused: list[tuple[Bound, Exception]] | None = None) -> bool:
+    def build(self, bound: BoundSample, refused: list[tuple[BoundSample, Exception]] | None = None) -> bool:
         """Build the compute expression and join its pattern; True if that was done.
 
         An error is reported, or with `refused` noted there if it is one of shapes.
@@ -261,13 +263,13 @@ class Runner:
             self._report_build(bound, failed)
         return False
 
-    def can_build(self, bound: Bound) -> bool:
-        """Whether the compute expression can be built for a sample; nothing is reported.  True of a seam."""
+    def can_build(self, bound: BoundSample) -> bool:
+        """Whether the compute expression can be built for a sample; nothing is reported.  True of an extern."""
         return self.assembled.compute is None or (
             not self.meter.spent() and self.why_not_built(bound) is None
         )
 
-    def why_not_built(self, bound: Bound) -> Exception | None:
+    def why_not_built(self, bound: BoundSample) -> Exception | None:
         """The error with which the compute expression cannot be built for a sample; nothing is reported."""
         if self.assembled.compute is None:
             return None
@@ -276,7 +278,7 @@ class Runner:
             self._built[key] = self._error_of_build(bound)
         return self._built[key]
 
-    def _error_of_build(self, bound: Bound) -> Exception | None:
+    def _error_of_build(self, bound: BoundSample) -> Exception | None:
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         try:
@@ -299,7 +301,7 @@ class Runner:
         if self.pattern is None or pattern > self.pattern:
             self.pattern, self.reason = pattern, reason
 
-    def _report_build(self, bound: Bound, error: Exception) -> None:
+    def _report_build(self, bound: BoundSample, error: Exception) -> None:
         """Report why a build failed, and what else is wrong with definitions that do not need the failing one."""
         self.failed = True
         found = () if code_of(error) == "limit" or self.meter.spent() else self._failures(bound)
@@ -308,12 +310,12 @@ class Runner:
         if not found:
             self.report_failure(bound, lang.Failure(error))
 
-    def _failures(self, bound: Bound) -> Sequence[lang.Failure]:
+    def _failures(self, bound: BoundSample) -> Sequence[lang.Failure]:
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
 
-    def report_failure(self, bound: Bound, failure: lang.Failure, hint: str | None = None) -> None:
+    def report_failure(self, bound: BoundSample, failure: lang.Failure, hint: str | None = None) -> None:
         """Report an error of the compute expression for a sample, at its place."""
         self.failed = True
         error = failure.error
@@ -334,7 +336,7 @@ class Runner:
             for failure in self._failures(found):
                 self.report_failure(found, failure)
 
-    def _vary(self, bound: Bound) -> None:
+    def _vary(self, bound: BoundSample) -> None:
         """The other dtypes that the declaration admits."""
         for sample in other_dtypes(bound.sample, self.signature):
             found = self.bind(sample, [])

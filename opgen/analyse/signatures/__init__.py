@@ -6,5 +6,5 @@ relations.py   the relations that `type_relation:` may name
 signature.py   operands, rules and results
 tests.py       `tests:` as values
 gradients.py   `grad:` as calls of ops
-seams.py       `python:` references, found without importing them
+externs.py       `python:` references, found without importing them
 """

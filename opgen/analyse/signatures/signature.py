@@ -70,8 +70,8 @@ class _SignatureBuilder:
         outputs = tuple(self._output(output) for output in op.outputs)
         dynamic = {entry.name: self.function(entry.bound) for entry in op.dynamic}
         relation = None if op.relation.name is None else op.relation.name.value
-        seam = None if op.relation.seam is None else op.relation.seam.value
-        return CheckedSignature(inputs, tuple(rules), outputs, dtypes, dynamic, relation, seam)
+        extern = None if op.relation.extern is None else op.relation.extern.value
+        return CheckedSignature(inputs, tuple(rules), outputs, dtypes, dynamic, relation, extern)
 
     def function(self, tree: s.Expression, first: Sequence[str] = ()) -> ast.Lambda:
         """A lambda of the names that the expression needs."""

@@ -30,7 +30,7 @@ def compute_of(declaration: OpDeclaration) -> Compute:
     return lambda binding, operands: _extern_outputs(declaration, binding, operands)
 
 
-def seam(reference: str, op_name: str) -> Callable[..., np.ndarray | tuple[np.ndarray, ...]]:
+def extern(reference: str, op_name: str) -> Callable[..., np.ndarray | tuple[np.ndarray, ...]]:
     """The function that `package.module:function` names. Raises RegistryError if it cannot be found."""
     module, _, name = reference.partition(":")
     try:
@@ -46,7 +46,7 @@ def _extern_outputs(
     declaration: OpDeclaration, binding: Binding, operands: Sequence[OperandTensors]
 ) -> tuple[Tensor, ...]:
     assert declaration.extern is not None
-    function = seam(declaration.extern, declaration.full_name)
+    function = extern(declaration.extern, declaration.full_name)
     flat: list[Tensor] = []
     for operand in operands:
         flat.extend(operand if isinstance(operand, tuple) else () if operand is None else (operand,))

@@ -31,7 +31,7 @@ from ..operator.types import (
 )
 
 
-class Declared(Protocol):
+class CallDeclaration(Protocol):
     """The part of an op's declaration that typing a call needs."""
 
     @property
@@ -45,9 +45,9 @@ class Declared(Protocol):
 _bindings: Final[Kept[Binding]] = Kept(4096)
 
 
-def declared(op: Op) -> Declared | None:
+def declared(op: Op) -> CallDeclaration | None:
     """What the op's declaration says; None for an op that was registered by hand."""
-    return cast("Declared | None", op.get_attr("declaration", None))
+    return cast("CallDeclaration | None", op.get_attr("declaration", None))
 
 
 def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, site: object | None) -> Type:

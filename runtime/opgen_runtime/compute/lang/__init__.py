@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .build import Declared, build, find_failures, guard, loop, tensor
+from .build import ComputeDeclaration, build, find_failures, guard, loop, tensor
 from .conditions import (
     at_build,
     both,
@@ -126,7 +126,7 @@ next = next_
 __all__ = [
     "FREE",
     "REST",
-    "Declared",
+    "ComputeDeclaration",
     "Failure",
     "abs",
     "all",

@@ -30,7 +30,7 @@ from .weak import Value
 ComputeFunction = Callable[..., None]
 
 
-class Declared(Protocol):
+class ComputeDeclaration(Protocol):
     """What `build` needs of an op's declaration."""
 
     @property
@@ -96,7 +96,7 @@ OperandTensors = Tensor | tuple[Tensor, ...] | None
 
 
 def build(
-    declaration: Declared,
+    declaration: ComputeDeclaration,
     binding: Binding,
     operands: Sequence[OperandTensors],
     unproved: list[str] | None = None,
@@ -147,7 +147,7 @@ def build(
 
 
 def find_failures(
-    declaration: Declared,
+    declaration: ComputeDeclaration,
     binding: Binding,
     operands: Sequence[OperandTensors],
     kinds: tuple[type[Exception], ...],

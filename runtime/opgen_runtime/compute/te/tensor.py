@@ -147,7 +147,7 @@ class Update(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Extern(Operation):
-    """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (a seam).
+    """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (an extern).
 
     `outputs`: how many arrays it gives; 0 where that is not said.  `free`: the axes of this tensor whose length the
     function decides; its shape holds their bounds.

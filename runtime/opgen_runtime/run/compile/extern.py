@@ -1,4 +1,4 @@
-"""Segments that call hand-written Python functions (seams)."""
+"""Segments that call hand-written Python functions (externs)."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ class Closure:
     """A function with the values of its free variables."""
 
     function: Function
-    environment: Mapping[Var, Bound]
+    environment: Mapping[Var, Interpreted]
 
 
-Bound: TypeAlias = "Arrays | Closure"
+Interpreted: TypeAlias = "Arrays | Closure"
 
 
 class Runner(Protocol):
@@ -49,7 +49,9 @@ class Runner(Protocol):
         """The value of a call of a function marked `Primitive`."""
 
 
-def run(expr: Expr, values: Mapping[Var, Bound], runner: Runner, module: IRModule | None = None) -> Bound:
+def run(
+    expr: Expr, values: Mapping[Var, Interpreted], runner: Runner, module: IRModule | None = None
+) -> Interpreted:
     """The value of `expr` where its free variables have `values`.
 
     Of a branch only the chosen side is run, of what is shared each node once.  Raises ExecutorError for a variable
@@ -58,66 +60,66 @@ def run(expr: Expr, values: Mapping[Var, Bound], runner: Runner, module: IRModul
     return _Interpreter(values, runner, module).visit(expr)
 
 
-class _Interpreter(ExprFunctor[Bound]):
+class _Interpreter(ExprFunctor[Interpreted]):
     """One activation: the body of a function or of a let under fixed values."""
 
-    def __init__(self, values: Mapping[Var, Bound], runner: Runner, module: IRModule | None) -> None:
+    def __init__(self, values: Mapping[Var, Interpreted], runner: Runner, module: IRModule | None) -> None:
         super().__init__()
         self.values = dict(values)
         self.runner = runner
         self.module = module
 
-    def visit_var(self, var: Var) -> Bound:
+    def visit_var(self, var: Var) -> Interpreted:
         if var not in self.values:
             raise ExecutorError(f"variable {var.name_hint!r} has no value")
         return self.values[var]
 
-    def visit_global_var(self, var: GlobalVar) -> Bound:
+    def visit_global_var(self, var: GlobalVar) -> Interpreted:
         if self.module is None:
             raise ExecutorError(f"@{var.name} is used, but no module is given")
         return Closure(self.module[var], {})
 
-    def visit_constant(self, constant: Constant) -> Bound:
+    def visit_constant(self, constant: Constant) -> Interpreted:
         return constant.data
 
-    def visit_tuple(self, tup: Tuple) -> Steps[Bound]:
+    def visit_tuple(self, tup: Tuple) -> Steps[Interpreted]:
         fields: list[Arrays] = []
         for field in tup.fields:
-            value: Bound = yield field
+            value: Interpreted = yield field
             if isinstance(value, Closure):
                 raise ExecutorError("a tuple holds a function; executors keep tensors in tuples only")
             fields.append(value)
         return tuple(fields)
 
-    def visit_tuple_get_item(self, item: TupleGetItem) -> Steps[Bound]:
-        source: Bound = yield item.tuple_value
+    def visit_tuple_get_item(self, item: TupleGetItem) -> Steps[Interpreted]:
+        source: Interpreted = yield item.tuple_value
         assert isinstance(source, tuple)
         return source[item.index]
 
-    def visit_let(self, let: Let) -> Steps[Bound]:
+    def visit_let(self, let: Let) -> Steps[Interpreted]:
         self.values[let.var] = yield let.value
-        result: Bound = yield let.body
+        result: Interpreted = yield let.body
         return result
 
-    def visit_if(self, node: If) -> Steps[Bound]:
-        condition: Bound = yield node.condition
+    def visit_if(self, node: If) -> Steps[Interpreted]:
+        condition: Interpreted = yield node.condition
         assert isinstance(condition, np.ndarray)
-        result: Bound = yield node.then if bool(condition) else node.otherwise
+        result: Interpreted = yield node.then if bool(condition) else node.otherwise
         return result
 
-    def visit_function(self, function: Function) -> Bound:
+    def visit_function(self, function: Function) -> Interpreted:
         return Closure(function, self.values)
 
-    def visit_call(self, call: Call) -> Steps[Bound]:
-        args: list[Bound] = []
+    def visit_call(self, call: Call) -> Steps[Interpreted]:
+        args: list[Interpreted] = []
         for arg in call.args:
             args.append((yield arg))
         if isinstance(call.op, Op):
             return self.runner.run_op(call, args)  # type: ignore[arg-type]  # the types of ops admit no closures
         if isinstance(call.op, Function) and "Primitive" in call.op.attrs:
             return self.runner.run_segment(call.op, args)  # type: ignore[arg-type]  # nor do those of segments
-        callee: Bound = yield call.op
+        callee: Interpreted = yield call.op
         assert isinstance(callee, Closure)
         values = {**callee.environment, **dict(zip(callee.function.params, args, strict=True))}
-        result: Bound = yield _Interpreter(values, self.runner, self.module), callee.function.body
+        result: Interpreted = yield _Interpreter(values, self.runner, self.module), callee.function.body
         return result

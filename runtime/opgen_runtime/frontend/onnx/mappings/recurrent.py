@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -63,18 +63,23 @@ class Layer:
         return z if self.clip is None else op.minimum(op.maximum(z, -self.clip), self.clip)
 
 
-def _activations(
-    names: Sequence[str] | None,
-    alphas: Sequence[float] | None,
-    betas: Sequence[float] | None,
-    default: Sequence[str],
-    n: int,
-) -> tuple[tuple[Activation, ...], ...]:
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """What a node says of its activations; `names` may be left out, which means the default ones."""
+
+    default: tuple[str, ...]
+    names: Sequence[str] | None
+    alphas: Sequence[float] | None
+    betas: Sequence[float] | None
+
+
+def _activations(given: Activations, n: int) -> tuple[tuple[Activation, ...], ...]:
     """The functions of each direction; alpha and beta are listed for those functions that have them."""
-    chosen = [name.lower() for name in (names or list(default) * n)]
+    default = given.default
+    chosen = [name.lower() for name in (given.names or default * n)]
     if len(chosen) != len(default) * n:
         raise NotSupported(f"{len(chosen)} activations for {n} directions")
-    alpha, beta = iter(alphas or ()), iter(betas or ())
+    alpha, beta = iter(given.alphas or ()), iter(given.betas or ())
     made: list[Activation] = []
     for name in chosen:
         if name not in _ACTIVATIONS:
@@ -97,22 +102,17 @@ def _layer(
     bias: Expr | None,
     lengths: Expr | None,
     h0: Expr | None,
-    default: Sequence[str],
-    attributes: dict[str, Any],
+    activations: Activations,
+    direction: str,
+    clip: float | None,
+    layout: int,
 ) -> Layer:
-    direction = attributes["direction"]
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
-    functions = _activations(
-        attributes["activations"],
-        attributes["activation_alpha"],
-        attributes["activation_beta"],
-        default,
-        len(backwards),
-    )
-    if attributes["layout"]:
+    functions = _activations(activations, len(backwards))
+    if layout:
         x = transpose(x, (1, 0, 2))
         h0 = None if h0 is None else transpose(h0, (1, 0, 2))
-    return Layer(x, w, r, bias, lengths, h0, backwards, functions, attributes["clip"], shape(r)[-1])
+    return Layer(x, w, r, bias, lengths, h0, backwards, functions, clip, shape(r)[-1])
 
 
 Step = Callable[[int, Expr, "tuple[Expr, ...]"], "tuple[Expr, ...]"]
@@ -199,7 +199,8 @@ def rnn(
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Computed cell by cell: h = f(W x + R h + b)."""
-    layer = _layer(x, w, r, bias, lengths, h0, ["Tanh"], locals())
+    given = Activations(("Tanh",), activations, activation_alpha, activation_beta)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout)
 
     def cell(d: int) -> Step:
         (f,) = layer.activations[d]
@@ -235,7 +236,8 @@ def gru(
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Gates are ordered update, reset, hidden."""
-    layer = _layer(x, w, r, bias, lengths, h0, ["Sigmoid", "Tanh"], locals())
+    given = Activations(("Sigmoid", "Tanh"), activations, activation_alpha, activation_beta)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout)
     if lengths is None and clip is None and _is_default(activations, ["sigmoid", "tanh"]):
         parts = [
             op.gru(
@@ -305,7 +307,8 @@ def lstm(
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Gates are ordered input, output, forget, cell; peepholes input, output, forget."""
-    layer = _layer(x, w, r, bias, lengths, h0, ["Sigmoid", "Tanh", "Tanh"], locals())
+    given = Activations(("Sigmoid", "Tanh", "Tanh"), activations, activation_alpha, activation_beta)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout)
     first = transpose(c0, (1, 0, 2)) if layout and c0 is not None else c0
     plain = peepholes is None and clip is None and not input_forget
     if plain and _is_default(activations, ["sigmoid", "tanh", "tanh"]):

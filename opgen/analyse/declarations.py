@@ -13,7 +13,7 @@ from ..sources import Source, SourceSet, read_declaration
 from .check import check_op
 from .names.define import define
 from .names.inherit import by_name, inherit
-from .signatures.seams import SeamRoots
+from .signatures.externs import ExternRoots
 
 
 def check_project(
@@ -26,7 +26,7 @@ def check_project(
     """The ops of all files without errors, in order of files, and all diagnostics in order of place.
 
     `sources`: files (a path is read), a `SourceSet`, or a mapping of path to text.  `packages`: import name ->
-    folder, where `python:` seams may point.  `known_ops`: ops of other projects that gradients may call.
+    folder, where `python:` references may point.  `known_ops`: ops of other projects that gradients may call.
     `library`: declarations that may be extended, but are not of this project; mistakes in them are not reported.
     `wanted`: which documents, by path and number in the file, are checked; the others are only read.
     """
@@ -34,7 +34,7 @@ def check_project(
     documents, families = _documents(sources, diagnostics)
     known = by_name(documents, diagnostics)
     parents = {**_library(library), **known}
-    roots = SeamRoots(packages or {})
+    roots = ExternRoots(packages or {})
     names = [*known, *known_ops]
     checked: list[CheckedOp] = []
     for document in known.values():
@@ -52,7 +52,7 @@ def check_project(
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredOp:
     """An op by its declaration alone, unchecked."""
 
     name: str
@@ -62,17 +62,17 @@ class Declared:
 
 def declared_ops(
     sources: SourceSet, library: SourceSet | None = None
-) -> tuple[list[Declared], list[Diagnostic]]:
+) -> tuple[list[DeclaredOp], list[Diagnostic]]:
     """The ops that the files declare, and what keeps them from being read; far quicker than `check_project`."""
     diagnostics = Diagnostics()
     known = by_name(_documents(sources, diagnostics)[0], diagnostics)
     parents = {**_library(library), **known}
-    found: list[Declared] = []
+    found: list[DeclaredOp] = []
     for name, document in known.items():
         merged = inherit(document, parents, diagnostics)
         abstract = document.root.get("abstract")
         if merged is not None and not (isinstance(abstract, TextNode) and abstract.value.lower() == "true"):
-            found.append(Declared(name, document.path, merged[1].digest))
+            found.append(DeclaredOp(name, document.path, merged[1].digest))
     return found, diagnostics.sorted()
 
 
@@ -87,7 +87,7 @@ def _check(
     document: Document,
     known: Mapping[str, Document],
     family: str,
-    roots: SeamRoots,
+    roots: ExternRoots,
     names: list[str],
     diagnostics: Diagnostics,
 ) -> CheckedOp | None:

@@ -1,4 +1,4 @@
-"""Hand-written functions (seams), results of data-dependent size, and special implementations."""
+"""Hand-written functions (externs), results of data-dependent size, and special implementations."""
 
 from __future__ import annotations
 
@@ -161,7 +161,9 @@ WRONG = {
 def test_a_wrong_result_is_never_copied_anywhere(sort, executor, request):
     name = request.node.callspec.params["sort"]
     data = DATA.copy()
-    with pytest.raises(ExecutorError, match=f"the function tests.kernels.test_seams:{name}.* {WRONG[name]}"):
+    with pytest.raises(
+        ExecutorError, match=f"the function tests.kernels.test_externs:{name}.* {WRONG[name]}"
+    ):
         create_executor(executor).evaluate(sort)(data)
     np.testing.assert_array_equal(data, DATA)
 

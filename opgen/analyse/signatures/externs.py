@@ -1,4 +1,4 @@
-"""`python:` seams: resolved by reading source below the project's declared packages, never by importing."""
+"""`python:` references: resolved by reading source below the project's declared packages, never by importing."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ _MAX_BYTES: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class SeamRoots:
-    """Import name of each package that seams may point into, with its folder or module file."""
+class ExternRoots:
+    """Import name of each package that externs may point into, with its folder or module file."""
 
     packages: Mapping[str, Path]
 
 
-def check_seam(
-    node: TextNode, roots: SeamRoots, arguments: Sequence[str], diagnostics: Diagnostics
+def check_extern(
+    node: TextNode, roots: ExternRoots, arguments: Sequence[str], diagnostics: Diagnostics
 ) -> str | None:
     """The reference `package.module:function` if such a function takes these arguments; else why not is reported."""
     module, _, function = node.value.partition(":")
     path, reason, hint = _find(module, roots)
     if path is None:
-        diagnostics.error("seam", reason, node.place, hint)
+        diagnostics.error("extern", reason, node.place, hint)
         return None
     functions = _functions(path)
     if functions is None:
-        diagnostics.error("seam", f"the source of `{module}` cannot be read", node.place)
+        diagnostics.error("extern", f"the source of `{module}` cannot be read", node.place)
         return None
     found = functions.get(function)
     if found is None:
         text = f"`{module}` has no function `{function}` at its top level"
-        diagnostics.error("seam", text, node.place, did_you_mean(function, functions))
+        diagnostics.error("extern", text, node.place, did_you_mean(function, functions))
         return None
     problem = _misfit(found, arguments)
     if problem is not None:
-        diagnostics.error("seam", f"`{node.value}` {problem}", node.place)
+        diagnostics.error("extern", f"`{node.value}` {problem}", node.place)
         return None
     return node.value
 
 
-def _find(module: str, roots: SeamRoots) -> tuple[Path | None, str, str | None]:
+def _find(module: str, roots: ExternRoots) -> tuple[Path | None, str, str | None]:
     package, *rest = module.split(".")
     root = roots.packages.get(package)
     if root is None:

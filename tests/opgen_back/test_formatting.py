@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen.layout import comment_text, docstring_lines, drop_unused_imports, fill, lay_out, quote
-from opgen.layout import expression_text as text_of
-from opgen.layout import statement_lines as lines_of
-from opgen.layout.module import _is_same
+from opgen.formatting import comment_text, docstring_lines, drop_unused_imports, fill, lay_out, quote
+from opgen.formatting import expression_text as text_of
+from opgen.formatting import statement_lines as lines_of
+from opgen.formatting.module import _is_same
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""The glossary is true: what it names is where it says, and no other class has the name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from tests.house import GENERATOR, RUNTIME
+
+ROOT = Path(__file__).resolve().parents[2]
+# Words that were used for what the glossary has another word for.
+GONE = ("extern",)
+# Folders and files whose names would stand for two things in one package.
+ONCE = ("layout", "project", "glossary")
+
+
+def _rows() -> list[list[str]]:
+    lines = (ROOT / "docs" / "glossary.md").read_text().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][
+        1:
+    ]
+
+
+def _sources() -> dict[Path, str]:
+    ops = RUNTIME.folder / "ops"
+    return {
+        path: path.read_text()
+        for package in (RUNTIME, GENERATOR)
+        for path in sorted(package.folder.rglob("*.py"))
+        if ops not in path.parents
+    }
+
+
+def test_what_is_named_is_there() -> None:
+    classes = Counter(
+        name for text in _sources().values() for name in re.findall(r"^class (\w+)", text, re.M)
+    )
+    for word, meaning, where in _rows():
+        folders = [
+            (ROOT if place.startswith("op") and not place.startswith("operator") else RUNTIME.folder) / place
+            for place in re.findall(r"`([^`]+)`", where)
+        ]
+        assert folders or "](" in where, word
+        texts: list[str] = []
+        for folder in folders:
+            assert folder.exists(), f"{word}: {folder} is not there"
+            texts += [path.read_text() for path in ([folder] if folder.is_file() else folder.rglob("*.py"))]
+        for name in re.findall(r"`(\w+)`", meaning):
+            assert any(re.search(rf"^(class|def) {name}\b", text, re.M) for text in texts), f"{word}: {name}"
+            if name in ("Bound", "Binding", "Op", "OpDeclaration", "Layout", "OpPattern", "Kernel", "Tracer"):
+                assert classes[name] == 1, f"{word}: {classes[name]} classes are named {name}"
+
+
+def test_words_that_are_gone() -> None:
+    used = [
+        f"{path}: {word}"
+        for path, text in _sources().items()
+        for word in GONE
+        if re.search(rf"\b{word}s?\b", text)
+    ]
+    assert not used
+
+
+def test_one_file_of_a_name() -> None:
+    for package in (RUNTIME, GENERATOR):
+        names = Counter(
+            path.stem if path.is_file() else path.name
+            for path in package.folder.rglob("*")
+            if path.suffix in ("", ".py")
+        )
+        assert not [name for name in ONCE if names[name] > 1]
