@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from opgen_runtime.base import arith
-from opgen_runtime.base.arith import Compare
+from opgen_runtime.base.arith import Binary, Compare, Var
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.codegen import load as jit
-from opgen_runtime.lower.tir.stmt import Block, Buffer, Load, PrimFunc, Ramp, Splat, Store
+from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Splat, Store
 
 STRIDES = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]
 DTYPES = ["bool", "int8", "bfloat16", "float32", "int64"]
@@ -102,6 +102,39 @@ def test_guards(build: SimpleNamespace, stride: int, inside: int) -> None:
     expected[:inside] = (source.array[::stride])[:inside]
     np.testing.assert_array_equal(found, expected)
     source.open()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_squares_are_turned(build: SimpleNamespace, name: str, dtype: str, lanes: int) -> None:
+    """out[i*lanes + k] = a[i + k*stride], the same again with a read that does not cross, in buffers without an end."""
+    target = Target.parse(TARGETS[name])
+    if not target.is_host:
+        pytest.skip("code of another machine")
+    kind = DType(dtype)
+    for stride, rows in ((5, lanes), (-7, 2 * lanes), (lanes, 2 * lanes), (4096, lanes), (9, lanes + 1)):
+        size = rows + abs(stride) * (lanes - 1)
+        first = 0 if stride > 0 else size - rows
+        a, b = Buffer("a", (size,), kind), Buffer("b", (rows * lanes,), kind)
+        out = Buffer("out", (rows * lanes,), kind)
+        i = Var(INDEX, "i")
+        crossed = Load(kind, a, (Ramp(INDEX, arith.add(i, first), arith.const(stride, INDEX), lanes),))
+        along = Ramp(INDEX, arith.mul(i, lanes), arith.const(1, INDEX), lanes)
+        value = Binary(kind, "xor" if not kind.is_float else "sub", crossed, Load(kind, b, (along,)))
+        loop = For(
+            i, arith.const(0, INDEX), arith.const(rows, INDEX), ForKind.SERIAL, Store(out, (along,), value)
+        )
+        values = (np.arange(size) % 97 % (2 if dtype == "bool" else 97)).astype(kind.numpy)
+        other = np.ones(rows * lanes, kind.numpy)
+        source = Fenced(values, at_end=stride > 0)
+        func = PrimFunc("kernel", (a, b), (out,), loop)
+        (found,) = build.run(func, [source.array, other], target)
+        taken = values[(first + np.arange(rows)[:, None] + stride * np.arange(lanes)).ravel()]
+        expected = taken - other if kind.is_float else taken ^ other
+        np.testing.assert_array_equal(found, expected, err_msg=f"stride {stride}")
+        assert ("gather" in emit(func, target)) == bool(rows % lanes), stride
+        source.open()
 
 
 def test_strides_up_to_four_need_no_gather() -> None:

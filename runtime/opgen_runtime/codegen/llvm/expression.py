@@ -43,6 +43,10 @@ class ExpressionEmitter:
         self._done = {}
         self._contracted = frozenset()
 
+    def know(self, node: Expr, value: Value) -> None:
+        """Take the value of a node that has been found already, in the statement that begins."""
+        self._done[id(node)] = value
+
     def accumulates(self, stmt: Store) -> None:
         """Let `x[i] = x[i] + a * b` of floats use a fused multiply-add and any order: a sum has none.
 

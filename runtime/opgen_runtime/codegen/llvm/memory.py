@@ -99,7 +99,7 @@ def _wide(f: FunctionText, index: Value) -> str:
     return f.vector(cast(f, index, INDEX), index.lanes)
 
 
-def _from_memory(f: FunctionText, dtype: DType, lanes: int, text: str) -> Value:
+def from_memory(f: FunctionText, dtype: DType, lanes: int, text: str) -> Value:
     """Bytes of bools become truth values; any byte but 0 is true."""
     if dtype.is_bool:
         text = f.emit(f"icmp ne {memory_type(dtype, lanes)} {text}, zeroinitializer")
@@ -118,7 +118,7 @@ def _load_scalar(f: FunctionText, memory: Memory, index: Value, mask: Value | No
     address = _address(f, memory, index, mask is None)
     instruction = f"load {kind}, ptr {address}, align {memory.dtype.itemsize}{memory.load_metadata}"
     if mask is None:
-        return _from_memory(f, memory.dtype, 1, f.emit(instruction))
+        return from_memory(f, memory.dtype, 1, f.emit(instruction))
     before, read, done = f.block, f.label("read"), f.label("done")
     f.branch_if(f.vector(mask, 1), read, done)
     f.start(read)
@@ -126,7 +126,7 @@ def _load_scalar(f: FunctionText, memory: Memory, index: Value, mask: Value | No
     f.branch(done)
     f.start(done)
     merged = f.emit(f"phi {kind} [ {loaded}, %{read} ], [ zeroinitializer, %{before} ]")
-    return _from_memory(f, memory.dtype, 1, merged)
+    return from_memory(f, memory.dtype, 1, merged)
 
 
 def _store_scalar(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None) -> None:
@@ -182,7 +182,17 @@ def _load_sequence(f: FunctionText, memory: Memory, index: Value, mask: Value | 
         )
     if stride < 0:
         text = _reversed(f, kind, text, lanes)
-    return _from_memory(f, memory.dtype, lanes, text)
+    return from_memory(f, memory.dtype, lanes, text)
+
+
+def load_row(f: FunctionText, memory: Memory, first: Value, offset: int, lanes: int) -> str:
+    """Consecutive elements as they are in memory, from `offset` elements beyond `first` on."""
+    kind, align = memory_type(memory.dtype), memory.dtype.itemsize
+    address = _address(f, memory, first, inbounds=True)
+    address = f.emit(f"getelementptr inbounds {kind}, ptr {address}, i64 {offset}") if offset else address
+    return f.emit(
+        f"load {memory_type(memory.dtype, lanes)}, ptr {address}, align {align}{memory.load_metadata}"
+    )
 
 
 def _reversed(f: FunctionText, kind: str, text: str, lanes: int) -> str:
@@ -218,7 +228,7 @@ def _load_strided(f: FunctionText, memory: Memory, index: Value, lanes: int) -> 
     address, stride = _lowest(f, memory, index, lanes)
     kind, align = memory_type(memory.dtype), memory.dtype.itemsize
     text = strided.load(f, kind, address, stride, lanes, align, memory.load_metadata)
-    return _from_memory(f, memory.dtype, lanes, text)
+    return from_memory(f, memory.dtype, lanes, text)
 
 
 def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Value, lanes: int) -> Value:
@@ -269,7 +279,7 @@ def _gather(f: FunctionText, memory: Memory, index: Value, mask: Value | None, l
         ),
         attributes=memory.load_metadata,
     )
-    return _from_memory(f, memory.dtype, lanes, text)
+    return from_memory(f, memory.dtype, lanes, text)
 
 
 def _scatter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -23,11 +23,12 @@ from ...lower.tir.stmt import (
 )
 from ..text import FunctionText, ModuleText, Value, constant, register
 from ..text.types import memory_type, register_type
-from . import arithmetic, memory, outline
+from . import arithmetic, crossing, memory, outline
 from .aliasing import Aliasing
 from .closure import Body, Closure
 from .conversion import cast
 from .cost import has_vectors
+from .crossing import Crossing
 from .expression import ExpressionEmitter, flat_index
 from .memory import Memory
 from .repetition import Repetition, repetitions
@@ -184,9 +185,12 @@ class StatementEmitter:
     def _index(self, expr: Expr) -> Value:
         return cast(self.f, self._evaluate(expr), INDEX)
 
-    def _store(self, stmt: Store) -> None:
+    def _store(self, stmt: Store, known: Iterable[tuple[Expr, Value]] = ()) -> None:
+        """`known`: values of nodes of the statement that have been found already."""
         expressions = self._expressions
         expressions.forget()
+        for node, found in known:
+            expressions.know(node, found)
         expressions.accumulates(stmt)
         value = expressions.emit(stmt.value)
         index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
@@ -232,9 +236,23 @@ class StatementEmitter:
             end = arithmetic.binary(self.f, "add", minimum, extent)
             self.loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
 
+    def _turned(self, stmt: For, found: Crossing) -> None:
+        """As many iterations at once as vectors have lanes."""
+        f, first = self.f, self.variable(stmt.var)
+        rows = []
+        for node in found.loads:
+            self._expressions.forget()
+            index = self._expressions.emit(node.indices[0])
+            rows.append(crossing.load(f, self.buffer(node.buffer), index))
+        for k in range(found.lanes):
+            self.define_variable(stmt.var, arithmetic.binary(f, "add", first, constant(INDEX, k)))
+            self._store(found.store, zip(found.loads, (row[k] for row in rows), strict=True))
+
     def loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
         """A loop with its test at the bottom, entered through a test if it may be empty."""
         f = self.f
+        crossed = crossing.crossing(stmt)
+        step = 1 if crossed is None else crossed.lanes
         lower, upper = f.vector(minimum, 1), f.vector(end, 1)
         head, exit_label = f.label("loop"), f.label("endloop")
         entry = f.block
@@ -248,8 +266,11 @@ class StatementEmitter:
         variable = recurrence.name
         nonnegative = minimum.nonnegative
         self.define_variable(stmt.var, register(INDEX, 1, variable, clean=True, nonnegative=nonnegative))
-        self.emit(stmt.body)
-        following = f.emit(f"add nsw i64 {variable}, 1")
+        if crossed is None:
+            self.emit(stmt.body)
+        else:
+            self._turned(stmt, crossed)
+        following = f.emit(f"add nsw i64 {variable}, {step}")
         recurrence.again(following, f.block)
         again = f.emit(f"icmp slt i64 {following}, {upper}")
         f.branch_if(again, head, exit_label, _loop_metadata(self.module, stmt.body))

@@ -15,13 +15,13 @@ from ...base.vocabulary import BOOL
 from ..text import FunctionText, Value
 from ..text.types import register_type, suffix, vector_type
 
-_STRIDES: Final = range(2, 5)
-_FEWEST_LANES: Final = 4
+FEWEST_LANES: Final = 4
+LEAST_GATHERED: Final = 5  # stride
 
 
 def is_strided(index: Value) -> bool:
     """Whether positions are a sequence that this file takes."""
-    return index.ramp is not None and abs(index.ramp[1]) in _STRIDES and index.lanes >= _FEWEST_LANES
+    return index.ramp is not None and 1 < abs(index.ramp[1]) < LEAST_GATHERED and index.lanes >= FEWEST_LANES
 
 
 def load(
