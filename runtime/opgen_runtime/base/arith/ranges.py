@@ -19,6 +19,7 @@ _ANYTHING: Final = Interval()
 _ONE: Final = Interval(1, 1)
 CREDIT: Final = 1000  # steps under suppositions, at most
 _EARNED: Final = 4
+_DEEPEST: Final = 32  # suppositions inside each other
 
 
 class Ranges(ABC):
@@ -76,7 +77,7 @@ class Ranges(ABC):
             self._credit = min(CREDIT, self._credit + _EARNED)
             return True
         self._credit -= 1
-        return self._credit >= 0
+        return self._credit >= 0 and self._supposed <= _DEEPEST
 
     # Ranges
 

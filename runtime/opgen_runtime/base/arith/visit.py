@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from .expr import Expr, Var
 
 
-def post_order(e: Expr) -> list[Expr]:
-    """Every node of `e` once, children before parents."""
+def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
+    """Every node of `e` once, children before parents; without those `known` by id, and what only they use."""
+    if id(e) in known:
+        return []
     order: list[Expr] = []
-    seen: set[int] = set()
+    seen: set[int] = set(known)
     stack: list[tuple[Expr, bool]] = [(e, False)]
     while stack:
         node, ready = stack.pop()

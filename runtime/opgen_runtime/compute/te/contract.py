@@ -186,9 +186,14 @@ def _why_not_inside(tensor: Tensor) -> str | None:
     return None
 
 
-def _why_not_safe(place: Place, what: str) -> str | None:
-    """The first access of an expression that may leave its tensor; one inside a reduction knows its axes."""
-    order = post_order(place.expr)
+def _why_not_safe(place: Place, what: str, known: Collection[int] = ()) -> str | None:
+    """The first access of an expression that may leave its tensor; one inside a reduction knows its axes.
+
+    The nodes `known` by id are safe wherever the expression is evaluated.
+    """
+    if id(place.expr) in known:
+        return None
+    order = post_order(place.expr, known)
     guards = Guards(order)
     extents = place.extents
     for node in order:
@@ -200,8 +205,9 @@ def _why_not_safe(place: Place, what: str) -> str | None:
         if reason is not None:
             return f"{what} reads {node}: {reason}"
         if isinstance(node, Reduce):
+            safe = {*known, *map(id, guards.before(node))}
             for inner in _inner(node, place.axes, facts):
-                reason = _why_not_safe(inner, what)
+                reason = _why_not_safe(inner, what, safe)
                 if reason is not None:
                     return reason
     return None

@@ -90,15 +90,32 @@ class _Hoister:
         if not found:
             return body
         guards = Guards(order)
+        stays = self._reading_states(order)
         done: dict[int, Expr] = {}
         for node in found:  # inner ones first: those in indices and conditions of others
+            if id(node) in stays:
+                done[id(node)] = node
+                continue
             # Inside another reduction, one would be read where its guard may not hold: then it stays there.
             guard = guards.of(node)
-            known = {id(n): done[id(n)] for n in found if id(n) in done and implies(guard, guards.of(n))}
+            known = {
+                id(n): done[id(n)]
+                for n in found
+                if id(n) in done and id(n) not in stays and implies(guard, guards.of(n))
+            }
             done[id(node)] = self._hoisted(
                 _swap(node, known), None if guard is None else _swap(guard.holds, done, whole=True)
             )
         return _swap(body, done, whole=True)
+
+    def _reading_states(self, order: Sequence[Expr]) -> set[int]:
+        """The nodes that depend on a state of the scan."""
+        found: set[int] = set()
+        for node in order if self.states else ():
+            reads = isinstance(node, Read) and node.tensor in self.states
+            if reads or any(id(child) in found for child in node.children()):
+                found.add(id(node))
+        return found
 
     def _hoisted(self, node: Expr, guard: Expr | None) -> Expr:
         assert isinstance(node, Reduce)

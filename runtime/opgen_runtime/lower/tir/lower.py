@@ -143,7 +143,8 @@ class _Lowering:
         """A stage without reduce axes."""
         assert stage.body is not None
         tensor = stage.tensor
-        prelude, value = self.values.lower(stage.body, domain.values)
+        lanes = ForKind.VECTORIZED not in stage.kinds.values()  # there are no vectors of vectors
+        prelude, value = self.values.lower(stage.body, domain.values, lanes=lanes)
         buffer = self.buffers[tensor]
         indices = self.values.position(tensor, [domain.values[axis.var] for axis in stage.axes])
         body = guarded(domain.data_guards, prelude.around(Store(buffer, indices, cast(value, buffer.dtype))))

@@ -9,27 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...base.arith import Expr, Var, cast, const, eq, ge, logical_and, logical_or, lt, select, substitute
+from ...base.arith import Expr, cast, const, substitute
 from ...base.errors import LoweringError
-from ...base.vocabulary import BOOL, INDEX
+from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce
 from ..schedule import ForKind, Split, Stage
+from .accumulate import Accumulators
 from .bound import Domain, Extent
-from .combine import (
-    accumulator_dtype,
-    identity,
-    is_positional,
-    join,
-    join_positions,
-    position_dtype,
-    reduce_lanes,
-    same,
-    wins,
-)
 from .nest import ZERO, guarded, loop
-from .stmt import Allocate, Buffer, LetStmt, Load, Stmt, Store
+from .stmt import Allocate, Stmt, Store
 from .values import ValueLowering
-from .vector import vectorize_expr
 from .visit import block
 
 WithAttached = Callable[[IterVar, Stmt], Stmt]
@@ -42,17 +31,13 @@ class ReductionStage:
         assert isinstance(stage.body, Reduce)
         self.stage, self.domain, self.values, self.attach = stage, domain, values, attach
         self.body = stage.body
-        self.combiner = stage.body.combiner
         first = next(n for n, leaf in enumerate(stage.leaves) if leaf.kind == "reduce")
         self.outer, self.inner = stage.leaves[:first], stage.leaves[first:]
         self.tile = [leaf for leaf in self.inner if leaf.kind == "data" and self._extent(leaf) != 1]
-        # Where every reduction has an element, one that beats no other (all are -inf) is the first: position 0.
-        counts = [axis.extent for axis in stage.reduce_axes]
-        self.never_empty = stage.body.condition is None and all(isinstance(n, int) and n > 0 for n in counts)
         self.lanes = self._lane_leaf()
         self.copies = self._copies()
         self.shape = tuple(self._constant(leaf) for leaf in (*self.tile, *self.copies)) or (1,)
-        self.buffers = self._accumulators()
+        self.accumulators = Accumulators(stage.body, values.local, self.shape)
 
     def _extent(self, leaf: IterVar) -> Extent:
         return self.domain.extents[leaf]
@@ -82,46 +67,30 @@ class ReductionStage:
         ]
         return [*unrolled, self.lanes]
 
-    def _accumulators(self) -> list[Buffer]:
-        dtype = accumulator_dtype(self.combiner, self.body.value.dtype)
-        best = self.values.local(self.combiner, dtype, self.shape)
-        if not is_positional(self.combiner):
-            return [best]
-        count: Extent = 1
-        for axis in self.stage.reduce_axes:
-            count = count * axis.extent
-        return [best, self.values.local("position", position_dtype(count, dtype), self.shape)]
-
     # ------------------------------------------------------------------ parts
 
     def lower(self) -> Stmt:
         body = block(self._start(), self._update(), self._finish())
-        for buffer in reversed(self.buffers):
+        for buffer in reversed(self.accumulators.buffers):
             body = Allocate(buffer, body)
         for leaf in reversed(self.outer):
             body = loop(leaf, self._extent(leaf), self.stage.kind(leaf), self.attach(leaf, body))
         return body
 
-    def _at(self, fixed: dict[IterVar, Expr] | None = None) -> tuple[Expr, ...]:
-        """The accumulator's indices."""
-        given = fixed or {}
-        indices = tuple(given.get(leaf, leaf.var) for leaf in (*self.tile, *self.copies))
-        return indices or (ZERO,)
+    def _at(self) -> tuple[Expr, ...]:
+        """The accumulators' indices."""
+        return tuple(leaf.var for leaf in (*self.tile, *self.copies)) or (ZERO,)
 
     def _start(self) -> Stmt:
-        starts: list[Stmt] = [
-            Store(self.buffers[0], self._at(), identity(self.combiner, self.buffers[0].dtype))
-        ]
-        for buffer in self.buffers[1:]:
-            starts.append(Store(buffer, self._at(), const(0 if self.never_empty else -1, buffer.dtype)))
-        body = block(*starts)
+        body = self.accumulators.start(self._at())
         for leaf in reversed((*self.tile, *self.copies)):
             body = loop(leaf, self._extent(leaf), self.stage.kind(leaf), body)
         return body
 
     def _update(self) -> Stmt:
         prelude, value = self.values.lower(self.body.value, self.domain.values)
-        body = prelude.around(self._step(value))
+        step = self.accumulators.step(self._at(), value, self._position(), self._in_order())
+        body = prelude.around(step)
         if self.body.condition is not None:
             before, condition = self.values.lower(self.body.condition, self.domain.values)
             body = before.around(guarded([condition], body))
@@ -129,24 +98,6 @@ class ReductionStage:
         for leaf in reversed(self.inner):
             body = loop(leaf, self._extent(leaf), self.stage.kind(leaf), self.attach(leaf, body))
         return body
-
-    def _step(self, value: Expr) -> Stmt:
-        at = self._at()
-        now = [Load(buffer.dtype, buffer, at) for buffer in self.buffers]
-        if not is_positional(self.combiner):
-            return Store(self.buffers[0], at, join(self.combiner, now[0], cast(value, now[0].dtype)))
-        best, position = self.buffers
-        fresh, better = Var(value.dtype, "candidate"), Var(BOOL, "better")
-        here = cast(self._position(), position.dtype)
-        wins_now = wins(self.combiner, fresh, now[0])
-        if not self._in_order():  # of equal values the earliest wins, whichever comes first
-            wins_now = logical_or(wins_now, logical_and(same(fresh, now[0]), lt(here, now[1])))
-        if not self.never_empty:
-            wins_now = logical_or(lt(now[1], 0), wins_now)
-        take = block(
-            Store(best, at, select(better, fresh, now[0])), Store(position, at, select(better, here, now[1]))
-        )
-        return LetStmt(fresh, value, LetStmt(better, wins_now, take))
 
     def _in_order(self) -> bool:
         """Whether every accumulator meets its elements in row-major order."""
@@ -181,42 +132,19 @@ class ReductionStage:
         return body
 
     def _result(self) -> Expr:
-        states = [self._loads({})]
-        if self.lanes is not None:
-            for leaf in self.copies[:-1]:
-                states = [
-                    [_at_step(part, leaf, step) for part in state]
-                    for state in states
-                    for step in range(self._constant(leaf))
-                ]
-            while len(states) > 1:
-                pairs = [states[n : n + 2] for n in range(0, len(states), 2)]
-                states = [self._joined(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-            return self._across_lanes(states[0])
-        return states[0][-1]
-
-    def _loads(self, fixed: dict[IterVar, Expr]) -> list[Expr]:
-        return [Load(buffer.dtype, buffer, self._at(fixed)) for buffer in self.buffers]
-
-    def _joined(self, a: list[Expr], b: list[Expr]) -> list[Expr]:
-        if is_positional(self.combiner):
-            return list(join_positions(self.combiner, (a[0], a[1]), (b[0], b[1]), self.never_empty))
-        return [join(self.combiner, a[0], b[0])]
-
-    def _across_lanes(self, state: list[Expr]) -> Expr:
-        """The scalar result of one vector of accumulators."""
-        assert self.lanes is not None
-        lane, lanes = self.lanes.var, self._constant(self.lanes)
-        best = reduce_lanes(self.combiner, vectorize_expr(state[0], lane, lanes))
-        if not is_positional(self.combiner):
-            return best
-        # the least position among the lanes that hold the best value; lanes without an element hold -1
-        none = const(state[1].dtype.highest, state[1].dtype)
-        holds = same(state[0], best)
-        if not self.never_empty:
-            holds = logical_and(ge(state[1], 0), holds)
-        found = reduce_lanes("min", vectorize_expr(select(holds, state[1], none), lane, lanes))
-        return select(eq(found, none), -1, found)
+        states = [self.accumulators.loads(self._at())]
+        if self.lanes is None:
+            return states[0][-1]
+        for leaf in self.copies[:-1]:
+            states = [
+                [_at_step(part, leaf, step) for part in state]
+                for state in states
+                for step in range(self._constant(leaf))
+            ]
+        while len(states) > 1:
+            pairs = [states[n : n + 2] for n in range(0, len(states), 2)]
+            states = [self.accumulators.joined(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return self.accumulators.across_lanes(states[0], self.lanes.var, self._constant(self.lanes))
 
 
 def _at_step(e: Expr, leaf: IterVar, step: int) -> Expr:

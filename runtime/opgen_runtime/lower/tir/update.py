@@ -47,8 +47,7 @@ def _put(put: Put, tensor: Tensor, values: ValueLowering) -> Stmt:
     prelude, value = values.lower(put.value, {})
     for index in put.indices:
         before, position = values.lower(index, {})
-        prelude.buffers.extend(before.buffers)
-        prelude.stmts.extend(before.stmts)
+        prelude.extend(before)
         indices.append(cast(position, INDEX))
     if put.op != "=":
         old = Load(buffer.dtype, buffer, tuple(indices))

@@ -28,6 +28,7 @@ from ....base.arith import (
 )
 from ....base.errors import AccessError, LoweringError
 from ....base.vocabulary import BOOL
+from ..guards import fixed_parts
 from ..tensor import Read, Reduce, Tensor
 from . import operations
 from .operations import Array
@@ -65,9 +66,11 @@ class Frame:
     rank: int
     reduce: Callable[[Frame, Reduce, Mask | None], Array]
     lenient: bool = False  # reads out of range give 0: the values are known not to be chosen
+    outer: Frame | None = None  # of the reduction around, whose values are those of all elements
     shared: Frame | None = None
     masks: dict[tuple[int, int], tuple[Mask, Mask]] = field(default_factory=dict)
     done: dict[int, list[tuple[Mask | None, Array]]] = field(default_factory=dict)
+    fixed: dict[int, list[Expr]] = field(default_factory=dict)
 
     def value(self, e: Expr, mask: Mask | None = None) -> Array:
         """The value of `e` where `mask` holds, anything elsewhere.  Iterative: expressions may be deep."""
@@ -99,10 +102,7 @@ class Frame:
 
     def known(self, node: Expr, mask: Mask | None) -> Array | None:
         """The value of `node` under `mask` or one around it, if it has been evaluated."""
-        results = self.done.get(id(node))
-        if results is None:
-            return None
-        for under, value in results:
+        for under, value in self.done.get(id(node), ()):
             if under is None:
                 return value
             m = mask
@@ -110,7 +110,7 @@ class Frame:
                 if m is under:
                     return value
                 m = m.outer
-        return None
+        return None if self.outer is None else self.outer.known(node, mask)
 
     def _missing(self, node: Expr, mask: Mask | None) -> list[tuple[Expr, Mask | None]]:
         if isinstance(node, Select):
@@ -120,10 +120,17 @@ class Frame:
             then, otherwise = self._branches(node, mask, condition)
             wanted = [(node.then, then), (node.otherwise, otherwise)]
         elif isinstance(node, Reduce):
-            return []
+            wanted = [(part, mask) for part in self._fixed_parts(node)]
         else:
             wanted = [(c, mask) for c in node.children()]
         return [(c, m) for c, m in wanted if self.known(c, m) is None]
+
+    def _fixed_parts(self, node: Reduce) -> list[Expr]:
+        """What is the same for all elements, and is evaluated once for them."""
+        found = self.fixed.get(id(node))
+        if found is None:
+            found = self.fixed[id(node)] = fixed_parts(node)
+        return found
 
     def _branches(self, node: Select, mask: Mask | None, condition: Array) -> tuple[Mask | None, Mask | None]:
         """The masks of both sides: one object each, so that what is known under them is found again."""
@@ -193,7 +200,7 @@ class Frame:
 
     def _table(self, node: Table, mask: Mask | None) -> Array:
         values = np.asarray(node.values, dtype=node.dtype.numpy)
-        index = self._checked(self._child(node.index, mask), len(values), mask, f"the table {node}")
+        index = self._checked(self._child(node.index, mask), len(values), mask, node)
         if not len(values):
             return np.zeros(index.shape, node.dtype.numpy)
         return np.asarray(values[index])
@@ -208,7 +215,7 @@ class Frame:
         if view is not None:
             return view
         indices = tuple(
-            self._checked(self._child(i, mask), array.shape[d], mask, f"{node} (dim {d})")
+            self._checked(self._child(i, mask), array.shape[d], mask, node, d)
             for d, i in enumerate(node.indices)
         )
         if array.size == 0:
@@ -241,13 +248,16 @@ class Frame:
             shape[len(shape) - 1 - positions[d]] = size
         return np.asarray(view.reshape(shape))
 
-    def _checked(self, index: Array, size: int, mask: Mask | None, what: str) -> Array:
+    def _checked(
+        self, index: Array, size: int, mask: Mask | None, node: Read | Table, dim: int | None = None
+    ) -> Array:
         """The index with what is not needed set to 0.  Raises AccessError for one out of range."""
         outside = (index < 0) | (index >= size)
         if outside.any():
             wrong = outside if mask is None else outside & mask.where
             if not self.lenient and wrong.any():
                 value = np.broadcast_to(index, wrong.shape)[wrong].flat[0]
+                what = f"the table {node}" if dim is None else f"{node} (dim {dim})"
                 raise AccessError(f"{what}: index {int(value)} is outside 0 <= index < {size}")
             index = np.where(outside, index.dtype.type(0), index)
         return index.astype(np.intp, copy=False)

@@ -29,14 +29,15 @@ def reduce(frame: Frame, node: Reduce, mask: Mask | None) -> Array:
     folder = _FOLDERS[node.combiner](node)
     sizes = [size for size, _ in extents]
     blocks = _blocks(sizes, max(1, LIMIT // max(1, prod(outer))))
+    rebound = any(axis.var in frame.axes for axis in node.axes)  # then values outside are of another element
     for block in blocks:
         axes: dict[Var, Axis] = dict(frame.axes)
         for depth, (axis, (start, stop)) in enumerate(zip(reversed(node.axes), reversed(block), strict=True)):
             axes[axis.var] = Axis(start, stop, frame.rank + depth)
         shape = tuple(stop - start for start, stop in block)
-        inner = Frame(
-            axes, frame.scalars, frame.arrays, frame.rank + len(block), frame.reduce, lenient=frame.lenient
-        )
+        around = None if rebound else frame
+        rank = frame.rank + len(block)
+        inner = Frame(axes, frame.scalars, frame.arrays, rank, frame.reduce, frame.lenient, around)
         _fold_block(folder, node, inner, extents, shape, mask)
     if folder.acc is None:
         return folder.empty(frame, node, mask)

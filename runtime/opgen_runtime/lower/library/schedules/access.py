@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import INTRINSICS, Binary, Call, Cast, Compare, Expr, Select, Var, const
+from ....base.arith import INTRINSICS, Binary, Call, Cast, Compare, Expr, Select, Var, const, post_order
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
 from ...schedule.inline import order_of
@@ -38,13 +38,14 @@ class Accesses:
 def analyse(body: Expr, dtype: DType) -> Accesses:
     """The accesses of a body whose elements are of `dtype`."""
     order = order_of(body)
+    used_vars = _UsedVars()
     reads: list[Access] = []
     positions: dict[tuple[int, ...], Access] = {}
     for node in order:
         if isinstance(node, Read):
             key = (id(node.tensor), *map(id, node.indices))
             if key not in positions:
-                positions[key] = _access(node)
+                positions[key] = _access(node, used_vars)
                 reads.append(positions[key])
     used = _used_outside(body)
     widest = dtype
@@ -54,23 +55,39 @@ def analyse(body: Expr, dtype: DType) -> Accesses:
     return Accesses(tuple(reads), used, cost_of(order), widest)
 
 
-def _access(read: Read) -> Access:
+class _UsedVars:
+    """The vars that expressions use; what several of them share is walked once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Expr, frozenset[Var]]] = {}
+
+    def of(self, e: Expr) -> frozenset[Var]:
+        for node in post_order(e, self._known):
+            own: frozenset[Var] = frozenset((node,)) if isinstance(node, Var) else frozenset()
+            for child in node.children():
+                _, used = self._known[id(child)]
+                own = own if used <= own else own | used
+            self._known[id(node)] = node, own
+        return self._known[id(e)][1]
+
+
+def _access(read: Read, used_vars: _UsedVars) -> Access:
     position: Expr = const(0, INDEX)
     entangled: set[Var] = set()
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
         if not isinstance(extent, int):
-            entangled.update(n for n in order_of(index) if isinstance(n, Var))
+            entangled |= used_vars.of(index)
             continue
         position = position * extent + (index if index.dtype is INDEX else Cast(INDEX, index))
     found = _LINEAR.range(position)
     if found is None:
-        return Access(read.tensor, {}, frozenset(n for n in order_of(position) if isinstance(n, Var)))
+        return Access(read.tensor, {}, used_vars.of(position))
     strides: dict[Var, int] = {}
     for atom, factor in found[0].items():
         if isinstance(atom, Var):
             strides[atom] = factor
         else:
-            entangled.update(n for n in order_of(atom) if isinstance(n, Var))
+            entangled |= used_vars.of(atom)
     return Access(read.tensor, strides, frozenset(entangled))
 
 
