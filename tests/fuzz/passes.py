@@ -15,7 +15,15 @@ import numpy as np
 
 from opgen_runtime import create_executor, ir, ops
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.transform import InferType, Pass, PassContext, VerifyIR, all_passes
+from opgen_runtime.transform import (
+    ConvertLayout,
+    DivToMul,
+    InferType,
+    Pass,
+    PassContext,
+    VerifyIR,
+    all_passes,
+)
 
 COUNT = 2000
 SHAPE = (2, 4, 3, 3)
@@ -161,12 +169,12 @@ def program(seed: int, tame: bool) -> ir.IRModule:
     return InferType()(module)
 
 
-def results(module: ir.IRModule, seed: int) -> list[np.ndarray]:
+def results(module: ir.IRModule, seed: int, executor: str = "debug") -> list[np.ndarray]:
     """What main gives for seeded arrays."""
     rng = np.random.default_rng(seed)
     arrays = [rng.uniform(-2, 2, SHAPE).astype(np.float32) for _ in range(3)]
     with np.errstate(all="ignore"):
-        found = create_executor("debug", module).evaluate()(*arrays)  # type: ignore[operator]
+        found = create_executor(executor, module).evaluate()(*arrays)  # type: ignore[operator]
     return [part.numpy() for part in (found if isinstance(found, tuple) else (found,))]
 
 
@@ -191,9 +199,24 @@ def compare(before: Sequence[np.ndarray], after: Sequence[np.ndarray], exact: bo
             np.testing.assert_allclose(one, other, rtol=2e-2, atol=2e-2, err_msg=where)
 
 
+def made_passes() -> list[Pass]:
+    """Each registered pass, and those again whose options make them do more."""
+    return [
+        *[maker() for maker in all_passes()],
+        ConvertLayout({"conv2d": "NHWC"}),
+        DivToMul(approximate=True),
+    ]
+
+
 def case(seed: int) -> None:
-    """Every pass on one program; passes that change values on one whose values are of ordinary size."""
-    for maker in all_passes():
-        made = maker()
+    """Every pass on one program; passes that change values on one whose values are of ordinary size.
+
+    Then the whole pipeline at one level, compiled.
+    """
+    for made in made_passes():
         exact = not made.stated(PassContext()).changes_values
         check(made, program(seed, tame=not exact), seed)
+    ordinary = program(seed, tame=True)
+    with PassContext(opt_level=seed % 5):
+        found = results(ordinary, seed, "graph")
+    compare(results(ordinary, seed), found, exact=False, where=f"level {seed % 5} of\n{ordinary}")

@@ -21,7 +21,7 @@ from ..base.arith.expr import Expr as Scalar
 from ..base.arith.expr import Var as Index
 from ..base.errors import OpgenError
 from ..base.kept import Kept
-from ..base.vocabulary import DType
+from ..base.vocabulary import DType, OpPattern
 from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
 from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
 from ..declaration import CallTensors, call_tensors
@@ -215,6 +215,14 @@ def facts(call: Expr) -> Facts | None:
     if found is None:
         found = _facts.put(key, _Outcome(_derived(call)))
     return found.facts
+
+
+def move_facts(call: Expr) -> Facts | None:
+    """`facts` of a call without reductions, None for others: what is heavy is not asked for its form in vain."""
+    if not isinstance(call, Call) or not isinstance(call.op, Op):
+        return None
+    pattern = call.op.get_attr("TOpPattern", OpPattern.OPAQUE)
+    return facts(call) if pattern <= OpPattern.INJECTIVE else None
 
 
 @dataclass(frozen=True, slots=True)

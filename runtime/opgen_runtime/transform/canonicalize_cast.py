@@ -13,7 +13,7 @@ from collections import Counter
 from ..base.vocabulary import OpPattern
 from ..ir import Call, Expr, Function, IRModule, MixedModeMutator, post_order
 from ..operator.registry import Op
-from .calls import facts
+from .calls import move_facts
 from .context import PassContext
 from .define import function_pass
 from .fusion.dataflow import is_op_call
@@ -61,7 +61,7 @@ class _Rewrite(MixedModeMutator):
 
 
 def _widens(expr: Expr) -> bool:
-    known = facts(expr)
+    known = move_facts(expr)
     if known is None or known.conversion is None:
         return False
     _, source, target = known.conversion

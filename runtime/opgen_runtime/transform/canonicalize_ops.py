@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..ir import Call, Expr, Function, IRModule, MixedModeMutator
 from ..operator.types import TensorType
 from .build import binary, placed
-from .calls import UNIT, facts, is_aligned
+from .calls import UNIT, is_aligned, move_facts
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
@@ -26,7 +26,7 @@ def CanonicalizeOps(function: Function, module: IRModule, context: PassContext) 
 
 class _Rewrite(MixedModeMutator):
     def rewrite_call(self, pre: Call, post: Call) -> Expr:
-        known = facts(post)
+        known = move_facts(post)
         form = None if known is None else known.binary
         type_ = post.checked_type
         if form is None or not isinstance(type_, TensorType) or len(post.args) != 2:

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.vocabulary import DType
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
 from ..operator.types import TensorType
-from .calls import facts, is_aligned
+from .calls import is_aligned, move_facts
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
@@ -57,7 +57,7 @@ class _Rewrite(MixedModeMutator):
     def rewrite_call(self, pre: Call, post: Call) -> Expr:
         if not any([isinstance(arg, Constant) for arg in post.args]):
             return post
-        known = facts(post)
+        known = move_facts(post)
         form = None if known is None else known.binary
         type_ = post.checked_type
         if form is None or form.op != "div" or not isinstance(type_, TensorType):

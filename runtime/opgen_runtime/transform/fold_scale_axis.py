@@ -23,13 +23,14 @@ from ..compute.te.roles import Role
 from ..ir import Call, Constant, Expr, Function, IRModule, Let, MixedModeMutator, post_order, rebuild
 from ..operator.types import TensorType
 from .build import placed
-from .calls import UNIT, Facts, facts
+from .calls import UNIT, Facts, facts, move_facts
 from .context import PassContext
 from .define import function_pass, module_pass
 from .evaluator import elements
 from .infer_type import InferType
 
-_DEPTH = 16  # so many calls are looked through, so that the work stays linear in long chains
+_DEPTH = 16  # so many calls in a row are looked through, so that the work stays linear in long chains
+_READERS = 64  # so many in all, where a scale has many readers
 ERROR = (
     "a few epsilon of the dtype, relative to the greatest summand: factors are multiplied in another order"
 )
@@ -52,7 +53,7 @@ class Scale:
 
 def scaled_operand(call: Expr) -> tuple[int, Scale] | None:
     """(operand, scale) of a call that multiplies the elements of an operand by a scale; None if it does not."""
-    known = facts(call)
+    known = move_facts(call)
     form = None if known is None else known.binary
     type_ = call.checked_type
     if form is None or form.op != "mul" or not isinstance(type_, TensorType) or not isinstance(call, Call):
@@ -262,7 +263,7 @@ class _Plan:
         spent = 0
         while stack:
             value, here, depth = stack.pop()
-            if depth == 0 or not self.users.get(id(value)):
+            if depth == 0 or not self.users.get(id(value)) or len(passed) > _READERS:
                 return
             for user in self.users[id(value)]:
                 known = facts(user)

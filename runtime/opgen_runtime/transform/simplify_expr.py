@@ -20,7 +20,7 @@ from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
 from ..operator.registry import Op
 from ..operator.types import TensorType
 from .build import ORDER_KEEPING, TRANSPOSE, cast, reshape, transpose
-from .calls import Facts, facts
+from .calls import Facts, move_facts
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
@@ -38,7 +38,7 @@ def SimplifyExpr(function: Function, module: IRModule, context: PassContext) -> 
 
 class _Rewrite(MixedModeMutator):
     def rewrite_call(self, pre: Call, post: Call) -> Expr:
-        known = facts(post)
+        known = move_facts(post)
         if known is None or not isinstance(post.checked_type, TensorType):
             return post
         for rule in _RULES:
@@ -124,7 +124,7 @@ def _inner(
 ) -> tuple[Expr, tuple[int, ...]] | None:
     """The operand of the operand of a move, and how that moves it."""
     inside = None if outer is None else post.args[outer[0]]
-    known = None if inside is None else facts(inside)
+    known = None if inside is None else move_facts(inside)
     found = None if known is None else form(known)
     if found is None:
         return None
@@ -150,7 +150,7 @@ def _keeps_order(expr: Expr) -> bool:
 
 def _converted_twice(post: Call, known: Facts) -> Expr | None:
     inside = None if known.conversion is None else post.args[known.conversion[0]]
-    inner = None if inside is None else facts(inside)
+    inner = None if inside is None else move_facts(inside)
     if known.conversion is None or inner is None or inner.conversion is None:
         return None
     assert isinstance(inside, Call)

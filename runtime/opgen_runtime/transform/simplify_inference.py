@@ -53,16 +53,16 @@ class _Rewrite(MixedModeMutator):
 
     def result(self, post: Call, index: int) -> Expr | None:
         """What result `index` of a call is; None where it stays."""
-        known = facts(post)
+        declaration = post.op.get_attr("declaration") if isinstance(post.op, Op) else None
+        simplified = declaration is not None and declaration.traits.get(TRAIT)
+        several = not isinstance(post.checked_type, TensorType)
+        known = facts(post) if simplified or several else None
         if known is None or known.made.lengths:
             return None
-        position = known.copied(index)
-        if position is not None and len(known.outputs) > 1:
+        position = known.copied(index) if several else None
+        if position is not None:
             return post.args[position]
-        assert isinstance(post.op, Op)
-        if not post.op.get_attr("declaration").traits.get(TRAIT):
-            return None
-        return _Writer(post, known).tensor(known.outputs[index])
+        return _Writer(post, known).tensor(known.outputs[index]) if simplified else None
 
 
 class _Writer:
