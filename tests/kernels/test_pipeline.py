@@ -21,7 +21,7 @@ from opgen_runtime.run.compile.plan import segments_of
 from opgen_runtime.run.compile.records import Request
 from opgen_runtime.run.executor import build
 from opgen_runtime.run.interpret import run_op_by_op
-from opgen_runtime.transform import FuseOps, PassContext
+from opgen_runtime.transform import FuseOps, PassContext, PassInstrument, PassTiming
 
 HOST = Target.host()
 A = ir.var("a", TensorType((3, 10), "float32"))
@@ -94,6 +94,43 @@ def test_texts_follow_the_tables() -> None:
     assert names[-3:] == ["llvm", "llvm optimised", "assembly"]
     several = [name for name, _ in pipeline.texts(PROGRAMS["two kernels"])]
     assert {"kernel 0: lower", "kernel 1: assembly"} <= set(several)
+
+
+# ------------------------------------------------------------------ instruments
+
+
+class Watch(PassInstrument):
+    """Notes the stages of kernels, and the texts of one."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.shown: dict[str, str] = {}
+
+    def run_before_stage(self, kernel: str, stage: str) -> None:
+        self.seen.append(f"before {stage} of {kernel}")
+
+    def run_after_stage(self, kernel: str, stage: str, texts: Any) -> None:
+        self.seen.append(f"after {stage} of {kernel}")
+        if stage in ("segment", "lower"):
+            self.shown |= dict(texts())
+
+
+def test_instruments_watch_every_stage_of_a_kernel_that_is_compiled() -> None:
+    watch, timing = Watch(), PassTiming()
+    function = ir.Function((A,), ops.exp(A))
+    for _ in range(2):  # the second time the kernel is there
+        with PassContext(instruments=[watch, timing]):
+            build(function)
+    expected = [
+        f"{when} {stage.name} of opgen_exp" for stage in pipeline.KERNEL for when in ("before", "after")
+    ]
+    assert watch.seen == expected
+    assert list(watch.shown) == ["tensor expressions", "strategy", "lower"]
+    assert "exp(a[i0, i1])" in watch.shown["tensor expressions"]
+    names = [run.name for run in timing.runs]
+    assert {"InferType", "FuseOps", "lower", "vectorize_loop", "compile"} <= set(names)
+    assert names.count("FuseOps") == 2
+    assert names.count("compile") == 1
 
 
 # ------------------------------------------------------------------ hooks

@@ -11,8 +11,9 @@ instruments of a PassContext, the tests of every prefix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -171,17 +172,28 @@ def through_kernel(
 ) -> Iterator[tuple[Stage[Any, Any], Any]]:
     """Each stage with the record after it, users' hooks included; a record that is a Kernel ends the way."""
     record: Any = request
+    watching = request.instruments
+    name = request.name if watching else ""
     for stage in stages:
+        for watch in watching:
+            watch.run_before_stage(name, stage.name)
         record = stage.run(record)
-        if isinstance(record, Kernel):
-            yield stage, record
-            return
-        for contract in stage.verify:  # of loop IR
+        ended = isinstance(record, Kernel)
+        for contract in () if ended else stage.verify:  # of loop IR
             tir.check(contract, record.func, stage.name, record.segment.is_own)
         hook = request.hooks.get(stage.name)
         if hook is not None and stage.hooked is not None:
             record = stage.hooked(record, stage.name, hook, stage.verify[0])
+        for watch in watching:
+            watch.run_after_stage(name, stage.name, partial(texts_of, stage, record))
         yield stage, record
+        if ended:
+            return
+
+
+def texts_of(stage: Stage[Any, B], record: B | Kernel) -> Iterable[tuple[str, str]]:
+    """(name, text) of what a stage has given; nothing of a kernel."""
+    return () if stage.texts is None or isinstance(record, Kernel) else stage.texts(record)
 
 
 def upto(name: str) -> tuple[Stage[Any, Any], ...]:
@@ -212,8 +224,8 @@ def compile_segment(
     CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.  `digest`: the
     structural digest of the function, where it is known.
     """
-    hooks = hooks_of(context or PassContext.current())
-    request = Request(function, Target.host() if target is None else Target.parse(target), hooks)
+    request = requested(function, target, context or PassContext.current())
+    hooks = request.hooks
     key = front_key(function, request.target, hooks, digest)
     kernel = None if key is None else _kernels.get(key) or steps.kept(function, key)
     if kernel is None:
@@ -232,15 +244,16 @@ def _compile(request: Request, key: str | None) -> Kernel:
     return record
 
 
-def hooks_of(context: PassContext) -> Mapping[str, tir.Phase]:
-    """The hooks of a context. Raises PassError for the name of no stage that takes one."""
+def requested(function: Function, target: Target | str | None, context: PassContext) -> Request:
+    """A segment to compile under a context. Raises PassError for a hook after no stage that takes one."""
     for name in context.hooks:
         if name not in HOOKABLE:
             raise PassError(
                 f"there is no stage {name!r} to hook{did_you_mean(name, HOOKABLE)}; "
                 f"the stages are: {', '.join(HOOKABLE)}"
             )
-    return context.hooks
+    chosen = Target.host() if target is None else Target.parse(target)
+    return Request(function, chosen, context.hooks, context.instruments)
 
 
 # ------------------------------------------------------------------ what there is to see
@@ -270,11 +283,9 @@ def kernel_texts(
     segment: Function, target: Target | str | None = None, context: PassContext | None = None
 ) -> Iterator[tuple[str, str]]:
     """(stage, text) of one segment; nothing is kept in the caches or loaded, so that any target will do."""
-    hooks = hooks_of(context or PassContext.current())
-    request = Request(segment, Target.host() if target is None else Target.parse(target), hooks)
+    request = requested(segment, target, context or PassContext.current())
     for stage, record in through_kernel(request, [stage for stage in KERNEL if stage.texts]):
-        if stage.texts is not None and not isinstance(record, Kernel):
-            yield from stage.texts(record)
+        yield from texts_of(stage, record)
 
 
 def contracts() -> Iterator[tuple[str, Contract[Any], Rule[Any]]]:

@@ -36,17 +36,25 @@ class PassInstrument:
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
         """The pass has given `module`."""
 
+    def run_before_stage(self, kernel: str, stage: str) -> None:
+        """A stage of a kernel is about to run: lowering, a phase, ...  A kernel that a cache holds runs none."""
+
+    def run_after_stage(
+        self, kernel: str, stage: str, texts: Callable[[], Iterable[tuple[str, str]]]
+    ) -> None:
+        """The stage has run; `texts` makes (name, text) of what there is to see."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One run of a pass: `seconds` of this thread's clock on the wall, without the passes that ran inside it."""
+    """One run of a pass or of a stage of a kernel: `seconds` on the clock, without the passes that ran inside it."""
 
     name: str
     seconds: float
 
 
 class PassTiming(PassInstrument):
-    """Times every pass: `.runs` in order, `.text()` a table a pass, the slowest first."""
+    """Times every pass and every stage of a kernel: `.runs` in order, `.text()` a table of them, the slowest first."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.runs: list[Timed] = []
@@ -57,9 +65,20 @@ class PassTiming(PassInstrument):
         self._started.append((self._clock(), 0.0))
 
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
+        self._end(info.name)
+
+    def run_before_stage(self, kernel: str, stage: str) -> None:
+        self._started.append((self._clock(), 0.0))
+
+    def run_after_stage(
+        self, kernel: str, stage: str, texts: Callable[[], Iterable[tuple[str, str]]]
+    ) -> None:
+        self._end(stage)
+
+    def _end(self, name: str) -> None:
         start, inside = self._started.pop()
         whole = self._clock() - start
-        self.runs.append(Timed(info.name, whole - inside))
+        self.runs.append(Timed(name, whole - inside))
         if self._started:
             outer, others = self._started[-1]
             self._started[-1] = (outer, others + whole)

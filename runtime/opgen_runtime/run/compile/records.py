@@ -19,8 +19,9 @@ from ...base.target import Target
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...lower import tir
-from ...lower.library.segment import Segment
+from ...lower.library.segment import Segment, kernel_name
 from ...lower.schedule import Schedule
+from ...transform import PassInstrument
 
 Texts: TypeAlias = Iterator[tuple[str, str]]
 """(name, text) of what a record shows."""
@@ -28,11 +29,20 @@ Texts: TypeAlias = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A segment that is to be compiled.  `hooks`: users' functions by the names of the stages after which they run."""
+    """A segment that is to be compiled.
+
+    `hooks`: users' functions by the names of the stages after which they run.  `instruments` watch the stages.
+    """
 
     function: ir.Function
     target: Target
     hooks: Mapping[str, tir.Phase] = field(default_factory=dict)
+    instruments: tuple[PassInstrument, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the kernel is called."""
+        return kernel_name(self.function)
 
 
 @dataclass(frozen=True, slots=True)
