@@ -8,7 +8,7 @@ module.py     a rendered module: logical lines that are too long are laid out ag
 """
 
 from .document import WIDTH
-from .literal import comment_text, docstring_lines, fill, fold, quote
+from .literal import comment_text, docstring_lines, fill, fold, quote, text_lines
 from .module import drop_unused_imports, lay_out
 from .printer import expression_text
 from .statements import statement_lines
@@ -24,4 +24,5 @@ __all__ = [
     "lay_out",
     "quote",
     "statement_lines",
+    "text_lines",
 ]

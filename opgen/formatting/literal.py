@@ -88,6 +88,13 @@ def docstring_lines(text: Sequence[str], indent: int, width: int = WIDTH) -> lis
     return [f'"""{escaped[0]}', *(pad + line if line else "" for line in escaped[1:]), f'{pad}"""']
 
 
+def text_lines(text: Sequence[str], indent: int) -> list[str]:
+    """The lines of a literal that holds `text`, one line each at `indent` columns, between those of its quotes."""
+    risky = any('"""' in line for line in text)
+    pad = " " * indent
+    return ['"""', *(pad + _escaped(line, risky) for line in text), f'{pad[:-4]}"""']
+
+
 def _paragraphs(text: str) -> list[list[str]]:
     found: list[list[str]] = [[]]
     for line in text.strip("\n").splitlines():

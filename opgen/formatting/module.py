@@ -95,5 +95,10 @@ def _start(node: ast.stmt) -> int:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """A docstring: it was wrapped when it was made."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    """A docstring, or a text of several lines: it was wrapped when it was made."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(value=ast.Constant(value=str(text))):
+            return "\n" in text and node.end_lineno != node.lineno
+    return False

@@ -60,17 +60,16 @@ def op_view(op: CheckedOp, namespace: str = "") -> OpView:
     )
 
 
-def function_text(function: ast.FunctionDef) -> str:
-    """A function; parameters that have no annotation get `_d.Any`."""
+def function_text(function: ast.FunctionDef, anything: str = "_d.Any", indent: int = 0) -> str:
+    """A function at `indent` columns; what has no annotation gets `anything`."""
     annotated = copy.deepcopy(function)
     for node in ast.walk(annotated):
         if isinstance(node, ast.FunctionDef):
-            _annotate(node)
-    return "\n".join(statement_lines([annotated]))
+            _annotate(node, name_of(anything))
+    return "\n".join(statement_lines([annotated], indent=indent))
 
 
-def _annotate(function: ast.FunctionDef) -> None:
-    anything = ast.Attribute(ast.Name("_d", ast.Load()), "Any", ast.Load())
+def _annotate(function: ast.FunctionDef, anything: ast.expr) -> None:
     arguments = function.args
     extra = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra):

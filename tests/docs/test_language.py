@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ class Page:
             os.chdir(before)
         sys.path.insert(0, str(self.folder))
 
-    def suite(self, op: str) -> ModuleType:
+    def suite(self, op: str) -> type[testing.Suite]:
         """The generated suite of an op."""
         path = self.folder / "tests" / "generated" / f"test_{op}.py"
         spec = importlib.util.spec_from_file_location(f"{self.package}_test_{op}", path)
@@ -131,7 +130,7 @@ class Page:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return module
+        return testing.suite_of(module)
 
 
 @pytest.fixture(scope="module")
@@ -162,15 +161,16 @@ def test_declarations(name: str, pages: Mapping[str, Page]) -> None:
             found = re.search(r"^op: (\w+)", text, re.M)
             assert found is not None, f"{block}: no op"
             suite = page.suite(found[1])
-            assert suite.CASES, f"{block}: `{found[1]}` has no tests"
-            for case in suite.CASES:
-                testing.check_types(suite.OP, case)
+            assert suite.declared_cases, f"{block}: `{found[1]}` has no tests"
+            assert suite.reference is not None
+            for case in suite.declared_cases:
+                testing.check_types(suite.op, case)
                 for executor in ("debug", "graph"):
-                    testing.check_values(suite.OP, case, suite.reference, executor)
-            for probe in getattr(suite, "PROBES", ()):
-                testing.check_bound(suite.OP, probe)
-            for case, error in getattr(suite, "REFUSED", ()):
-                testing.check_refused(suite.OP, case, error)
+                    testing.check_values(suite.op, case, suite.reference, executor)
+            for probe in suite.probes:
+                testing.check_bound(suite.op, probe)
+            for case, error in suite.refusals:
+                testing.check_refused(suite.op, case, error)
 
 
 def erroneous(page: str, blocks: list[Any]) -> Iterator[tuple[Any, str, str]]:

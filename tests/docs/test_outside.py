@@ -41,7 +41,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, opgen_command: Any) -> Any
         yield Path.cwd()
 
 
-def suite_of(project: Path, op: str) -> ModuleType:
+def module_of(project: Path, op: str) -> ModuleType:
     path = project / "tests" / "generated" / f"test_{op}.py"
     spec = importlib.util.spec_from_file_location(f"{PACKAGE}_test_{op}", path)
     assert spec is not None
@@ -53,9 +53,10 @@ def suite_of(project: Path, op: str) -> ModuleType:
 
 @pytest.mark.parametrize("op", OPS)
 def test_op(op: str, project: Path) -> None:
-    suite = suite_of(project, op)
-    assert suite.CASES
-    for case in suite.CASES:
-        testing.check_types(suite.OP, case)
+    suite = testing.suite_of(module_of(project, op))
+    assert suite.declared_cases
+    assert suite.reference is not None
+    for case in suite.declared_cases:
+        testing.check_types(suite.op, case)
         for executor in ("debug", "graph"):
-            testing.check_values(suite.OP, case, suite.reference, executor)
+            testing.check_values(suite.op, case, suite.reference, executor)

@@ -105,7 +105,7 @@ def case(seed: int) -> None:
     for op in ops:
         shown += _renderer().python("op.py.j2", {"op": op_view(op, "")}, op.name)
         shown += _renderer().python("suite.py.j2", {"suite": suite_view(op, "myops")}, op.name)
-    index_view(ops, "h")
+    index_view([(op.name, None) for op in ops], "h")
     spent = time.process_time() - start
     assert spent < _LIMIT, f"{spent:.0f} s of work"
     declares = text.strip() and "abstract" not in text

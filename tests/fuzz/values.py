@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,11 @@ import numpy as np
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES, DType, OpPattern, is_float_array
 from opgen_runtime.run.executor import create_executor
+from opgen_runtime.testing import Suite, suite_of
+from opgen_runtime.testing.cases import Case, case_call, declaration_of, specs_of
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import Spec, ordinary
 from opgen_runtime.testing.structure import structure_of
-from opgen_runtime.testing.suite import Case, case_call, declaration_of, specs_of
 
 COUNT = 4000
 SUITES = Path(__file__).parents[1] / "generated"
@@ -39,16 +39,16 @@ _OWN_DTYPE = frozenset(
 
 @cache
 def suites() -> tuple[Path, ...]:
-    return tuple(sorted(path for path in SUITES.glob("test_*.py") if "CASES" in path.read_text()))
+    return tuple(sorted(path for path in SUITES.glob("test_*.py") if "cases = " in path.read_text()))
 
 
-def suite(path: Path) -> ModuleType:
+def suite(path: Path) -> type[Suite]:
     spec = importlib.util.spec_from_file_location(f"suite_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    return suite_of(module)
 
 
 def changed(random: Random, case: Case) -> Case:
@@ -72,13 +72,13 @@ def changed(random: Random, case: Case) -> Case:
     return Case(inputs, case.attrs)
 
 
-def drawn(random: Random, module: ModuleType) -> Case:
+def drawn(random: Random, of: type[Suite]) -> Case:
     """A call that the declaration admits."""
-    given = random.choice((*module.CASES, *module.SAMPLED))
+    given = random.choice((*of.declared_cases, *of.sampled_cases))
     for _ in range(12):
         candidate = changed(random, given)
         try:
-            case_call(module.OP, candidate)
+            case_call(of.op, candidate)
         except (OpgenError, ValueError):
             continue
         return candidate
@@ -145,8 +145,8 @@ def assert_rounded_once(found: Any, expected: Any, scale: float, what: str) -> N
     assert not wrong.any(), f"{what}: {got[wrong][:3]}, rounded once {wanted[wrong][:3]}"
 
 
-def run(module: ModuleType, case: Case, random: Random) -> None:
-    op = module.OP
+def run(of: type[Suite], case: Case, random: Random) -> None:
+    op = of.op
     call, variables = case_call(op, case)
     pattern = declaration_of(op).pattern
     specs = specs_of(op, case)
@@ -171,7 +171,7 @@ def run(module: ModuleType, case: Case, random: Random) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            expected = module.reference(**dict(zip(names, copies, strict=True)), **attrs)
+            expected = of.reference(**dict(zip(names, copies, strict=True)), **attrs)
             expected = rounded(expected, found)
         except Exception as error:
             if any(array.size == 0 for array in flat):
@@ -187,5 +187,5 @@ def run(module: ModuleType, case: Case, random: Random) -> None:
 
 def case(seed: int) -> None:
     random = Random(seed)
-    module = suite(random.choice(suites()))
-    run(module, drawn(random, module), random)
+    chosen = suite(random.choice(suites()))
+    run(chosen, drawn(random, chosen), random)

@@ -15,8 +15,7 @@ from typing import Final
 
 import pytest
 
-import opgen_runtime.run.executor
-import opgen_runtime.testing  # noqa: F401  # what every suite imports, once for all of them
+from opgen_runtime.testing import check_bound, suite_of  # what every suite imports, once for all of them
 
 from .subjects import Mutant
 
@@ -72,8 +71,9 @@ def _run_probes(suite: Path) -> None:
     sys.path.insert(0, str(suite.parent))
     try:
         found = importlib.import_module(suite.stem)
-        for probe in getattr(found, "PROBES", ()):
-            found.testing.check_bound(found.OP, probe)
+        suite = suite_of(found)
+        for probe in suite.probes:
+            check_bound(suite.op, probe)
     except Exception:  # whatever the mutant raises
         (suite.parent / "log").write_text(traceback.format_exc())
         os._exit(_FAILED)

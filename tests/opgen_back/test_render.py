@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import replace
 from math import inf, isnan, nan
 from pathlib import Path
@@ -18,6 +19,7 @@ from opgen.views import op_view, suite_view
 from opgen.views.wrapper import wrapper_view
 from opgen_runtime.declaration.documentation import plain
 from opgen_runtime.operator.registry import remove_global_func, remove_op
+from opgen_runtime.testing.lines import parse_cases
 
 DECLARATION = "opdefs/x.yaml:1"
 
@@ -48,7 +50,7 @@ def test_own_template_replaces_the_built_in_one(tmp_path: Path, axis_abs: Checke
     (tmp_path / "op.py.j2").write_text("NAME = '{{ op.name }}'\n")
     renderer = Renderer(tmp_path)
     assert renderer.python("op.py.j2", {"op": op_view(axis_abs)}, DECLARATION) == "NAME = 'axis_abs'\n"
-    assert "CASES" in renderer.python("suite.py.j2", {"suite": suite_view(axis_abs, "p")}, DECLARATION)
+    assert "cases = " in renderer.python("suite.py.j2", {"suite": suite_view(axis_abs, "p")}, DECLARATION)
 
 
 def test_infinity_and_nan_in_defaults_and_tests(axis_abs: CheckedOp) -> None:
@@ -58,18 +60,13 @@ def test_infinity_and_nan_in_defaults_and_tests(axis_abs: CheckedOp) -> None:
     assert "default=(_l.inf, -_l.inf, 0.5)" in module(op)
     assert "scale : floats, default=(inf, -inf, 0.5)" in module(op)
     suite = Renderer().python("suite.py.j2", {"suite": suite_view(op, "p")}, DECLARATION)
-    wanted = "from opgen_runtime"
-    imports = [line for line in suite.splitlines() if line.startswith(wanted) and " OP" not in line]
-    tables = suite[suite.index("CASES:") : suite.index("def reference")]
+    tables = suite[suite.index("    cases = ") : suite.index("    @staticmethod")]
     names: dict[str, Any] = {}
-    exec(
-        "\n".join(
-            ["from __future__ import annotations", *imports, "from opgen_runtime.testing import Case", tables]
-        ),
-        names,
-    )
-    (first, last), (again, _) = (names[table][0].attrs["scale"] for table in ("CASES", "SAMPLED"))
-    assert (last, isnan(first), isnan(again)) == (-inf, True, True)
+    exec(textwrap.dedent(tables), names)
+    for table in ("cases", "sampled"):
+        (read,) = parse_cases(table, names[table], ["data"])
+        first, last = read.attrs["scale"]
+        assert (last, isnan(first)) == (-inf, True)
 
 
 def test_parameters_are_in_the_order_of_the_declaration(axis_abs: CheckedOp) -> None:

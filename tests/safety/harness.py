@@ -108,7 +108,7 @@ def examine(files: Mapping[str, str] | str) -> Examined:
         shown = to_text(found) + to_json(found)
         modules = tuple(_module(op) for op in ops)
         suites = tuple(_suite(op) for op in ops)
-        index_view(ops, "h")
+        index_view([(op.name, None) for op in ops], "h")
     for finding in found:
         assert finding.code in CODES
         assert finding.message

@@ -40,8 +40,8 @@ INJECTIONS: Final = (
 )  # fmt: skip
 NAMES: Final = (
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self", "cls", "OP", "SoftAttrs", "SoftAttrs_", "Attrs",
-    "compute", "reference", "annotations", "np", "numpy", "math", "os", "sys", "testing", "pytest", "Case", "CASES",
-    "_l", "_b", "_d", "_x", "__x__", "__class__", "__dict__", "type_key", "list_field_info",
+    "compute", "reference", "annotations", "np", "numpy", "math", "os", "sys", "testing", "pytest", "Case", "cases",
+    "Suite", "module", "_l", "_b", "_d", "_x", "__x__", "__class__", "__dict__", "type_key", "list_field_info",
     "as_dict", "fields", "to_json", "from_json", "visit_fields", "init_by_packed_args", "copy", "mro", "span", "name",
     "shape", "dtype", "ndim", "float32", "int8", "i", "k", "r", "a", "A", "out", "data", "axis", "É", "ﬁ", "a b", "a-b",
     "1a", "a.b", "", "a\n", "a;b", "a" * 10_000, "T", "K", "soft", "default", "lambda_", "case", "type", "op", "j",

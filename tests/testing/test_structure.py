@@ -7,8 +7,8 @@ import pytest
 
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.testing import Case, case_call, check_values
+from opgen_runtime.testing.cases import specs_of
 from opgen_runtime.testing.structure import Structure, structure_of
-from opgen_runtime.testing.suite import specs_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ..operator.registry import Op
 from ..operator.types import TensorType, TupleType, Type, infer_unknown, is_absent
 from ..run.executor import dim_value
 from ..transform import infer_type
-from .suite import Case, Inferred, case_call, declaration_of
+from .cases import Case, Inferred, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..base import errors
 from ..operator.attrs import REQUIRED
 from ..operator.registry import Op
-from .suite import Case, case_call, declaration_of
+from .cases import Case, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
 
