@@ -57,6 +57,7 @@ class DeclaredOp:
 
     name: str
     source: str
+    document: int  # which document of that file, from 0
     digest: str  # of the declaration with all that it extends, as in `CheckedOp`
 
 
@@ -72,7 +73,7 @@ def declared_ops(
         merged = inherit(document, parents, diagnostics)
         abstract = document.root.get("abstract")
         if merged is not None and not (isinstance(abstract, TextNode) and abstract.value.lower() == "true"):
-            found.append(DeclaredOp(name, document.path, merged[1].digest))
+            found.append(DeclaredOp(name, document.path, document.index, merged[1].digest))
     return found, diagnostics.sorted()
 
 

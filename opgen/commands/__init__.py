@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     "list": ("list", "List the ops of the project, or its externs."),
     "show": ("show", "Show one op: declaration, derived facts, documentation, generated files."),
     "explain": ("explain", "Print every stage of one call: declaration to assembly."),
+    "diff": ("diff", "Say which changes between two versions break callers."),
     "schema": ("schema", "Print the JSON Schema of the declaration language."),
     "run": ("run", "Run an ONNX model, or one op."),
     "inspect": ("inspect", "Show what an ONNX model is made of."),

@@ -1,0 +1,74 @@
+"""All ops of two versions of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..analyse import DeclaredOp, check_project, declared_ops
+from ..diagnostics import Diagnostic
+from ..model import CheckedOp
+from ..sources import SourceSet
+from .change import Change
+from .shown import shown_changes
+from .stated import stated_changes
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """One version: its files, those that they may extend, and the packages of its hand-written functions."""
+
+    sources: SourceSet
+    library: SourceSet | None
+    packages: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed, by op, and what is wrong with the declarations of either version."""
+
+    changes: tuple[Change, ...]
+    found: tuple[Diagnostic, ...]
+    unchanged: int
+
+
+def compare_projects(old: Declarations, new: Declarations) -> Comparison:
+    """Every change of every op; only ops whose declarations differ are checked."""
+    before, after = _declared(old), _declared(new)
+    digests = [{name: op.digest for name, op in each.items()} for each in (before, after)]
+    differ = {name for name in {**before, **after} if digests[0].get(name) != digests[1].get(name)}
+    first, wrong = _checked(old, [before[name] for name in differ & after.keys() & before.keys()])
+    second, wrong_now = _checked(new, [after[name] for name in differ & after.keys()])
+    changes: list[Change] = []
+    for name in sorted(differ):
+        if name not in after:
+            changes.append(Change(name, "removed", "the op is gone", True))
+        elif name not in before:
+            changes.append(Change(name, "added", "the op is new", False))
+        elif name in first and name in second:
+            changes += compare_ops(first[name], second[name])
+    return Comparison(tuple(changes), (*wrong, *wrong_now), len({**before, **after}) - len(differ))
+
+
+def compare_ops(old: CheckedOp, new: CheckedOp) -> list[Change]:
+    """The changes of one op, breaking ones first."""
+    found = [*stated_changes(old, new), *shown_changes(old, new)]
+    if not found:
+        found = [Change(old.name, "text", "only texts, tests or how it is computed changed", False)]
+    return sorted(found, key=lambda change: not change.breaking)
+
+
+def _declared(version: Declarations) -> dict[str, DeclaredOp]:
+    ops, _ = declared_ops(version.sources, version.library)
+    return {op.name: op for op in ops}
+
+
+def _checked(
+    version: Declarations, wanted: Sequence[DeclaredOp]
+) -> tuple[dict[str, CheckedOp], list[Diagnostic]]:
+    ids = {(op.source, op.document) for op in wanted}
+    ops, found = check_project(
+        version.sources, version.packages, library=version.library, wanted=lambda *id: id in ids
+    )
+    return {op.name: op for op in ops}, [each for each in found if each.is_error]
