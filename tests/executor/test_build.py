@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +200,14 @@ def test_what_cannot_be_saved_says_why(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_program_is_pickled_as_it_is_saved() -> None:
+    executable = rt.build(TWO)
+    again = pickle.loads(pickle.dumps(executable))
+    compare(again.run(arrays(TWO)), expected(TWO))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        compare(pool.submit(executable.run, arrays(TWO)).result(), expected(TWO))
+
+
 def test_every_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
     path = tmp_path / "program"
     function = ir.Function((B,), ops.negative(B))
@@ -206,7 +217,6 @@ def test_every_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
     for position in range(len(whole)):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x41]) + whole[position + 1 :])
         try:
-            artifact.target_of(path)
             contents = artifact.read(path)
         except ExecutorError:
             continue

@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...base.errors import ExecutorError
+from ...base.target import Target
 from ...base.vocabulary import DTYPES, DType
 from ..compile.extern import ExternKernel
 from ..compile.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
@@ -47,6 +48,18 @@ class Contents:
 
 def write(path: str | os.PathLike[str], contents: Contents) -> None:
     """Write an artifact, whole or not at all.  Raises ExecutorError for kernels that are functions of Python."""
+    whole = encode(contents)
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(whole)
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def encode(contents: Contents) -> bytes:
+    """The bytes of an artifact.  Raises ExecutorError for kernels that are functions of Python."""
     blobs = _Blobs()
     header = {
         "opgen": _version(),
@@ -60,54 +73,44 @@ def write(path: str | os.PathLike[str], contents: Contents) -> None:
     text = json.dumps(header).encode()
     start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
     fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
-    whole = b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
-    target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_bytes(whole)
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    return b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
     """What an artifact holds, its kernels linked into this process.
 
-    Raises ExecutorError for a file that is none, is damaged, or was saved by another version.
+    Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
     """
-    whole = Path(path).read_bytes()
-    header, start = _header(whole, path)
+    return decode(Path(path).read_bytes(), str(path))
+
+
+def decode(whole: bytes, what: str) -> Contents:
+    """Like `read`, of the bytes; `what` names them in errors."""
+    header, start = _header(whole, what)
     if header["opgen"] != _version():
         raise ExecutorError(
-            f"{path} was saved by opgen {header['opgen']}, this is {_version()}; save the program again"
+            f"{what} was saved by opgen {header['opgen']}, this is {_version()}; save the program again"
         )
+    if not Target.parse(header["target"]).is_host:
+        raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
     blobs: list[bytes] = []
     end = start
     for offset, size, digest in header["blobs"]:
         blob = whole[start + offset : start + offset + size]
         if len(blob) != size or _digest(blob).hex() != digest:
             raise ExecutorError(
-                f"{path} is damaged: the bytes from {start + offset} on are not what was saved"
+                f"{what} is damaged: the bytes from {start + offset} on are not what was saved"
             )
         blobs.append(blob)
         end = start + _padded(offset + size)
     if len(whole) != end:
-        raise ExecutorError(f"{path} is damaged: it has {len(whole)} bytes, expected {end}")
+        raise ExecutorError(f"{what} is damaged: it has {len(whole)} bytes, expected {end}")
     kernels = tuple([_read_kernel(each, blobs) for each in header["kernels"]])
     plan = None if header["plan"] is None else _read_plan(header["plan"], blobs)
     return Contents(header["target"], tuple(header["inputs"]), kernels, plan, header["single"])
 
 
-def target_of(path: str | os.PathLike[str]) -> str:
-    """The target that an artifact was compiled for.  Raises ExecutorError for a file that is none, or damaged."""
-    with Path(path).open("rb") as file:
-        head = file.read(_FIXED.size)
-        size = _FIXED.unpack(head)[2] if len(head) == _FIXED.size and head.startswith(_MAGIC) else 0
-        text = file.read(min(size, os.fstat(file.fileno()).st_size))
-    return str(_header(head + text, path)[0]["target"])
-
-
-def _header(whole: bytes, path: object) -> tuple[dict[str, Any], int]:
+def _header(whole: bytes, path: str) -> tuple[dict[str, Any], int]:
     """The header, and where what follows it begins."""
     if len(whole) < _FIXED.size or not whole.startswith(_MAGIC):
         raise ExecutorError(f"{path} is no artifact of opgen")

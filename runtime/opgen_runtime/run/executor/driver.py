@@ -17,8 +17,8 @@ from ..compile import Kernel
 from ..compile.plan import is_segment, make_plan, segments_of
 from ..interpret import Arrays, as_array, run
 from ..pipeline import compile_segment, optimise
-from .artifact import read, target_of
-from .executable import Executable, OneKernel, Planned, copy_into
+from .artifact import read
+from .executable import Executable, OneKernel, Planned, copy_into, executable_of
 
 
 def build(
@@ -72,13 +72,7 @@ def load(path: str | PathLike[str]) -> Executable:
     Its digests find damage and authenticate nothing: it holds machine code, so load only what you trust.  Raises
     ExecutorError for a file that is no artifact, is damaged, or was saved by another version or for another machine.
     """
-    text = target_of(path)
-    if not Target.parse(text).is_host:
-        raise ExecutorError(f"{path} was compiled for {text}, which this machine is not")
-    contents = read(path)
-    if contents.plan is None:
-        return OneKernel(contents.inputs, contents.kernels[0], contents.target, contents.single)
-    return Planned(contents.inputs, contents.kernels, contents.plan, contents.target)
+    return executable_of(read(path))
 
 
 def _bound(main: Function, params: Mapping[str, object] | Mapping[Var, object]) -> Function:

@@ -12,7 +12,7 @@ from ...base.errors import ExecutorError
 from ..compile import Entry, Kernel
 from ..compile.plan import Plan, Slots
 from ..interpret import Arrays
-from .artifact import Contents, write
+from .artifact import Contents, decode, encode, write
 
 
 class Executable:
@@ -72,6 +72,10 @@ class Executable:
         between kernels, or with hand-written functions.
         """
         write(path, self._contents())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as what `save` writes."""
+        return _unpickled, (encode(self._contents()),)
 
     def _contents(self) -> Contents:
         raise ExecutorError(
@@ -148,6 +152,17 @@ class Planned(Executable):
 
     def _contents(self) -> Contents:
         return Contents(self._target, self.inputs, self.compiled, self._plan, False)
+
+
+def executable_of(contents: Contents) -> Executable:
+    """The program of an artifact."""
+    if contents.plan is None:
+        return OneKernel(contents.inputs, contents.kernels[0], contents.target, contents.single)
+    return Planned(contents.inputs, contents.kernels, contents.plan, contents.target)
+
+
+def _unpickled(artifact: bytes) -> Executable:
+    return executable_of(decode(artifact, "a pickled program"))
 
 
 def _collect(result: Slots, values: Mapping[int, np.ndarray], given: frozenset[int]) -> Arrays:
