@@ -202,6 +202,51 @@ def test_eager_and_jit_use_it_and_agree() -> None:
     np.testing.assert_array_equal(jitted(A.astype(np.float64), B.astype(np.float64)), A * B + A)
 
 
+def test_calls_before_any_python_code_mean_what_the_slow_ones_do() -> None:
+    """Through the gate of an eager op: outputs by name, refusals of every kind, and nothing is leaked."""
+    op = eager.EagerOp(rt.registry.Op.get("add"))
+    assert isinstance(op, eager.EagerOp)
+    out = np.empty_like(A)
+    for _ in range(3):
+        np.testing.assert_array_equal(op(A, B), A + B)
+        assert op(A, B, out=out) is out
+        np.testing.assert_array_equal(out, A + B)
+        np.testing.assert_array_equal(op(A, B, out=None), A + B)
+        np.testing.assert_array_equal(op(lhs=A, rhs=B), A + B)
+        np.testing.assert_array_equal(op(A, 1.5, out=out), A + 1.5)
+    for wrong in (lambda: op(A), lambda: op(A, B, ouT=out), lambda: op(A, B, out=3), lambda: op(A, B, A)):
+        with pytest.raises(rt.errors.OpgenError):
+            wrong()
+    counts = [sys.getrefcount(each) for each in (A, B, out, op._entry.descriptor)]
+    for _ in range(100):
+        op(A, B)
+        op(A, B, out=out)
+        op(A[::-1], B)
+        op(A, B)
+    assert [sys.getrefcount(each) for each in (A, B, out)] == counts[:3]
+    named = rt.jit(lambda a, out: a - out)  # a parameter of that name is no place for the result
+    for _ in range(3):
+        np.testing.assert_array_equal(named(A, B), A - B)
+        np.testing.assert_array_equal(named(A, out=B), A - B)
+
+
+def test_an_entry_lives_while_it_runs() -> None:
+    """Threads call one op with signatures in turn, so that each puts its entry where another's is running."""
+    op = eager.EagerOp(rt.registry.Op.get("add"))
+    wrong: list[object] = []
+
+    def work(size: int) -> None:
+        a = np.arange(size, dtype=np.float32)
+        wrong.extend(size for _ in range(300) if not np.array_equal(op(a, a), a * 2))
+
+    threads = [threading.Thread(target=work, args=(size,)) for size in (8, 2048, 5000, 9000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
 def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_layouts_are_known", "_numpy_table"):
         with monkeypatch.context() as patch:

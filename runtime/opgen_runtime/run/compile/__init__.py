@@ -11,8 +11,8 @@ extern.py     kernels that call hand-written functions
 scheduled.py  schedules of tensor expressions as functions of arrays
 """
 
-from .entry import Entry
+from .entry import Entry, Gate, entered
 from .kernel import Kernel, Slot
 from .key import front_key
 
-__all__ = ["Entry", "Kernel", "Slot", "front_key"]
+__all__ = ["Entry", "Gate", "Kernel", "Slot", "entered", "front_key"]

@@ -12,6 +12,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from types import MethodType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -20,12 +21,13 @@ from ...base.errors import CodegenError
 from ...codegen.objects.support import load_module
 from . import entry_text
 from .buffers import LEAST
-from .entry_text import RECORD_WORDS, SYMBOLS, Word
+from .entry_text import GATE_SYMBOL, RECORD_WORDS, SYMBOLS, GateWord, Word
 from .pointers import address_of
 
 _NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
 _ARRAY_TYPE: Final = 2
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
+_KEYWORDS: Final = 0x0002  # METH_KEYWORDS
 _HELD_BYTES: Final = 1 << 12  # operands up to this size: the kernel is over before another thread could start
 
 
@@ -87,12 +89,61 @@ class Entry:
     aligned, `out` writeable and apart from the inputs.  Both raise MemoryError as the kernel does.
     """
 
-    __slots__ = ("into", "new")
+    __slots__ = ("descriptor", "into", "new")
 
     def __init__(self, kernel: Enterable, methods: _Methods) -> None:
-        descriptor = _descriptor(kernel, methods)
+        self.descriptor = descriptor = _descriptor(kernel, methods)
         self.new: Callable[..., Any] = methods.bound(0, descriptor)
         self.into: Callable[..., Any] = methods.bound(1, descriptor)
+
+
+class Gate:
+    """A built-in function that goes through an entry where that fits, else to `slow`, with all that it was given.
+
+    `call(*inputs)` and, with `has_out`, `call(*inputs, out=array)` are `new` and `into` of the entry that `use` was
+    given last.
+    """
+
+    __slots__ = ("_words", "call")
+
+    def __init__(self, slow: Callable[..., Any], has_out: bool, methods: _Methods) -> None:
+        self._words = words = np.zeros(len(GateWord), np.int64).view(_Descriptor)
+        out = sys.intern("out")
+        words[GateWord.SLOW], words[GateWord.OUT] = id(slow), id(out) if has_out else 0
+        words[GateWord.NOT_IMPLEMENTED] = methods.words[Word.NOT_IMPLEMENTED]
+        words[GateWord.VECTORCALL] = _python_function("PyObject_Vectorcall")
+        words[GateWord.INCREF], words[GateWord.DECREF] = (
+            methods.words[Word.INCREF],
+            methods.words[Word.DECREF],
+        )
+        words.kept = (slow, out, None)
+        self.call: Callable[..., Any] = methods.bound(len(SYMBOLS), words)
+
+    def use(self, entry: Entry | None) -> None:
+        """Go through `entry` from now on."""
+        words = self._words
+        before = words.kept
+        words.kept = (*before[:2], entry)
+        words[GateWord.ENTRY] = 0 if entry is None else id(entry.descriptor)
+        del before  # lives until nobody finds it
+
+
+def entered(callee: Any, has_out: bool) -> Gate | None:
+    """Put a gate before the calls of an object, whose class becomes one of its own; None where there are no entries.
+
+    Python looks calls up in the class: a built-in function there runs before any Python code does.
+    """
+    own = type(callee)
+    gate = make_gate(MethodType(own.__call__, callee), has_out)
+    if gate is not None:
+        callee.__class__ = type(own.__name__, (own,), {"__call__": gate.call, "__module__": own.__module__})
+    return gate
+
+
+def make_gate(slow: Callable[..., Any], has_out: bool) -> Gate | None:
+    """A gate before `slow`; None where there are no entries."""
+    methods = _methods()
+    return None if methods is None else Gate(slow, has_out, methods)
 
 
 def make_entry(kernel: Enterable) -> Entry | None:
@@ -142,8 +193,9 @@ class _Methods:
     """The two functions in memory, and the words that all descriptors share."""
 
     def __init__(self, array_type: int, new_array: int) -> None:
-        addresses = load_module("native entry", entry_text.entry_text(), SYMBOLS, None)
+        addresses = load_module("native entry", entry_text.entry_text(), (*SYMBOLS, GATE_SYMBOL), None)
         self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
+        self._methods.append(_Method(b"call", addresses[GATE_SYMBOL], _FASTCALL | _KEYWORDS, None))
         for method in self._methods:
             ctypes.pythonapi.Py_IncRef(
                 ctypes.py_object(method)

@@ -15,6 +15,7 @@ from typing import Final
 from ...codegen import fill
 
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
+GATE_SYMBOL: Final = "opgen_entry_gate"
 RECORD_WORDS: Final = 4
 
 # Byte offsets on a 64-bit CPython with reference counts at the front of objects; numpy's are those of
@@ -27,6 +28,8 @@ DTYPE_OFFSET: Final = 56
 FLAGS_OFFSET: Final = 64
 CONTIGUOUS_ALIGNED: Final = 0x0101
 WRITEABLE: Final = 0x0400
+TUPLE_SIZE_OFFSET: Final = 16  # of CPython's tuples: how many items, and the first of them
+TUPLE_ITEMS_OFFSET: Final = 24
 
 
 class Word(IntEnum):
@@ -50,8 +53,20 @@ class Word(IntEnum):
     RELEASES = 15  # whether other threads may run Python meanwhile
 
 
+class GateWord(IntEnum):
+    """What each word of a gate holds: addresses of objects, and of functions of CPython."""
+
+    ENTRY = 0  # the descriptor of an entry, or 0
+    SLOW = 1  # what is called where that does not fit
+    OUT = 2  # the interned text "out"
+    NOT_IMPLEMENTED = 3
+    VECTORCALL = 4  # PyObject_Vectorcall
+    INCREF = 5
+    DECREF = 6
+
+
 def entry_text() -> str:
-    """The module with both functions of `SYMBOLS`."""
+    """The module with the functions of `SYMBOLS` and `GATE_SYMBOL`."""
     fits = fill(
         _FITS,
         TYPE_OFFSET=TYPE_OFFSET,
@@ -71,7 +86,17 @@ def entry_text() -> str:
     entries = [
         fill(_ENTRY, NAME=name, INTO=into) for name, into in zip(SYMBOLS, ("false", "true"), strict=True)
     ]
-    return "\n".join((fits, run, *entries))
+    gate = fill(
+        _GATE,
+        SYMBOL=GATE_SYMBOL,
+        WORDS="\n".join(
+            fill(_WORD, NAME=word.name.lower(), POSITION=int(word), KIND="ptr") for word in GateWord
+        ),
+        DATA_OFFSET=DATA_OFFSET,
+        TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
+        TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
+    )
+    return "\n".join((fits, run, *entries, gate))
 
 
 _NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES})
@@ -88,6 +113,46 @@ _WORD: Final = """\
 _ENTRY: Final = """
 define ptr @$NAME(ptr %self, ptr %args, i64 %count) {
   %result = call ptr @run(ptr %self, ptr %args, i64 %count, i1 $INTO)
+  ret ptr %result
+}"""
+
+# The entry is held while it runs: the kernel may release the interpreter, and another thread put another entry there.
+_GATE: Final = """
+define ptr @$SYMBOL(ptr %self, ptr %args, i64 %count, ptr %names) {
+start:
+  %words_at = getelementptr i8, ptr %self, i64 $DATA_OFFSET
+  %words = load ptr, ptr %words_at
+$WORDS
+  %known = icmp ne ptr %entry, null
+  br i1 %known, label %ask, label %ask_slow
+ask:
+  %into = icmp ne ptr %names, null
+  br i1 %into, label %named, label %try
+named:
+  %size_at = getelementptr i8, ptr %names, i64 $TUPLE_SIZE_OFFSET
+  %size = load i64, ptr %size_at
+  %one = icmp eq i64 %size, 1
+  br i1 %one, label %look, label %ask_slow
+look:
+  %name_at = getelementptr i8, ptr %names, i64 $TUPLE_ITEMS_OFFSET
+  %name = load ptr, ptr %name_at
+  %is_out = icmp eq ptr %name, %out
+  br i1 %is_out, label %try, label %ask_slow
+try:
+  %extra = zext i1 %into to i64
+  %given = add i64 %count, %extra
+  call void %incref(ptr %entry)
+  %result = call ptr @run(ptr %entry, ptr %args, i64 %given, i1 %into)
+  call void %decref(ptr %entry)
+  %refused = icmp eq ptr %result, %not_implemented
+  br i1 %refused, label %drop, label %done
+drop:
+  call void %decref(ptr %result)
+  br label %ask_slow
+ask_slow:
+  %answer = call ptr %vectorcall(ptr %slow, ptr %args, i64 %count, ptr %names)
+  ret ptr %answer
+done:
   ret ptr %result
 }"""
 

@@ -16,7 +16,7 @@ from ...ir import Call, Expr, Function, Operand, Tuple, Var, admit, is_literal, 
 from ...operator.attrs import Attrs
 from ...operator.registry import Op
 from ...operator.types import TensorType
-from ..executor import Entry, Executable, array_type, build
+from ..executor import Entry, Executable, array_type, build, entered
 
 _KEPT: Final = 1024  # compiled signatures an op
 
@@ -38,11 +38,12 @@ class EagerOp:
         self._compiled: Kept[_Compiled] = Kept(_KEPT)  # by the operands' types and the attrs
         self._written: Kept[_Compiled] = Kept(_KEPT)  # the same, by how the attrs are written
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
+        self._gate = entered(self, has_out=True)
 
     def __call__(self, *args: object, out: Any = None, **kwargs: object) -> Any:
         """The op on arrays. Raises CallError, AttrError, ShapeError, DTypeError; ExecutorError for a wrong `out`."""
         entry = self._entry
-        if entry is not None and not kwargs:
+        if entry is not None and self._gate is None and not kwargs:
             result = entry.new(*args) if out is None else entry.into(*args, out)
             if result is not NotImplemented:
                 return result
@@ -71,6 +72,8 @@ class EagerOp:
         found = self._signature(key, operands, positional, attrs)
         if plain and len(args) == count and not kwargs:
             self._entry = found.executable.entry()
+            if self._gate is not None:
+                self._gate.use(self._entry)
         for position, dtype in found.literals:
             arrays[position] = literal_array(arrays[position], dtype)
         if out is None:

@@ -16,7 +16,7 @@ from typing import Final
 from ...base.errors import ExecutorError, did_you_mean
 from ...base.target import Target
 from ...ir import IRModule
-from ..compile import Entry
+from ..compile import Entry, Gate, entered
 from ..interpret import (
     Arrays,
     Result,
@@ -62,7 +62,25 @@ def create_executor(
 
 
 __all__ = [
-    "Arrays", "CompilingEvaluator", "DebugExecutor", "Entry", "Executable", "Executor", "GraphExecutor", "Result",
-    "Value", "array_type", "as_array", "asarray", "bind", "build", "concrete_types", "create_executor", "dim_value",
-    "load", "wrap",
+    "Arrays",
+    "CompilingEvaluator",
+    "DebugExecutor",
+    "Entry",
+    "Executable",
+    "Executor",
+    "Gate",
+    "GraphExecutor",
+    "Result",
+    "Value",
+    "array_type",
+    "as_array",
+    "asarray",
+    "bind",
+    "build",
+    "concrete_types",
+    "create_executor",
+    "dim_value",
+    "entered",
+    "load",
+    "wrap",
 ]  # fmt: skip

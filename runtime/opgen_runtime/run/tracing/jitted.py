@@ -22,7 +22,7 @@ from ...base.target import Target
 from ...base.vocabulary import FLOAT64, DType
 from ...ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
 from ...operator.types import TupleType
-from ..executor import Entry, Executable, build
+from ..executor import Entry, Executable, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 
@@ -48,6 +48,7 @@ class Jitted(Generic[P, R]):
         self._static_positions, self._static_names = _static(self._names, static_argnums, static_argnames)
         self._compiled: Kept[_Compiled] = Kept(_KEPT)
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
+        self._gate = entered(self, has_out=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """The result as arrays, in the tuples in which the function gives it.
@@ -56,7 +57,7 @@ class Jitted(Generic[P, R]):
         the ops' type relations raise.
         """
         entry = self._entry
-        if entry is not None and not kwargs:
+        if entry is not None and self._gate is None and not kwargs:
             entered = entry.new(*args)
             if entered is not NotImplemented:
                 return entered
@@ -72,6 +73,8 @@ class Jitted(Generic[P, R]):
             found = self._compiled.put(key, _Compiled(build(function, target=self.target), shape, given))
         elif found.shape is None and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
+            if self._gate is not None:
+                self._gate.use(self._entry)
         return found.run(leaves)
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Function:
