@@ -111,5 +111,10 @@ def test_fast_variants(monkeypatch: pytest.MonkeyPatch) -> None:
         gives(FastMath(), program)
 
 
-def test_without_variants_nothing_changes() -> None:
-    gives(FastMath(), "fn (%x: [2]) { %0 = exp(%x); tanh(%0) }")
+def test_the_variants_that_are_declared() -> None:
+    gives(
+        FastMath(),
+        "fn (%x: [2, 3]) { %0 = exp(%x); %1 = tanh(%0); %2 = erf(%1); softmax(%2, axis=0) }",
+        "fn (%x: [2, 3]) { %0 = fast_exp(%x); %1 = fast_tanh(%0); %2 = fast_erf(%1); fast_softmax(%2, axis=0) }",
+    )
+    gives(FastMath(), "fn (%x: [2]) { %0 = fast_exp(%x); sin(%0) }")

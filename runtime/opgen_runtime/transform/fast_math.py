@@ -47,6 +47,8 @@ class _Rewrite(MixedModeMutator):
         if not isinstance(name, str) or not has_op(name):
             raise PassError(f"op {post.op.name} declares the fast variant {name!r}, which is no op")
         variant = Op.get(name)
+        if variant is post.op:
+            return post
         kind = variant.get_attr("declaration").attrs
         try:
             attrs = None if kind is None else kind(**({} if post.attrs is None else post.attrs.as_dict()))
