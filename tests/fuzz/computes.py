@@ -161,7 +161,7 @@ def _a_schedule(rng: random.Random) -> None:
             return _broken(made, rng)
         return made
 
-    def strategy(names: Any) -> OpStrategy:
+    def strategy(attrs: Any, inputs: Any, out_type: Any) -> OpStrategy:
         return OpStrategy().add_implementation(None, schedule, "mine", 15)
 
     data = np.random.default_rng(rng.randrange(1 << 30)).standard_normal((rows, columns)).astype(np.float32)

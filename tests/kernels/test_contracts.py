@@ -38,7 +38,7 @@ def run() -> np.ndarray:
 
 
 def with_strategy(compute: Any = None, schedule: Any = injective, **given: Any) -> None:
-    def strategy(names: Any) -> OpStrategy:
+    def strategy(attrs: Any, inputs: Any, out_type: Any) -> OpStrategy:
         return OpStrategy().add_implementation(compute, schedule, "mine", 15, **given)
 
     register_op_attr(OP, "strategy", strategy, plevel=20)
@@ -145,12 +145,18 @@ def test_a_compute_that_fits_is_run_in_both_executors() -> None:
 
 def add_implementation(**changes: Any) -> Any:
     given = {"compute": None, "schedule": injective, "name": "mine"}
-    return lambda names: OpStrategy().add_implementation(**{**given, **changes})
+    return lambda attrs, inputs, out_type: OpStrategy().add_implementation(**{**given, **changes})
 
 
 STRATEGIES = {
-    "nothing": (lambda names: None, "the strategy function gave None, expected an OpStrategy"),
-    "its own mistake": (lambda names: names["nothing"], "its strategy function raised KeyError: 'nothing'"),
+    "nothing": (
+        lambda attrs, inputs, out_type: None,
+        "the strategy function gave None, expected an OpStrategy",
+    ),
+    "its own mistake": (
+        lambda attrs, inputs, out_type: {}["nothing"],
+        "its strategy function raised KeyError: 'nothing'",
+    ),
     "no schedule": (add_implementation(schedule=None), "its schedule is None, expected a function"),
     "no compute": (add_implementation(compute=3), "its compute is 3, expected a function"),
     "no plevel": (add_implementation(plevel="high"), "its plevel is 'high', expected an int"),

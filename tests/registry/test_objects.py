@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import count
 
 import pytest
@@ -106,3 +108,24 @@ def test_parents_are_listed_before_children() -> None:
     for info in registered_types():
         assert info.parent is None or info.parent.type_key in seen
         seen.add(info.type_key)
+
+
+def test_types_that_nobody_has_asked_for() -> None:
+    """In a new process: nodes, types, and the attrs of an op that has not been loaded, which are final."""
+    code = (
+        "from opgen_runtime.registry import class_info, type_info; from opgen_runtime.errors import RegistryError\n"
+        "print(type_info('attrs.dense'), type_info('attrs.dense').final, type_info('TensorType').parent)\n"
+        "print(type_info('ir.Call').parent, type_info('Op'))\n"
+        "from opgen_runtime.ops._dense import DenseAttrs\n"
+        "class Mine(DenseAttrs): type_key = 'attrs.mine'\n"
+        "for ask in (lambda: class_info(Mine), lambda: type_info('attrs.nothing')):\n"
+        "    try: ask()\n"
+        "    except RegistryError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "TypeInfo(attrs.dense) True TypeInfo(Type)",
+        "TypeInfo(ir.Expr) TypeInfo(Op)",
+        "type 'attrs.dense' is final; 'attrs.mine' cannot be its child",
+        "no type has the key 'attrs.nothing'",
+    ]

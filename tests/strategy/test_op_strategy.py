@@ -12,8 +12,16 @@ from opgen_runtime.base.arith import dim, lt
 from opgen_runtime.base.errors import StrategyError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.declaration import StrategyEntry
-from opgen_runtime.lower.library.strategy import GenericFunction, OpStrategy, choose, library, schedule_named
+from opgen_runtime.lower.library.strategy import (
+    GenericFunction,
+    OpStrategy,
+    StrategyCall,
+    choose,
+    library,
+    schedule_named,
+)
 from opgen_runtime.operator.registry import Op, register_op, register_op_attr, remove_op
+from opgen_runtime.operator.types import TensorType
 
 
 @dataclass
@@ -99,6 +107,10 @@ def test_equal_plevels_are_refused_unless_the_targets_keys_decide() -> None:
     assert "on_avx512 is for an earlier key of the target" in select(by_key).explain()
 
 
+def call_of(**names: Any) -> StrategyCall:
+    return StrategyCall(None, (), TensorType((3,)), names)
+
+
 @pytest.fixture
 def op(monkeypatch: pytest.MonkeyPatch) -> Iterator[Op]:
     for name in ("special", "plain"):
@@ -110,7 +122,7 @@ def op(monkeypatch: pytest.MonkeyPatch) -> Iterator[Op]:
 
 def test_an_op_without_entries_takes_the_schedule_of_its_pattern(op: Op) -> None:
     op.set_attr("strategy", ())
-    chosen = choose(op, {}, FakeTarget())
+    chosen = choose(op, call_of(), FakeTarget())
     assert chosen.explain() == "test_strategy.op: generic.elemwise, plevel 0: the only one that applies"
     assert chosen.implementation.schedule is schedule
 
@@ -123,27 +135,30 @@ def test_declared_entries(op: Op) -> None:
         StrategyEntry("gpu", target="gpu", plevel=20),
     )
     op.set_attr("strategy", entries)
-    assert choose(op, {"data": 100}, FakeTarget()).implementation.name == "big"
-    assert choose(op, {"data": 3}, FakeTarget()).implementation.name == "generic.elemwise"
-    assert choose(op, {"data": 3}, FakeTarget(("gpu",))).implementation.name == "gpu"
+    assert choose(op, call_of(data=100), FakeTarget()).implementation.name == "big"
+    assert choose(op, call_of(data=3), FakeTarget()).implementation.name == "generic.elemwise"
+    assert choose(op, call_of(data=3), FakeTarget(("gpu",))).implementation.name == "gpu"
 
 
 def test_a_registered_strategy_outranks_the_declared_one(op: Op) -> None:
     op.set_attr("strategy", ())
     mine = GenericFunction("mine")
     mine.register(
-        lambda names: OpStrategy().add_implementation(None, schedule, f"mine{names['n']}"), keys="cpu"
+        lambda attrs, inputs, out_type: OpStrategy().add_implementation(
+            None, schedule, f"mine{out_type.ndim}"
+        ),
+        keys="cpu",
     )
     register_op_attr("test_strategy.op", "strategy", mine, plevel=11)
-    chosen = choose(op, {"n": 5}, FakeTarget())
+    chosen = choose(op, call_of(n=5), FakeTarget())
     assert (
-        chosen.explain() == "test_strategy.op: mine5, plevel 10 (strategy of cpu): the only one that applies"
+        chosen.explain() == "test_strategy.op: mine1, plevel 10 (strategy of cpu): the only one that applies"
     )
     with pytest.raises(StrategyError, match="keys gpu, and no default"):
-        choose(op, {"n": 5}, FakeTarget(("gpu",)))
-    register_op_attr("test_strategy.op", "strategy", lambda names: 5, plevel=12)
+        choose(op, call_of(n=5), FakeTarget(("gpu",)))
+    register_op_attr("test_strategy.op", "strategy", lambda attrs, inputs, out_type: 5, plevel=12)
     with pytest.raises(StrategyError, match="the strategy function gave 5, expected an OpStrategy"):
-        choose(op, {}, FakeTarget())
+        choose(op, call_of(), FakeTarget())
 
 
 def test_schedules_by_name(op: Op) -> None:
@@ -153,3 +168,20 @@ def test_schedules_by_name(op: Op) -> None:
     with pytest.raises(StrategyError, match="cannot import 'nowhere'"):
         schedule_named("nowhere:f")
     assert schedule_named("os.path:join").__name__ == "join"
+
+
+def test_what_an_op_has_of_its_own_goes_before_its_pattern_whatever_its_plevel(op: Op) -> None:
+    op.set_attr("strategy", (StrategyEntry("lone", schedule="special", plevel=-5),))
+    chosen = choose(op, call_of(), FakeTarget())
+    assert chosen.explain() == (
+        "test_strategy.op: lone, plevel -5: the only one that applies\n"
+        "  not generic.elemwise, plevel 0: applies, where nothing else does"
+    )
+
+
+def test_a_strategy_may_ask_for_the_target(op: Op) -> None:
+    def strategy(attrs: Any, inputs: Any, out_type: TensorType, target: FakeTarget) -> OpStrategy:
+        return OpStrategy().add_implementation(None, schedule, f"{target.keys[-1]}_{out_type.ndim}", plevel=0)
+
+    op.set_attr("strategy", strategy)
+    assert choose(op, call_of(), FakeTarget()).implementation.name == "cpu_1"

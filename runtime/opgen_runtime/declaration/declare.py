@@ -11,7 +11,7 @@ from typing import Final
 from ..base.errors import CallError
 from ..ir import Call, Operand, Span, make_call, refuse_traced
 from ..operator.attrs import Attrs
-from ..operator.registry import Op, provide_func, register_op
+from ..operator.registry import Op, provide_func, register_class, register_op
 from ..operator.types import relate
 from .compute import compute_of
 from .declaration import OpDeclaration
@@ -26,6 +26,8 @@ def register(declaration: OpDeclaration, module_file: str) -> Op:
     The same file may declare the op again (a reload). Raises RegistryError if another file has declared it.
     """
     op = register_op(declaration.full_name, module_file, fill=lambda op: _fill(op, declaration))
+    if declaration.attrs is not None:
+        register_class(declaration.attrs, final=True)
 
     def make(*args: object, **attrs: object) -> Call:
         return _make(op, declaration, args, attrs)

@@ -20,7 +20,7 @@ from ...declaration import OpDeclaration, compute_call
 from ...ir.forward import binding_of
 from ...operator.registry import Op
 from ...operator.types import Binding, TensorType, TupleType, Type
-from .strategy import Selection, choose
+from .strategy import Selection, StrategyCall, choose
 
 Value = Tensor | tuple["Value", ...]
 OperandTensors = Tensor | tuple[Tensor, ...] | None
@@ -255,7 +255,10 @@ class _Translation:
             raise CodegenError(f"op {op.name} has no compute expression")
         types = tuple([arg.checked_type for arg in node.args])
         binding = binding_of(declaration.signature, op.name, node.attrs, types, node.span)
-        selection = choose(op, binding.names, self.target)
+        values = [self.values[id(arg)] for arg in node.args]
+        inputs = tuple([tensor for value in values for tensor in _flat(value)])
+        asked = StrategyCall(node.attrs, inputs, binding.result_type, binding.names)
+        selection = choose(op, asked, self.target)
         pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
         self.calls.append(ChosenCall(op, pattern, selection))
         results = len(binding.outputs)
@@ -266,7 +269,7 @@ class _Translation:
         what = (
             f"{op.name}: the compute of {selection.implementation.name}" if own else f"{op.name}: its compute"
         )
-        operands = _operands(declaration, [self.values[id(arg)] for arg in node.args])
+        operands = _operands(declaration, values)
         tensors = compute_call(own or compute, what, binding, operands, lengths)
         if lengths:
             self.counts[id(node)] = list(_dynamic_axes(declaration, binding, tensors[results:]))

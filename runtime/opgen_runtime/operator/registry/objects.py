@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...base.errors import RegistryError
+from .op import load_op
 
 _FANOUT: Final = 1 << 16  # children of one parent
 _ROOT_RANGE: Final = 1 << 256  # 16 levels of them
@@ -64,11 +65,30 @@ def register_type(type_key: str, parent: str = "Object", final: bool = False) ->
 
 
 def type_info(type_key: str) -> TypeInfo:
-    """The entry of a type key. Raises RegistryError if there is none."""
+    """The entry of a type key; a class that has it is registered, and the op that it is the attrs of loaded.
+
+    Raises RegistryError if there is none.
+    """
     found = _by_key.get(type_key)
     if found is None:
-        raise RegistryError(f"no type has the key {type_key!r}")
+        cls = _class_of(type_key)
+        if cls is None:
+            load_op(type_key.removeprefix("attrs."))
+            cls = _class_of(type_key)
+        if cls is None:
+            raise RegistryError(f"no type has the key {type_key!r}")
+        found = class_info(cls)
     return found
+
+
+def _class_of(type_key: str) -> type | None:
+    pending = list(_by_class)
+    while pending:
+        cls = pending.pop()
+        if cls.__dict__.get("type_key") == type_key:
+            return cls
+        pending.extend(type.__subclasses__(cls))
+    return None
 
 
 def register_class(cls: type, final: bool = False) -> TypeInfo:

@@ -68,7 +68,7 @@ class Op:
         found = _ops.get(name)
         if found is not None:
             return found
-        if _load(name) and name in _ops:
+        if load_op(name) and name in _ops:
             return _ops[name]
         raise RegistryError(f"no op is named {name!r}{did_you_mean(name, list_ops())}")
 
@@ -191,7 +191,7 @@ def register_op(
     """
     origin = origin or _caller(sys._getframe(1).f_globals)
     if name not in _ops:
-        _load(name)
+        load_op(name)
     known = _ops.get(name)
     if known is None:
         if not all(part.isidentifier() for part in name.split(".")):
@@ -245,7 +245,7 @@ def _caller(scope: dict[str, Any]) -> str:
 
 def has_op(name: str) -> bool:
     """Whether the op is registered, or can be by importing its module."""
-    return name in _ops or (_load(name) and name in _ops)
+    return name in _ops or (load_op(name) and name in _ops)
 
 
 def remove_op(name: str) -> None:
@@ -287,7 +287,7 @@ class _Loading(local):
 _loading: Final = _Loading()
 
 
-def _load(name: str) -> bool:
+def load_op(name: str) -> bool:
     """Ask the loaders; what a loader itself registers is not asked for again."""
     if name in _loading.names:
         return False
@@ -300,4 +300,4 @@ def _load(name: str) -> bool:
         _loading.names.discard(name)
 
 
-add_finder("op._make", _load)
+add_finder("op._make", load_op)

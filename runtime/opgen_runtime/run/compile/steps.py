@@ -68,7 +68,7 @@ def schedule(normal: Normal) -> Scheduled:
     segment, anchor = normal.segment, normal.segment.anchor
     function: Callable[..., object] = schedules.generic
     what = "the schedule of the library"
-    if anchor is not None and anchor.selection.implementation.plevel > 0:
+    if anchor is not None and not anchor.selection.implementation.is_default:
         chosen = anchor.selection.implementation
         function = chosen.schedule
         named = getattr(function, "__qualname__", type(function).__name__)

@@ -6,7 +6,7 @@ choose.py        from an op, a binding and a target to the implementation
 library.py       schedules by name
 """
 
-from .choose import choose, strategy_of
+from .choose import StrategyCall, choose, strategy_of
 from .generic import GenericFunction, HasKeys, generic_function
 from .library import ScheduleFunction, schedule_named
 from .op_strategy import Condition, Considered, Implementation, OpStrategy, Selection
@@ -20,6 +20,7 @@ __all__ = [
     "OpStrategy",
     "ScheduleFunction",
     "Selection",
+    "StrategyCall",
     "choose",
     "generic_function",
     "schedule_named",

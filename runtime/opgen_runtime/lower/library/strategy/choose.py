@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from ....base.contract import handed_in
 from ....base.errors import StrategyError, shown
 from ....base.vocabulary import OpPattern
 from ....declaration import StrategyEntry
+from ....operator.attrs import Attrs
 from ....operator.registry import Op
+from ....operator.types import Type
 from .generic import GenericFunction, HasKeys
 from .library import schedule_for_pattern, schedule_named
 from .op_strategy import OpStrategy, Selection
 
 
-def choose(op: Op, names: Mapping[str, Any], target: HasKeys) -> Selection:
-    """The implementation of `op` for a call (`names` of its binding) on a target.
+@dataclass(frozen=True, slots=True)
+class StrategyCall:
+    """The call that a strategy is asked for.
 
-    The attribute "strategy" of the op is what its declaration states (entries), an `OpStrategy`, or a function
-    or generic function that gives one.  Declared entries stand beside the generic schedule of the op's
-    pattern, at plevel 0, so that something always applies.
+    `inputs`: its operands as tensors of the expression.  `out_type`: of its results.  `names`: its binding's, which
+    conditions ask for.
+    """
+
+    attrs: Attrs | None
+    inputs: tuple[object, ...]
+    out_type: Type
+    names: Mapping[str, Any]
+
+
+def choose(op: Op, call: StrategyCall, target: HasKeys) -> Selection:
+    """The implementation of `op` for a call on a target.
+
+    The attribute "strategy" of the op is what its declaration states (entries), an `OpStrategy`, or a function or
+    generic function `(attrs, inputs, out_type)` that gives one; it may ask for the target as a fourth argument.
+    Declared entries stand beside the schedule of the op's pattern, so that something always applies.
 
     Raises StrategyError if nothing applies or two implementations are equally good.
     """
-    strategy, dispatched_on = strategy_of(op, names, target)
-    return strategy.select(op.name, {**names, "target": target}, dispatched_on)
+    strategy, dispatched_on = strategy_of(op, call, target)
+    return strategy.select(op.name, {**call.names, "target": target}, dispatched_on)
 
 
-def strategy_of(op: Op, names: Mapping[str, Any], target: HasKeys) -> tuple[OpStrategy, str]:
+def strategy_of(op: Op, call: StrategyCall, target: HasKeys) -> tuple[OpStrategy, str]:
     """The strategy that an op has on a target, and the key it was dispatched on ("" if it was not)."""
     declared = op.get_attr("strategy")
     if isinstance(declared, GenericFunction):
         function, key = declared.dispatch(target)
-        return _called(op, function, {**names, "target": target}), key
+        return _called(op, function, call, target), key
     if isinstance(declared, OpStrategy):
         return declared, ""
     if callable(declared):
-        return _called(op, declared, {**names, "target": target}), ""
+        return _called(op, declared, call, target), ""
     if not isinstance(declared, tuple | list | None):
         raise StrategyError(
             f"{op.name}: its strategy is {declared!r:.80}, expected an OpStrategy or a function"
@@ -55,15 +73,24 @@ def _from_entries(op: Op, entries: Sequence[StrategyEntry]) -> OpStrategy:
             None, schedule, entry.name, entry.plevel, entry.when, entry.when_text or "", keys
         )
     name = f"generic.{pattern.name.lower()}"
-    return strategy.add_implementation(None, schedule_for_pattern(pattern), name, plevel=0)
+    return strategy.add_default(schedule_for_pattern(pattern), name)
 
 
-def _called(op: Op, function: Callable[..., object], names: Mapping[str, Any]) -> OpStrategy:
+def _called(op: Op, function: Callable[..., object], call: StrategyCall, target: HasKeys) -> OpStrategy:
     """What a strategy function gives. Raises StrategyError for whatever it raises, and for anything else."""
     with handed_in(f"{op.name}: its strategy function", StrategyError):
-        found = function(names)
+        given = (call.attrs, call.inputs, call.out_type)
+        found = function(*given, target) if _asks_for_target(function) else function(*given)
     if not isinstance(found, OpStrategy):
         raise StrategyError(
             f"{op.name}: the strategy function gave {shown(found):.80}, expected an OpStrategy"
         )
     return found
+
+
+def _asks_for_target(function: Callable[..., object]) -> bool:
+    try:
+        signature(function).bind(None, None, None, None)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -51,7 +51,8 @@ class Condition:
 class Implementation:
     """One way to compile an op: its schedule, and its compute where that is not the op's own.
 
-    `keys`: target keys that it is for, empty for every target.  All `conditions` must hold.
+    `keys`: target keys that it is for, empty for every target.  All `conditions` must hold.  `is_default`: it is that
+    of the op's pattern, which any other that applies goes before, whatever its plevel.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Implementation:
     plevel: int = 10
     conditions: tuple[Condition, ...] = ()
     keys: tuple[str, ...] = ()
+    is_default: bool = False
 
     def why_not(self, names: Mapping[str, Any]) -> str | None:
         """Why it does not apply to a call (`names` with `target`); None if it does."""
@@ -103,14 +105,21 @@ class Selection:
 
     def _reason(self) -> str:
         others = [
-            c for c in self.considered if c.why_not is None and c.implementation is not self.implementation
+            c
+            for c in self.considered
+            if c.why_not is None and c.implementation is not self.implementation and self._is_rival(c)
         ]
         held = " and ".join(c.text for c in self.implementation.conditions if c.text)
         reason = "the highest plevel of those that apply" if others else "the only one that applies"
         return f"{reason}; {held} holds" if held else reason
 
+    def _is_rival(self, other: Considered) -> bool:
+        return not other.implementation.is_default or other.implementation.plevel < self.implementation.plevel
+
     def _lost(self, other: Implementation) -> str:
         chosen = self.implementation
+        if other.is_default and other.plevel >= chosen.plevel:
+            return "applies, where nothing else does"
         if other.plevel < chosen.plevel:
             return f"applies, but {chosen.plevel} beats {other.plevel}"
         return f"applies, but {chosen.name} is for an earlier key of the target"
@@ -122,6 +131,11 @@ class OpStrategy:
 
     implementations: list[Implementation] = field(default_factory=list)
     _conditions: list[Condition] = field(default_factory=list)
+
+    def add_default(self, schedule: AnyFunction, name: str) -> OpStrategy:
+        """Adds what is taken where no implementation applies, at plevel 0."""
+        self.implementations.append(Implementation(name, schedule, plevel=0, is_default=True))
+        return self
 
     def add_implementation(
         self,
@@ -175,13 +189,18 @@ class OpStrategy:
                 "".join(f"\n  {c.implementation.name}: {c.why_not}" for c in considered) or " there is none"
             )
             raise StrategyError(f"{op_name}: no implementation applies:{reasons}")
-        ranked = sorted(applicable, key=lambda i: (-i.plevel, i.key_rank(keys)))
+        ranked = sorted(applicable, key=lambda i: _rank(i, keys))
         best = ranked[0]
         if len(ranked) > 1:
             second = ranked[1]
-            if (second.plevel, second.key_rank(keys)) == (best.plevel, best.key_rank(keys)):
+            if _rank(second, keys) == _rank(best, keys):
                 raise StrategyError(
                     f"{op_name}: implementations {best.name!r} and {second.name!r} both apply at plevel {best.plevel}; "
                     f"give one of them a higher plevel"
                 )
         return Selection(op_name, best, considered, dispatched_on)
+
+
+def _rank(implementation: Implementation, keys: tuple[str, ...]) -> tuple[bool, int, int]:
+    """The less, the better."""
+    return implementation.is_default, -implementation.plevel, implementation.key_rank(keys)

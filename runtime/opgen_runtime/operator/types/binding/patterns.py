@@ -174,37 +174,26 @@ class Pattern:
         t: TensorType,
         element: int | None,
     ) -> Any:
+        """The one value of two. Raises ShapeError where they differ."""
         try:
             return frame.merge(known, found, f"{entry.text} of {self.declared.name}")
         except MismatchError:
-            raise self._mismatch(frame, entry, known, found, position, t, element) from None
-
-    def _mismatch(
-        self,
-        frame: Frame,
-        entry: PatternEntry,
-        known: Any,
-        found: Any,
-        position: int,
-        t: TensorType,
-        element: int | None,
-    ) -> Exception:
-        many = isinstance(found, tuple)
-        where = "the dims" if many else f"dim {position}"
-        if entry.role is Role.CONSTANT:
-            expected = str(entry.number)
-        else:
-            expected = f"{entry.text}{value_of(known)}"
-            if entry.rule is None:
-                source = _source(frame, entry.name, self.declared.name)
-                expected += f" ({source})" if source else ""
-            else:
-                expected += frame.where(entry.needs)
-        return frame.error(
+            pass
+        where = "the dims" if isinstance(found, tuple) else f"dim {position}"
+        raise frame.error(
             ShapeError,
-            f"{self._who(frame, element)} has {value_of(found).removeprefix(' = ')} as {where}, expected {expected}"
-            f"\n  expected shape {self.text}, found {t}",
+            f"{self._who(frame, element)} has {value_of(found).removeprefix(' = ')} as {where}, "
+            f"expected {self._expected(frame, entry, known)}\n  expected shape {self.text}, found {t}",
         )
+
+    def _expected(self, frame: Frame, entry: PatternEntry, known: Any) -> str:
+        if entry.role is Role.CONSTANT:
+            return str(entry.number)
+        expected = f"{entry.text}{value_of(known)}"
+        if entry.rule is not None:
+            return expected + frame.where(entry.needs)
+        source = _source(frame, entry.name, self.declared.name)
+        return f"{expected} ({source})" if source else expected
 
     def _rank(self, frame: Frame, t: TensorType, element: int | None) -> Exception:
         fixed, found = self.fixed, len(t.shape)
