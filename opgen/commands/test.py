@@ -43,7 +43,7 @@ def command(ops: tuple[str, ...], extra: tuple[str, ...]) -> None:
 
 
 def _suite(project: Project, name: str) -> str:
-    _, suite = op_paths(project, _bare(project, name))
+    _, suite, *_ = op_paths(project, _bare(project, name))
     if not suite.is_file():
         raise Failure(unknown_suite(project, name))
     return str(suite)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ..digests import HALF, digest, op_key
 from ..model import CheckedOp
@@ -22,18 +23,40 @@ class Output:
     text: str
 
 
-def op_paths(project: Project, name: str) -> tuple[Path, Path]:
-    """The module and the suite of op `name`."""
-    return project.output / f"{module_name(name)}.py", project.tests / f"test_{name}.py"
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """One file of each op: where it stands, and the template that prints it with what it is given."""
+
+    path: Callable[[Project, str], Path]
+    template: str
+    values: Callable[[Project, CheckedOp], Mapping[str, object]]
+
+
+# The module and the suite come first; others may follow.
+EMITTERS: Final[list[Emitter]] = [
+    Emitter(
+        lambda project, name: project.output / f"{module_name(name)}.py",
+        "op.py.j2",
+        lambda project, op: {"op": op_view(op, project.namespace)},
+    ),
+    Emitter(
+        lambda project, name: project.tests / f"test_{name}.py",
+        "suite.py.j2",
+        lambda project, op: {"suite": suite_view(op, project.package)},
+    ),
+]
+
+
+def op_paths(project: Project, name: str) -> tuple[Path, ...]:
+    """The module, the suite and all else that is printed for op `name`."""
+    return tuple([emitter.path(project, name) for emitter in EMITTERS])
 
 
 def render_op(project: Project, renderer: Renderer, op: CheckedOp) -> tuple[Output, ...]:
     """The files of one op.  Raises RenderError."""
     key = op_key(project.package, project.namespace, op.name, op.source, op.digest)
     declaration = f"{op.source}:{op.line}"
-    module = renderer.python("op.py.j2", {"op": op_view(op, project.namespace)}, declaration)
-    suite = renderer.python("suite.py.j2", {"suite": suite_view(op, project.package)}, declaration)
-    texts = (module, suite)
+    texts = [renderer.python(each.template, each.values(project, op), declaration) for each in EMITTERS]
     return tuple(
         Output(path, with_header(text, op.source, key))
         for path, text in zip(op_paths(project, op.name), texts, strict=True)

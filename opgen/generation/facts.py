@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ..digests import digest
 from ..sources import Source
+from .outline import Facts
 from .records import Records
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """One document of a file."""
-
-    name: str
-    parent: str | None
-    is_abstract: bool
-    digest: str  # of the document by itself
-    externs: tuple[str, ...]  # texts of the form `package.module:function`
-    calls: tuple[str, ...]  # names in `grad:`
-    line: int  # of `op:`
 
 
 def facts_of(source: Source, records: Records) -> tuple[Facts, ...] | None:

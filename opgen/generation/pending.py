@@ -11,7 +11,8 @@ from typing import Any
 from ..digests import chain_digest, digest
 from ..project import Project, resources
 from ..sources import Source, SourceSet, read_sources
-from .facts import Facts, facts_of
+from .facts import facts_of
+from .outline import Facts
 from .records import Records
 
 _MAX_GENERATIONS = 16

@@ -10,7 +10,7 @@ from ..analyse.names.inherit import digest
 from ..diagnostics import Diagnostics
 from ..document import Document, ListNode, Node, TextNode, compose, make_source
 from ..sources import Source
-from .facts import Facts
+from .outline import Facts
 
 _EXTERN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")

@@ -14,7 +14,6 @@ import opgen_runtime as rt
 from opgen.analyse import Source, check_project
 from opgen.diagnostics import to_text
 from opgen.document.kinds import KINDS, AttrKind, parse_texts
-from opgen.emit import emitter_digest
 from opgen.emit.outputs import render_project
 from opgen.project import find_project
 from opgen.render import Renderer
@@ -74,7 +73,7 @@ def test_a_kind_is_two_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     (tmp_path / "pyproject.toml").write_text('[tool.opgen]\npackage = "ops_of_kinds"\n')
     (tmp_path / "opdefs").mkdir()
     project = find_project(tmp_path)
-    for output in render_project(project, Renderer(), emitter_digest(), checked):
+    for output in render_project(project, Renderer(), checked):
         output.path.parent.mkdir(parents=True, exist_ok=True)
         output.path.write_text(output.text)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -89,7 +88,7 @@ def test_a_kind_is_two_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         mirrored(x, flags=1)
     call = mirrored(x, flags=[True, False])
     assert str(inspect.signature(mirrored)).startswith(
-        "(data: '_ExprLike', flags: 'bool | _t.Sequence[bool]' = ("
+        "(data: '_d.ExprLike', flags: 'bool | _t.Sequence[bool]' = ("
     )
     assert call.attrs.flags == (True, False)
     assert type(call.attrs).from_json(call.attrs.to_json()) == call.attrs

@@ -10,7 +10,7 @@ from tests.house import GENERATOR, RUNTIME
 
 ROOT = Path(__file__).resolve().parents[2]
 # Words that were used for what the glossary has another word for.
-GONE = ("extern",)
+GONE = ("seam",)
 # Folders and files whose names would stand for two things in one package.
 ONCE = ("layout", "project", "glossary")
 
@@ -70,3 +70,16 @@ def test_one_file_of_a_name() -> None:
             if path.suffix in ("", ".py")
         )
         assert not [name for name in ONCE if names[name] > 1]
+
+
+def test_where_things_go() -> None:
+    """Each file that the table in docs/architecture.md names is there."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    table = text.partition("## Where do I put")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 10
+    for what, where, *_ in rows:
+        places = [name for name in re.findall(r"`([\w<>./]+)`", where) if "/" in name and "<" not in name]
+        for place in places:
+            folders = (RUNTIME.folder, ROOT, ROOT / "runtime")
+            assert any((folder / place).exists() for folder in folders), f"{what}: {place} is not there"

@@ -15,6 +15,7 @@ from opgen.emit import (
     read_header,
     with_header,
 )
+from opgen.emit import outputs as printed
 from opgen.emit.outputs import Output, render_project
 from opgen.model import CheckedOp
 from opgen.project import Project
@@ -140,3 +141,22 @@ def test_failed_write_leaves_the_old_file(
 def test_output_is_deterministic(project: Project, axis_abs: CheckedOp) -> None:
     assert outputs(project, axis_abs) == outputs(project, axis_abs)
     assert isinstance(Output(Path("x"), "y").text, str)
+
+
+def test_an_emitter_is_a_row_and_a_template(
+    axis_abs: CheckedOp, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.root / "templates").mkdir()
+    (project.root / "templates" / "names.py.j2").write_text('NAME = "{{ name }}"\n')
+    names = printed.Emitter(
+        lambda project, name: project.output / "names" / f"{name}.py",
+        "names.py.j2",
+        lambda project, op: {"name": op.name},
+    )
+    monkeypatch.setattr(printed, "EMITTERS", [*printed.EMITTERS, names])
+    module, _, extra = printed.render_op(project, Renderer(project.root / "templates"), axis_abs)
+    assert (module.path, extra.path) == (
+        project.output / "_axis_abs.py",
+        project.output / "names" / "axis_abs.py",
+    )
+    assert extra.text.endswith('\nNAME = "axis_abs"\n')
