@@ -92,6 +92,7 @@ def check_op(
         doc=op.doc,
         support_level=op.support_level,
         since=op.since,
+        version=op.version,
         deprecated=op.deprecated,
         arity=_arity(op),
         attrs=attrs,

@@ -27,7 +27,7 @@ _VERBS = {
     "--watch", is_flag=True, help="Stay and regenerate whenever a declaration or a template changes."
 )
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Of the findings."
+    "--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", help="Of the findings."
 )
 @click.option(
     "--jobs",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from ..diagnostics import Diagnostic, to_json, to_text
+from ..diagnostics import Diagnostic, to_json, to_sarif, to_text
 from ..project import Project
 from .failure import Failure
 
@@ -18,8 +18,10 @@ def require_declarations(project: Project) -> None:
 
 
 def report(found: Sequence[Diagnostic], form: str) -> None:
-    """Print all findings: text to stderr, JSON to stdout."""
+    """Print all findings: text to stderr, JSON and SARIF to stdout."""
     if form == "json":
         click.echo(to_json(found))
+    elif form == "sarif":
+        click.echo(to_sarif(found))
     elif found:
         click.echo(to_text(found), err=True)

@@ -31,6 +31,11 @@ class Comparison:
     changes: tuple[Change, ...]
     found: tuple[Diagnostic, ...]
     unchanged: int
+    new_versions: frozenset[str]  # ops whose `version:` is greater than it was
+
+    def unannounced(self) -> list[Change]:
+        """The changes that break callers of an op without a new `version:`."""
+        return [each for each in self.changes if each.breaking and each.op not in self.new_versions]
 
 
 def compare_projects(old: Declarations, new: Declarations) -> Comparison:
@@ -48,7 +53,11 @@ def compare_projects(old: Declarations, new: Declarations) -> Comparison:
             changes.append(Change(name, "added", "the op is new", False))
         elif name in first and name in second:
             changes += compare_ops(first[name], second[name])
-    return Comparison(tuple(changes), (*wrong, *wrong_now), len({**before, **after}) - len(differ))
+    announced = frozenset(
+        name for name in first.keys() & second.keys() if second[name].version > first[name].version
+    )
+    same = len({**before, **after}) - len(differ)
+    return Comparison(tuple(changes), (*wrong, *wrong_now), same, announced)
 
 
 def compare_ops(old: CheckedOp, new: CheckedOp) -> list[Change]:

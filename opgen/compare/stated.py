@@ -158,6 +158,9 @@ def _rest(old: CheckedOp, new: CheckedOp) -> Iterator[Change]:
     if old.deprecated != new.deprecated:
         text = f"deprecated: {new.deprecated}" if new.deprecated else "no longer deprecated"
         yield Change(name, "deprecated", text, False)
+    if new.version != old.version:
+        text = f"the version is {new.version}, not {old.version}"
+        yield Change(name, "version", text, new.version < old.version)
     if old.pattern is not new.pattern:
         text = f"the pattern is {new.pattern.name.lower()}, not {old.pattern.name.lower()}"
         yield Change(name, "pattern", text, False)

@@ -4,5 +4,16 @@ from .codes import CODES
 from .diagnostic import Diagnostic, Diagnostics, did_you_mean
 from .place import Place
 from .render import printable, to_json, to_text
+from .sarif import to_sarif
 
-__all__ = ["CODES", "Diagnostic", "Diagnostics", "Place", "did_you_mean", "printable", "to_json", "to_text"]
+__all__ = [
+    "CODES",
+    "Diagnostic",
+    "Diagnostics",
+    "Place",
+    "did_you_mean",
+    "printable",
+    "to_json",
+    "to_sarif",
+    "to_text",
+]

@@ -119,6 +119,7 @@ class DeclarationPart(_Part):
     support_level: Whole = 10
     arity: Whole | None = Field(None, description="Checked against the inputs; -1 is variadic.")
     since: Filled | None = None
+    version: Whole = Field(1, description="A new one for each change that breaks callers.")
     extends: OpName | None = Field(
         None, description="Take over another declaration; keys given here replace its."
     )

@@ -258,6 +258,7 @@ class CheckedOp:
         CheckedCase, ...
     ] = ()  # further cases for the suite: other shapes, dtypes and attrs that fit
     refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
+    version: int = 1  # a new one for each change that breaks callers
     inferred: tuple[Inference, ...] = ()  # of `tests` and `sampled`; empty for a hand-written type relation
 
     @property

@@ -123,6 +123,7 @@ class OpDef:
     doc: str
     support_level: int
     since: str | None
+    version: int
     deprecated: str | None
     abstract: bool
     arity: int | None  # as declared

@@ -103,6 +103,7 @@ CHANGES: dict[str, tuple[list[tuple[str, str]], set[str]]] = {
     "attrs reordered": ([(POWER_LINE, ""), ("attrs:\n", f"attrs:\n{POWER_LINE}")], {"attrs-reordered!"}),
     "operator removed": ([('operator: "+"\n', "")], {"operator!"}),
     "deprecated": ([("inputs:", "deprecated: Use add.\ninputs:")], {"deprecated"}),
+    "version": ([("inputs:", "version: 2\ninputs:")], {"version"}),
     "words": ([("A sum", "The sum")], {"text"}),
     "renamed": ([("op: scaled", "op: scaling")], {"removed!", "added"}),
 }
@@ -163,3 +164,24 @@ def test_revisions_folders_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     result = run("diff", "nowhere")
     assert result.exit_code == 2
     assert "'nowhere' is no file, no folder, and no revision of" in result.output
+
+
+def test_a_breaking_change_needs_a_new_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
+    for folder in ("opdefs", "myops", "old"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.opgen]\npackage = "myops"\n')
+    (tmp_path / "old/scaled.yaml").write_text(BASE)
+    file = tmp_path / "opdefs/scaled.yaml"
+    for text, code in (
+        (changed([("power <= 3", "power <= 9")]), 0),
+        (changed([("default: 0", "default: 1")]), 1),
+        (changed([("default: 0", "default: 1"), ("inputs:", "version: 2\ninputs:")]), 0),
+    ):
+        file.write_text(text)
+        assert run("generate").exit_code == 0
+        assert run("check").exit_code == 0
+        result = run("check", "--against", "old")
+        assert result.exit_code == code, result.output
+        assert ("give the ops a new `version:`" in result.output) is (code == 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opgen.analyse import check_project
-from opgen.diagnostics import CODES, Diagnostic, to_json, to_text
+from opgen.diagnostics import CODES, Diagnostic, to_json, to_sarif, to_text
 
 HERE = Path(__file__).parent
 BAD = sorted(HERE.glob("*.yaml"))
@@ -38,6 +38,38 @@ def test_all_files_at_once() -> None:
     assert {finding.place.path for finding in found} == set(files)
     alone = [finding for path in sorted(files) for finding in read(HERE / path)]
     assert [finding for finding in found if finding.code != "duplicate-op"] == alone
+
+
+def test_sarif() -> None:
+    found = [finding for name in ("duplicate-key", "rank") for finding in read(HERE / f"{name}.yaml")]
+    log = json.loads(to_sarif(found))
+    (run,) = log["runs"]
+    assert (log["version"], run["columnKind"], len(run["results"])) == (
+        "2.1.0",
+        "unicodeCodePoints",
+        len(found),
+    )
+    rules = run["tool"]["driver"]["rules"]
+    for finding, result in zip(found, run["results"], strict=True):
+        assert rules[result["ruleIndex"]] == {
+            "id": finding.code,
+            "shortDescription": {"text": CODES[finding.code]},
+        }
+        assert (result["ruleId"], result["level"]) == (finding.code, "error")
+        (location,) = result["locations"]
+        place = finding.place
+        assert location["physicalLocation"] == {
+            "artifactLocation": {"uri": place.path},
+            "region": {
+                "startLine": place.line,
+                "startColumn": place.column,
+                "endLine": place.end_line,
+                "endColumn": place.end_column,
+            },
+        }
+        assert len(result.get("relatedLocations", [])) == len(finding.notes)
+    assert any("relatedLocations" in result for result in run["results"])
+    assert json.loads(to_sarif([]))["runs"][0]["results"] == []
 
 
 def test_json() -> None:

@@ -80,6 +80,7 @@ class _Definer:
             doc=_doc(part.doc),
             support_level=part.support_level,
             since=_text(part.since),
+            version=part.version,
             deprecated=_text(part.deprecated),
             abstract=part.abstract,
             arity=part.arity,

@@ -12,7 +12,19 @@ from ...expression.paths import assigned, defines
 from ...model.opdef import OpDef
 
 _HARMLESS: Final = frozenset(
-    {"compute", "tests", "reference", "grad", "strategy", "pattern", "traits", "doc", "since", "deprecated"}
+    {
+        "compute",
+        "tests",
+        "reference",
+        "grad",
+        "strategy",
+        "pattern",
+        "traits",
+        "doc",
+        "since",
+        "version",
+        "deprecated",
+    }
 )
 
 
