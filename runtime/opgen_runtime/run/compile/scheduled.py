@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from ... import codegen
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars
 from ...base.errors import ExecutorError, ScheduleError
+from ...base.kept import Kept
 from ...base.target import Target
 from ...codegen import load as loading
 from ...codegen.objects.cache import default_cache
@@ -21,6 +23,8 @@ from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+
+_KEPT: Final = 256  # values of the dims that are variables
 
 
 def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -> tir.PrimFunc:
@@ -58,7 +62,7 @@ class TensorFunction:
         self.inputs, self.outputs = _parameters(schedule, args)
         self.name = name or self.outputs[0].name
         self.target = target
-        self._kernels: dict[tuple[int, ...], Kernel] = {}
+        self._kernels: Kept[Kernel] = Kept(_KEPT)  # by the values of dims
         self._dims = tuple(dict.fromkeys(v for t in (*self.inputs, *self.outputs) for v in _variables(t)))
         self._code: tuple[str, bytes, loading.Loaded] | None = None
         if not any(isinstance(stage.op, Extern) for stage in schedule.stages):
@@ -73,7 +77,7 @@ class TensorFunction:
         dims = self._values(given)
         kernel = self._kernels.get(dims)
         if kernel is None:
-            kernel = self._kernels[dims] = self._kernel(dict(zip(self._dims, dims, strict=True)))
+            kernel = self._kernels.put(dims, self._kernel(dict(zip(self._dims, dims, strict=True))))
         into = [given[tensor] for tensor in self.outputs] if len(arrays) == len(self.args) else None
         made = kernel.run([given[tensor] for tensor in self.inputs], into)
         return made[0] if len(made) == 1 else tuple(made)
