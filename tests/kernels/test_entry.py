@@ -230,6 +230,22 @@ def test_calls_before_any_python_code_mean_what_the_slow_ones_do() -> None:
         np.testing.assert_array_equal(named(A, out=B), A - B)
 
 
+def test_kernels_enter_from_their_second_run_on_and_give_the_same() -> None:
+    a = var("a", TensorType((5, 7), "float32"))
+    kernel = compile_segment(Function((a,), multiply(a, a)))
+    given = np.arange(35, dtype=np.float32).reshape(5, 7)
+    results = [kernel.run([given])[0] for _ in range(4)]
+    assert len({result.ctypes.data for result in results}) == len(results)
+    for found in (*results, *kernel.run([given.T.copy().T]), *kernel.run([given], [np.empty_like(given)])):
+        np.testing.assert_array_equal(found, given * given)
+    inside = given.copy()
+    assert kernel.run([inside], [inside])[0] is inside
+    np.testing.assert_array_equal(inside, given * given)
+    for wrong in ([], [given, given], [given.astype(np.int8)], [given[:2]]):
+        with pytest.raises(rt.errors.OpgenError):
+            kernel.run(wrong)
+
+
 def test_an_entry_lives_while_it_runs() -> None:
     """Threads call one op with signatures in turn, so that each puts its entry where another's is running."""
     op = eager.EagerOp(rt.registry.Op.get("add"))
