@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from .expr import Expr, Var
+
+Rebuild = Callable[[Expr, Sequence[Expr]], Expr]
 
 
 def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
@@ -27,7 +29,7 @@ def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
             order.append(node)
             continue
         stack.append((node, True))
-        stack.extend((child, False) for child in reversed(children))
+        stack.extend([(child, False) for child in reversed(children)])
     return order
 
 
@@ -52,11 +54,29 @@ def rewrite(e: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
     return done[id(e)]
 
 
-def substitute(e: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """`e` with vars replaced.  A replacement has its var's dtype; it is not substituted into again."""
+def _rebuilt(node: Expr, children: Sequence[Expr]) -> Expr:
+    return node.rebuild(children)
+
+
+def substitute(e: Expr, values: Mapping[Var, Expr], rebuild: Rebuild = _rebuilt) -> Expr:
+    """`e` with vars replaced.  A replacement has its var's dtype; it is not substituted into again.
+
+    `rebuild(node, children)` makes a node over other children.
+    """
+    if isinstance(e, Var):
+        return values.get(e, e)
     if not values:
         return e
-    return rewrite(e, lambda node: values.get(node) if isinstance(node, Var) else None)
+    done: dict[int, Expr] = {}
+    for node in post_order(e):
+        if isinstance(node, Var):
+            done[id(node)] = values.get(node, node)
+            continue
+        old = node.children()
+        fresh = [done[id(child)] for child in old]
+        changed = any(a is not b for a, b in zip(fresh, old, strict=True))
+        done[id(node)] = rebuild(node, fresh) if changed else node
+    return done[id(e)]
 
 
 def free_vars(e: Expr) -> tuple[Var, ...]:

@@ -203,15 +203,15 @@ class Reduce(Expr):
         rest = list(children[1:])
         condition = rest.pop(0) if self.condition is not None else None
         default = rest.pop(0) if self.default is not None else None
-        axes = tuple(
-            IterVar(a.var, _extent(rest.pop(0)), a.kind) if isinstance(a.extent, Expr) else a
-            for a in self.axes
-        )
+        axes = tuple(_over(a, rest.pop(0)) if isinstance(a.extent, Expr) else a for a in self.axes)
         return Reduce(self.dtype, self.combiner, axes, children[0], condition, default)
 
 
-def _extent(e: Expr) -> int | Expr:
-    return int(e.value) if isinstance(e, Const) else e
+def _over(axis: IterVar, extent: Expr) -> IterVar:
+    """The axis over another extent; the same object where that is the same."""
+    if extent is axis.extent:
+        return axis
+    return IterVar(axis.var, int(extent.value) if isinstance(extent, Const) else extent, axis.kind)
 
 
 def tensors_read(expr: Expr) -> tuple[Tensor, ...]:

@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ...base.arith.expr import Binary, Call, Cast, Compare, Const, Expr, Select, Var
+from ...base.arith.visit import post_order
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 
 Inlined = Mapping[Tensor, tuple[tuple[IterVar, ...], Expr]]
 
 
-def parts(node: Expr) -> tuple[Expr, ...]:
-    """The children of a node and, for a reduction, the extents of its axes that are expressions."""
-    if isinstance(node, Reduce):
-        extents = tuple(axis.extent for axis in node.axes if isinstance(axis.extent, Expr))
-        return (*extents, *node.children())
-    return node.children()
-
-
-def with_parts(node: Expr, fresh: Sequence[Expr], axis_vars: Mapping[Var, Expr]) -> Expr:
-    """The node over other `parts`; the axes of a reduction are renamed by `axis_vars`."""
+def _renamed(node: Expr, axis_vars: Mapping[Var, Expr]) -> Expr:
+    """The node with the axes of a reduction renamed."""
     if not isinstance(node, Reduce):
-        return node.rebuild(fresh)
-    rest = iter(fresh)
+        return node
+    if not any(axis.var in axis_vars for axis in node.axes):
+        return node
     axes = []
     for axis in node.axes:
-        extent = next(rest) if isinstance(axis.extent, Expr) else axis.extent
         var = axis_vars.get(axis.var, axis.var)
         assert isinstance(var, Var)
-        if isinstance(extent, Const):
-            extent = int(extent.value)
-        axes.append(axis if var is axis.var and extent is axis.extent else IterVar(var, extent, axis.kind))
-    made = node.rebuild(tuple(rest))
-    assert isinstance(made, Reduce)
-    return Reduce(made.dtype, made.combiner, tuple(axes), made.value, made.condition, made.default)
-
-
-def order_of(e: Expr) -> list[Expr]:
-    """Every node of `e` once, children (and extents of reduce axes) before parents."""
-    order: list[Expr] = []
-    seen: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(e, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            inner = parts(node)
-            if inner:
-                stack.append((node, True))
-                stack.extend([(child, False) for child in reversed(inner)])
-            else:
-                order.append(node)
-    return order
+        axes.append(axis if var is axis.var else IterVar(var, axis.extent, axis.kind))
+    return Reduce(node.dtype, node.combiner, tuple(axes), node.value, node.condition, node.default)
 
 
 class _Frame:
@@ -62,7 +31,7 @@ class _Frame:
     __slots__ = ("done", "env", "key", "order", "position")
 
     def __init__(self, body: Expr, env: dict[Var, Expr], key: tuple[int, ...]) -> None:
-        self.order = order_of(body)
+        self.order = post_order(body)
         self.env, self.key = env, key
         self.position = 0
         self.done: dict[int, Expr] = {}
@@ -103,7 +72,7 @@ class Folder:
         """The node in its new form; None where a frame for the tensor it reads was pushed first."""
         if isinstance(node, Var):
             return frame.env.get(node, node)
-        old = parts(node)
+        old = node.children()
         fresh = [frame.done[id(child)] for child in old]
         if isinstance(node, Read) and node.tensor in self.inlined:
             key = (id(node.tensor), *map(id, fresh))
@@ -113,7 +82,7 @@ class Folder:
                 frames.append(self._instance(node.tensor, fresh, key))
             return found
         if isinstance(node, Reduce) or any(a is not b for a, b in zip(fresh, old, strict=True)):
-            node = with_parts(node, fresh, frame.env)
+            node = _renamed(node.rebuild(fresh), frame.env)
         return self._shared(node)
 
     def _instance(self, tensor: Tensor, indices: list[Expr], key: tuple[int, ...]) -> _Frame:

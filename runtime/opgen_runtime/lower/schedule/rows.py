@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...base.arith import Analyzer, Const, Expr, Var, sub
+from ...base.arith import Analyzer, Const, Expr, Var, post_order, sub
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Scan, Tensor
-from .inline import order_of
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -91,7 +90,7 @@ def is_aligned(stage: Stage, model: Stage, lines: Mapping[Tensor, Line]) -> bool
 def row_reads(stage: Stage, lines: Mapping[Tensor, Line]) -> Iterator[Read]:
     """The reads of rows of a scan."""
     assert stage.body is not None
-    return (node for node in order_of(stage.body) if isinstance(node, Read) and node.tensor in lines)
+    return (node for node in post_order(stage.body) if isinstance(node, Read) and node.tensor in lines)
 
 
 def constant(e: Expr) -> int | None:
@@ -102,7 +101,7 @@ def constant(e: Expr) -> int | None:
 
 def _slope(index: Expr, axes: Sequence[IterVar]) -> tuple[int, int, int] | None:
     """`index` as `sign * var + offset` of an axis: the axis' position, sign and offset."""
-    used = {node for node in order_of(index) if isinstance(node, Var)}
+    used = {node for node in post_order(index) if isinstance(node, Var)}
     found = [(dim, axis.var) for dim, axis in enumerate(axes) if axis.var in used]
     if len(found) != 1 or len(used) != 1:
         return None

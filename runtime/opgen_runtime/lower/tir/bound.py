@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...base.arith import Expr, Var, const, ge, lt
+from ...base.arith import Expr, Var, const, ge, lt, post_order, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ..schedule import Fuse, Schedule, Split, Stage
-from ..schedule.inline import order_of
 from .region import Range, Relaxer, linear, union
-from .substitution import substitute_all
 
 Extent = int | Expr
 
@@ -90,7 +88,7 @@ def _record_reads(
             readers.setdefault(tensor, []).append((stage, []))
         return
     found: dict[Tensor, list[Read]] = {}
-    for node in order_of(stage.body):
+    for node in post_order(stage.body):
         if isinstance(node, Read):
             found.setdefault(node.tensor, []).append(node)
         elif isinstance(node, Reduce) and node.axes is not stage.reduce_axes:
@@ -153,7 +151,7 @@ def _region(
         values = domains[reader].values
         for read in reads:
             for position, index in enumerate(read.indices):
-                ranges[position].append(relaxer.range(substitute_all(index, values)))
+                ranges[position].append(relaxer.range(substitute(index, values)))
     for axis, found in zip(stage.axes, ranges, strict=True):
         whole = union(found) if found else None
         if whole is None or (isinstance(axis.extent, int) and whole[2] >= axis.extent):
@@ -235,10 +233,10 @@ def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> 
     extents = {leaf.var: domain.extents[leaf] for leaf in inside}
     relaxer = Relaxer({var: n if isinstance(n, int) else None for var, n in extents.items()}, {})
     ranges: list[list[Range | None]] = [[] for _ in tensor.shape]
-    for node in order_of(stage.body):
+    for node in post_order(stage.body):
         if isinstance(node, Read) and node.tensor is tensor:
             for position, index in enumerate(node.indices):
-                ranges[position].append(relaxer.range(substitute_all(index, domain.values)))
+                ranges[position].append(relaxer.range(substitute(index, domain.values)))
     whole = [union(found) for found in ranges]
     if any(found is None for found in whole):
         return None

@@ -16,6 +16,7 @@ from ...base.arith import (
     cast,
     post_order,
     select,
+    substitute,
 )
 
 
@@ -33,20 +34,7 @@ def rebuild_folding(node: Expr, fresh: Sequence[Expr]) -> Expr:
 
 def fold_substitute(e: Expr, values: Mapping[Var, Expr]) -> Expr:
     """`e` with vars replaced and what becomes constant folded."""
-    if isinstance(e, Var):
-        return values.get(e, e)
-    if isinstance(e, Const):
-        return e
-    done: dict[int, Expr] = {}
-    for node in post_order(e):
-        if isinstance(node, Var):
-            done[id(node)] = values.get(node, node)
-            continue
-        old = node.children()
-        fresh = [done[id(child)] for child in old]
-        changed = any(a is not b for a, b in zip(fresh, old, strict=True))
-        done[id(node)] = rebuild_folding(node, fresh) if changed else node
-    return done[id(e)]
+    return substitute(e, values, rebuild_folding)
 
 
 class Template:

@@ -11,7 +11,7 @@ Where the elements lie side by side, each lane of a vector has a partial result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...base.arith import Binary, Const, Expr, Var, cast, const, logical_not, lt, post_order
 from ...base.vocabulary import BOOL, INDEX
@@ -20,12 +20,9 @@ from ..schedule import ForKind
 from .accumulate import Accumulators
 from .combine import is_positional
 from .nest import ZERO, as_index
-from .prelude import Prelude
+from .prelude import Prelude, Values
 from .stmt import Allocate, For, If, Load, Stmt, Store
 from .visit import block
-
-if TYPE_CHECKING:
-    from .values import ValueLowering
 
 AT: Final = (ZERO,)
 _Loop = tuple[Var, Prelude, Expr]  # its var, what must run before it, its trips
@@ -38,7 +35,7 @@ class InnerReduction:
 
     def __init__(
         self,
-        values: ValueLowering,
+        values: Values,
         reduce: Reduce,
         env: Mapping[Var, Expr],
         given: Mapping[int, Expr],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import Const, Expr, Var, const, substitute
+from ...base.arith import Const, Expr, const
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar
 from ..schedule import ForKind
 from .stmt import For, If, Stmt
-from .visit import EMPTY, map_exprs
+from .visit import EMPTY
 
 ZERO = const(0, INDEX)
 
@@ -35,8 +35,3 @@ def guarded(conditions: Sequence[Expr], body: Stmt) -> Stmt:
             continue
         body = If(condition, body)
     return body
-
-
-def replace_vars(stmt: Stmt, values: dict[Var, Expr]) -> Stmt:
-    """The statement with vars replaced in every expression."""
-    return map_exprs(stmt, lambda e: substitute(e, values))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ...base.arith import Expr, Var
+from ...base.vocabulary import DType
 from .stmt import Allocate, Buffer, Stmt
 from .visit import block
 
@@ -26,3 +31,18 @@ class Prelude:
         for buffer in reversed(self.buffers):
             body = Allocate(buffer, body)
         return body
+
+
+class Values(Protocol):
+    """What lowers values, as the lowering of reductions inside them uses it."""
+
+    def lower(
+        self, e: Expr, env: Mapping[Var, Expr], given: Mapping[int, Expr] = ..., lanes: bool = ...
+    ) -> tuple[Prelude, Expr]:
+        """`e` with vars replaced by `env`, and what must run before; `given` are values by the ids of nodes."""
+
+    def node(self, node: Expr, fresh: Sequence[Expr], env: Mapping[Var, Expr]) -> Expr:
+        """A node, no reduction, over the values of its children."""
+
+    def local(self, name: str, dtype: DType, shape: tuple[int, ...] = ...) -> Buffer:
+        """A fresh buffer, private to an iteration."""

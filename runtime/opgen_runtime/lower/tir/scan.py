@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...base.arith import Expr, Var, cast, const, floormod, ge, lt
+from ...base.arith import Expr, Var, cast, const, floormod, ge, lt, post_order
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Tensor
 from ..schedule import ForKind, Stage
-from ..schedule.inline import order_of
 from ..schedule.rows import constant, others
 from .nest import ZERO, as_index, guarded
 from .stmt import Allocate, Buffer, For, Load, Stmt, Store
@@ -212,9 +211,9 @@ class _Separable:
             if member.tensor not in self.rows.local:
                 return False
             axis = member.axes[line.dim].var
-            for read in order_of(member.body):
+            for read in post_order(member.body):
                 if isinstance(read, Read) and read.tensor not in self.rows.local:
-                    used = {node for index in read.indices for node in order_of(index)}
+                    used = {node for index in read.indices for node in post_order(index)}
                     if axis in used and member.axes[-1].var in used:
                         return False
         return True

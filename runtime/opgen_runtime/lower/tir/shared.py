@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...base.arith import Const, Expr, Select, Var, const, logical_not, select
 from ...base.vocabulary import BOOL, INDEX, DType
@@ -23,12 +23,9 @@ from ..schedule import ForKind
 from .components import components
 from .inner import InnerReduction
 from .nest import ZERO, guarded
-from .prelude import Prelude
+from .prelude import Prelude, Values
 from .stmt import For, If, Load, Stmt, Store
 from .visit import block
-
-if TYPE_CHECKING:
-    from .values import ValueLowering
 
 Given = Mapping[int, Expr]
 Item = Expr | Guard
@@ -43,7 +40,7 @@ class SharedReductions:
 
     def __init__(
         self,
-        values: ValueLowering,
+        values: Values,
         order: Sequence[Expr],
         env: Mapping[Var, Expr],
         given: Given,

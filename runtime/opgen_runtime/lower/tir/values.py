@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ...base.arith import Expr, Var, cast, post_order
 from ...base.errors import LoweringError
@@ -44,7 +44,7 @@ class ValueLowering:
             done[id(node)] = self.node(node, [done[id(child)] for child in node.children()], env)
         return Prelude(), done[id(e)]
 
-    def node(self, node: Expr, fresh: list[Expr], env: Env) -> Expr:
+    def node(self, node: Expr, fresh: Sequence[Expr], env: Env) -> Expr:
         """A node, no reduction, over the values of its children."""
         if isinstance(node, Var):
             return env.get(node, node)
@@ -56,7 +56,7 @@ class ValueLowering:
                 return node.rebuild(fresh)
         return node
 
-    def position(self, tensor: Tensor, indices: list[Expr]) -> tuple[Expr, ...]:
+    def position(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """Indices into the buffer of `tensor`."""
         whole = [index if index.dtype is INDEX else cast(index, INDEX) for index in indices]
         origin = self.origins.get(tensor)
@@ -65,7 +65,7 @@ class ValueLowering:
         place = self.places.get(tensor)
         return tuple(whole) if place is None else place(tuple(whole))
 
-    def load(self, tensor: Tensor, indices: list[Expr]) -> Expr:
+    def load(self, tensor: Tensor, indices: Sequence[Expr]) -> Expr:
         buffer = self.buffers.get(tensor)
         if buffer is None:
             raise LoweringError(

@@ -70,9 +70,6 @@ class TensorType(Type):
     def with_shape(self, shape: Iterable[Dim]) -> TensorType:
         return TensorType(shape, self.dtype)
 
-    def with_dtype(self, dtype: str) -> TensorType:
-        return TensorType(self.shape, dtype)
-
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

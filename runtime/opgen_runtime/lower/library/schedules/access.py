@@ -9,7 +9,6 @@ from typing import Final
 from ....base.arith import INTRINSICS, Binary, Call, Cast, Compare, Expr, Select, Var, const, post_order
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
-from ...schedule.inline import order_of
 from ...tir.region import Relaxer
 
 _CALL_COST: Final = 16
@@ -37,7 +36,7 @@ class Accesses:
 
 def analyse(body: Expr, dtype: DType) -> Accesses:
     """The accesses of a body whose elements are of `dtype`."""
-    order = order_of(body)
+    order = post_order(body)
     used_vars = _UsedVars()
     reads: list[Access] = []
     positions: dict[tuple[int, ...], Access] = {}

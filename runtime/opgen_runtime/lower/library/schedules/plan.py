@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import Const, Var
+from ....base.arith import Const, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, reads_of
-from ...schedule.inline import order_of
 from .access import cost_of, total_extent
 
 _COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
@@ -50,7 +49,7 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
         return True  # scans, updates and externs read buffers
     assert stage.body is not None
     elements = total_extent(stage.axes)
-    order = order_of(stage.body)
+    order = post_order(stage.body)
     cost = cost_of(order)
     if any(isinstance(node, Reduce) for node in order):
         cost += _COSTLY
@@ -137,7 +136,7 @@ def _alignment(
     found: dict[Var, Var | None] = {}
     for reader in readers:
         assert reader.body is not None
-        for node in order_of(reader.body):
+        for node in post_order(reader.body):
             if not isinstance(node, Read) or node.tensor is not stage.tensor:
                 continue
             for axis, index in zip(stage.axes, node.indices, strict=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ....base.arith import post_order
 from ....base.target import Target
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
-from ...schedule.inline import order_of
 from .elementwise import schedule_elementwise
 from .reductions import schedule_reduction
 
@@ -32,5 +32,5 @@ def _schedule_row(member: Stage, target: Target) -> None:
     member.reorder(member.axes[line.dim], *member.loop_axes)
     if member.reduce_axes:
         schedule_reduction(member, target)
-    elif not any(isinstance(node, Reduce) for node in order_of(body)):
+    elif not any(isinstance(node, Reduce) for node in post_order(body)):
         schedule_elementwise(member, target)
