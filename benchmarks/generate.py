@@ -220,7 +220,7 @@ def measure(label: str, folder: Path, changed: Path, options: list[str]) -> None
             print(f"{label}, without a change:  {timed(command, folder, **environment)}", flush=True)
         for turn in range(3):
             text = changed.read_text()
-            changed.write_text(text.replace("\ndoc: ", f"\ndoc: Change {turn}: ", 1))
+            changed.write_text(text.replace("\ndoc: ", f"\ndoc: Changed {turn}. ", 1))
             print(f"{label}, one declaration changed:  {timed(command, folder, **environment)}", flush=True)
 
 
