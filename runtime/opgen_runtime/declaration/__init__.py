@@ -5,6 +5,7 @@ documentation.py  what a docstring says of an op, its operands, attrs and result
 declaration.py    OpDeclaration and StrategyEntry: the statement as data
 declare.py        register(...): what the registry is told; call(...): what wrappers do
 contract.py       running a compute for one call, held to its binding
+stated.py         what computes a call, of a declared op or of one registered by hand
 evaluate.py       the tensors of one call, and its value by numpy
 compute.py        the op attribute "compute": binding and operand tensors -> output tensors
 index.py          the index of a generated package, and finding ops by name
@@ -21,6 +22,7 @@ from .contract import compute_call
 from .declaration import OpDeclaration, StrategyEntry
 from .declare import register
 from .evaluate import Arrays, CallTensors, array_type, call_tensors, evaluate_call
+from .stated import Stated, stated
 
 __all__ = [
     "Arrays",
@@ -28,6 +30,7 @@ __all__ = [
     "Compute",
     "OpDeclaration",
     "OperandTensors",
+    "Stated",
     "StrategyEntry",
     "array_type",
     "call_tensors",
@@ -36,6 +39,7 @@ __all__ = [
     "evaluate_call",
     "lang",
     "register",
+    "stated",
     "statement",
 ]
 

@@ -13,13 +13,12 @@ from ..base.vocabulary import DTYPES, DType
 from ..compute.te import evaluate, placeholder
 from ..compute.te.tensor import Tensor
 from ..ir import Call
-from ..ir.forward import binding_of
 from ..operator.attrs import Attrs
 from ..operator.registry import Op
-from ..operator.types import Binding, Signature, TensorType, TupleType, Type
+from ..operator.types import Binding, TensorType, TupleType, Type
 from .compute import OperandTensors
 from .contract import compute_call
-from .declaration import OpDeclaration
+from .stated import stated
 
 Arrays: TypeAlias = "np.ndarray | tuple[Arrays, ...]"
 
@@ -46,24 +45,19 @@ def call_tensors(
 
     Raises ExecutorError for an op without a compute, and what binding and the compute raise.
     """
-    declaration: OpDeclaration | None = op.get_attr("declaration", None)
-    compute = op.get_attr("compute")
-    if declaration is None or compute is None:
+    found = stated(op, attrs, types, site)
+    if found is None:
         raise ExecutorError(f"op {op.name!r} has no compute; nothing says what its value is")
-    signature = declaration.signature
-    binding = binding_of(signature, op.name, attrs, tuple(types), site)
-    lengths = 0 if declaration.extern is not None else len(binding.dynamic)
+    binding = found.binding
     inputs: list[Tensor] = []
     operands: list[OperandTensors] = []
-    for declared, type_ in zip(signature.inputs, types, strict=True):
-        if isinstance(type_, TupleType) and declared.variadic:
-            operands.append(
-                tuple([_operand(f"{declared.name}{k}", t, inputs) for k, t in enumerate(type_.fields)])
-            )
+    for (name, variadic), type_ in zip(found.inputs, types, strict=True):
+        if isinstance(type_, TupleType) and variadic:
+            operands.append(tuple([_operand(f"{name}{k}", t, inputs) for k, t in enumerate(type_.fields)]))
         else:
-            operands.append(None if isinstance(type_, TupleType) else _operand(declared.name, type_, inputs))
-    outputs = compute_call(compute, f"{op.name}: its compute", binding, operands, lengths)
-    return CallTensors(binding, tuple(operands), tuple(inputs), outputs, lengths)
+            operands.append(None if isinstance(type_, TupleType) else _operand(name, type_, inputs))
+    outputs = compute_call(found.compute, f"{op.name}: its compute", binding, operands, found.lengths)
+    return CallTensors(binding, tuple(operands), tuple(inputs), outputs, found.lengths)
 
 
 def evaluate_call(call: Call, args: Sequence[Arrays]) -> Arrays:
@@ -74,7 +68,7 @@ def evaluate_call(call: Call, args: Sequence[Arrays]) -> Arrays:
     arrays = [array for arg in args for array in (arg if isinstance(arg, tuple) else (arg,))]
     results = evaluate(made.outputs, dict(zip(made.inputs, arrays, strict=True)))  # type: ignore[arg-type]  # operands nest one level deep
     if made.lengths:
-        results = _cut_dynamic(op.get_attr("declaration").signature, made.binding, results)
+        results = _cut_dynamic(made.binding, results)
     return tuple(results) if made.binding.is_tuple else results[0]
 
 
@@ -85,13 +79,13 @@ def array_type(array: np.ndarray) -> TensorType:
     return TensorType(array.shape, DType(array.dtype.name))
 
 
-def _cut_dynamic(signature: Signature, binding: Binding, results: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _cut_dynamic(binding: Binding, results: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs with each data-dependent dim cut from its bound to its value, which the last results hold.
 
     Raises ExecutorError for a value outside its bound: a mistake in the declaration.
     """
     count = len(binding.outputs)
-    sizes = {name: int(size) for name, size in zip(signature.dynamic, results[count:], strict=True)}
+    sizes = {name: int(size) for name, size in zip(binding.dynamic, results[count:], strict=True)}
     for name, size in sizes.items():
         bound = binding.dynamic[name]
         if not 0 <= size <= int(bound):

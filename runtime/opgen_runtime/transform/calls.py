@@ -210,7 +210,8 @@ def facts(call: Expr) -> Facts | None:
     if not isinstance(call, Call) or not isinstance(call.op, Op):
         return None
     types = tuple([arg.checked_type for arg in call.args])
-    key = (call.op, call.op.get_attr("compute"), call.attrs, types)
+    compute = call.op.get_attr("compute", call.op.get_attr("FTVMCompute"))
+    key = (call.op, compute, call.attrs, types)
     found = _facts.get(key)
     if found is None:
         found = _facts.put(key, _Outcome(_derived(call)))

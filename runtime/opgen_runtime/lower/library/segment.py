@@ -16,8 +16,7 @@ from ...base.target import Target
 from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
-from ...declaration import OpDeclaration, compute_call
-from ...ir.forward import binding_of
+from ...declaration import compute_call, stated
 from ...operator.registry import Op
 from ...operator.types import Binding, TensorType, TupleType, Type
 from .strategy import Selection, StrategyCall, choose
@@ -249,12 +248,10 @@ class _Translation:
         return te.compute(name, data.shape, data.dtype.name, lambda *_: value)
 
     def _call(self, node: ir.Call, op: Op) -> Value:
-        declaration: OpDeclaration | None = op.get_attr("declaration", None)
-        compute = op.get_attr("compute", None)
-        if declaration is None or compute is None:
+        what_is = stated(op, node.attrs, [arg.checked_type for arg in node.args], node.span)
+        if what_is is None:
             raise CodegenError(f"op {op.name} has no compute expression")
-        types = tuple([arg.checked_type for arg in node.args])
-        binding = binding_of(declaration.signature, op.name, node.attrs, types, node.span)
+        binding, lengths = what_is.binding, what_is.lengths
         values = [self.values[id(arg)] for arg in node.args]
         inputs = tuple([tensor for value in values for tensor in _flat(value)])
         asked = StrategyCall(node.attrs, inputs, binding.result_type, binding.names)
@@ -262,39 +259,34 @@ class _Translation:
         pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
         self.calls.append(ChosenCall(op, pattern, selection))
         results = len(binding.outputs)
-        lengths = (
-            0 if declaration.extern is not None else len(binding.dynamic)
-        )  # such a function cuts by itself
         own = selection.implementation.compute
         what = (
             f"{op.name}: the compute of {selection.implementation.name}" if own else f"{op.name}: its compute"
         )
-        operands = _operands(declaration, values)
-        tensors = compute_call(own or compute, what, binding, operands, lengths)
+        operands = _operands([variadic for _, variadic in what_is.inputs], values)
+        tensors = compute_call(own or what_is.compute, what, binding, operands, lengths)
         if lengths:
-            self.counts[id(node)] = list(_dynamic_axes(declaration, binding, tensors[results:]))
+            self.counts[id(node)] = list(_dynamic_axes(binding, tensors[results:]))
         return tensors[:results] if binding.is_tuple else tensors[0]
 
 
-def _operands(declaration: OpDeclaration, values: Sequence[Value]) -> list[OperandTensors]:
+def _operands(variadic: Sequence[bool], values: Sequence[Value]) -> list[OperandTensors]:
     """One entry a declared input: a tensor, a tuple of them if it is variadic, None if it is absent."""
     operands: list[OperandTensors] = []
-    for declared, value in zip(declaration.signature.inputs, values, strict=False):
+    for several, value in zip(variadic, values, strict=False):
         if isinstance(value, Tensor):
-            operands.append((value,) if declared.variadic else value)
-        elif declared.variadic:
+            operands.append((value,) if several else value)
+        elif several:
             operands.append(tuple(_flat(value)))
         else:
             operands.append(None)
-    missing = len(declaration.signature.inputs) - len(operands)
+    missing = len(variadic) - len(operands)
     return [*operands, *[None] * missing]
 
 
-def _dynamic_axes(
-    declaration: OpDeclaration, binding: Binding, lengths: Sequence[Tensor]
-) -> Iterator[tuple[int, int, Tensor]]:
+def _dynamic_axes(binding: Binding, lengths: Sequence[Tensor]) -> Iterator[tuple[int, int, Tensor]]:
     """(result, axis, tensor of the length) of each data-dependent dim of the results."""
-    by_name = dict(zip(declaration.signature.dynamic, lengths, strict=True))
+    by_name = dict(zip(binding.dynamic, lengths, strict=True))
     for result, axes in enumerate(binding.dynamic_axes):
         for axis, name in axes:
             yield result, axis, by_name[name]
