@@ -52,6 +52,7 @@ def check_op(
     strategy = tuple(_strategy(entry, namespace, roots, diagnostics) for entry in op.strategy)
     arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
     extern = None if op.extern is None else check_extern(op.extern, roots, arguments, diagnostics)
+    expression = None if op.expression is None else check_extern(op.expression, roots, arguments, diagnostics)
     if op.relation.extern is not None:
         check_extern(op.relation.extern, roots, ["types", "num_inputs", "attrs", "reporter"], diagnostics)
     reference = None
@@ -80,7 +81,11 @@ def check_op(
     findings = runner.run(attrs, cases)
     if findings is None:
         return None
-    if not _check_pattern(op, findings.pattern, findings.reason, diagnostics):
+    pattern, reason = findings.pattern, findings.reason
+    if op.expression is not None:
+        pattern = OpPattern.OPAQUE if op.pattern is None else OpPattern[op.pattern.value.upper()]
+        reason = "as declared; held against what the function gives"
+    elif not _check_pattern(op, pattern, reason, diagnostics):
         return None
     probes = find_probes(runner, findings.bound, attrs, cases)
     check_ends(runner, findings.bound, attrs, probes)
@@ -99,6 +104,7 @@ def check_op(
         signature=signature,
         compute=compute,
         extern=extern,
+        expression=expression,
         formula=op.compute_text,
         let_text=op.let_text,
         reference=reference,
@@ -107,8 +113,8 @@ def check_op(
         traits=op.traits,
         strategy=strategy,
         gradients=gradients,
-        pattern=findings.pattern,
-        pattern_reason=findings.reason,
+        pattern=pattern,
+        pattern_reason=reason,
         family=family,
         source=op.path,
         document=op.document,

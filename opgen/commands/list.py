@@ -74,7 +74,7 @@ def _builtin() -> list[Listing]:
 
 
 def _of_declaration(op: OpDeclaration) -> Listing:
-    externs = (op.extern, op.signature.relation)
+    externs = (op.extern, op.te, op.signature.relation)
     return Listing(
         op.name,
         PurePath(op.source).parent.name,

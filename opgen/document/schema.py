@@ -105,10 +105,11 @@ def _relation(value: object) -> object:
 
 
 class ComputePart(_Part):
-    """The definition: text of the compute language, or an extern."""
+    """The definition: text of the compute language, or an extern: a function of arrays, or of te tensors."""
 
     text: Filled | None = None
     python: Extern | None = None
+    te: Extern | None = None
 
 
 class DeclarationPart(_Part):

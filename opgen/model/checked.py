@@ -236,6 +236,7 @@ class CheckedOp:
     signature: CheckedSignature
     compute: ast.FunctionDef | None  # `def compute(data: _d.Any, ..., out: _d.Any) -> None`; None: an extern
     extern: str | None  # `package.module:function` of an extern
+    expression: str | None  # the same of a function of te tensors
     formula: str  # the compute text as declared, without the final newline, for docstrings and documentation
     let_text: str  # the `let:` text as declared
     reference: (
@@ -271,7 +272,7 @@ class CheckedOp:
 
     @property
     def externs(self) -> tuple[str, ...]:
-        """Every `python:` reference of the declaration."""
+        """Every `python:` and `te:` reference of the declaration."""
         schedules = (entry.schedule for entry in self.strategy if ":" in entry.schedule)
-        found = (self.extern, self.signature.relation_extern, *schedules)
+        found = (self.extern, self.expression, self.signature.relation_extern, *schedules)
         return tuple(extern for extern in found if extern is not None)

@@ -141,6 +141,7 @@ class OpDef:
     compute_text: str
     compute_place: Place
     extern: TextNode | None
+    expression: TextNode | None  # of a function of te tensors
     pattern: TextNode | None
     strategy: tuple[StrategyDef, ...]
     gradients: tuple[GradientDef, ...]

@@ -90,7 +90,8 @@ def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str, printed
     options: dict[str, object] = signature_options(op.signature)
     if attrs_class is not None:
         options["attrs"] = name_of(attrs_class)
-    options |= {"compute": name_of("compute")} if op.compute is not None else {"extern": op.extern}
+    definitions = {"compute": op.compute and name_of("compute"), "extern": op.extern, "te": op.expression}
+    options |= {name: value for name, value in definitions.items() if value is not None}
     options["pattern"] = name_of(f"_d.OpPattern.{op.pattern.name}")
     if op.support_level != _SUPPORT_LEVEL:
         options["support_level"] = op.support_level

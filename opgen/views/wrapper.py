@@ -90,6 +90,8 @@ def _documentation(op: CheckedOp) -> list[str]:
         lines += _entry(_result_title(result), result.doc)
     if op.extern is not None:
         lines += ["", *fill(f"Computed by the hand-written function {op.extern}.", _TEXT_WIDTH)]
+    if op.expression is not None:
+        lines += ["", *fill(f"Computed by the tensor expressions of {op.expression}.", _TEXT_WIDTH)]
     return lines
 
 

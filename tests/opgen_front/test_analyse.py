@@ -173,7 +173,26 @@ compute: {python: "mine.kernels:FUNCTION"}
 """
 
 
-def test_externs_are_resolved_without_importing(tmp_path: Path) -> None:
+def test_functions_of_te_tensors(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text("def ordered(data, axis):\n    return data\n")
+    text = EXTERN.replace("python:", "te:").replace("FUNCTION", "ordered")
+
+    def check(text: str) -> str:
+        ops, found = check_project({"s.yaml": text}, packages={"mine": tmp_path})
+        return f"{ops[0].expression} {ops[0].pattern.name}" if ops else to_text(found).split("\n")[0]
+
+    assert check(text) == "mine.kernels:ordered OPAQUE"
+    assert check(text + "pattern: injective\n") == "mine.kernels:ordered INJECTIVE"
+    assert "expected one of elemwise, broadcast, " in check(text + "pattern: injectiv\n")
+    assert "has no function `order`" in check(text.replace(":ordered", ":order"))
+    both = text.replace("{te:", '{python: "mine.kernels:ordered", te:')
+    assert (
+        check(both)
+        == "s.yaml:5:47: error[bad-value]: `python` and `te` are two ways to compute; expected one"
+    )
+
+
+def test_seams_are_resolved_without_importing(tmp_path: Path) -> None:
     package = tmp_path / "mine"
     package.mkdir()
     (package / "__init__.py").write_text("")

@@ -71,7 +71,8 @@ class _Definer:
         self.key = "dynamic"
         dynamic = tuple(filter(None, (self._dynamic(name, text) for name, text in part.dynamic.items())))
         self.key = "compute"
-        compute, extern, compute_text = self._compute()
+        compute, compute_text = self._compute()
+        extern, expression = (None, None) if part.compute is None else (part.compute.python, part.compute.te)
         self.key = "strategy"
         strategy = tuple(self._strategy(entry) for entry in part.strategy)
         return OpDef(
@@ -98,6 +99,7 @@ class _Definer:
             compute_text=compute_text,
             compute_place=self._at("compute"),
             extern=extern,
+            expression=expression,
             pattern=part.pattern,
             strategy=strategy,
             gradients=tuple(GradientDef(n, self._at("grad", n), text) for n, text in part.grad.items()),
@@ -203,17 +205,20 @@ class _Definer:
                 requires.append(RequireDef(predicate, text, _text(error)))
         return RelationDef(part.name, tuple(requires), part.python)
 
-    def _compute(self) -> tuple[s.Block | None, TextNode | None, str]:
+    def _compute(self) -> tuple[s.Block | None, str]:
         part = self.part
         if part.compute is None:
             if not part.abstract:
                 self._missing("compute", part.op.place)
-            return None, None, ""
+            return None, ""
         if part.compute.text is not None:
-            return self._block(part.compute.text, static=False), None, _block_text(part.compute.text)
-        if part.compute.python is None:
+            return self._block(part.compute.text, static=False), _block_text(part.compute.text)
+        if part.compute.python is None and part.compute.te is None:
             self._missing("python", self._at("compute"), "compute")
-        return None, part.compute.python, ""
+        if part.compute.python is not None and part.compute.te is not None:
+            text = "`python` and `te` are two ways to compute; expected one"
+            self.diagnostics.error("bad-value", text, part.compute.te.place)
+        return None, ""
 
     def _strategy(self, part: StrategyPart) -> StrategyDef:
         when = None if part.when is None else self._expression(part.when)

@@ -33,9 +33,9 @@ class OpDeclaration:
     """One declared op, as its generated module writes it.
 
     `arity`: the number of operands, -1 if it varies.  `compute`: the index-level definition, or None where `extern`
-    names a hand-written function `package.module:function(*arrays, **attrs)`.  `traits`: plain data that passes
-    read.  `source`: the file of the declaration.  `digest`: of the declaration with all that it extends.
-    `namespace`: the project's, "" for the built-in ops.
+    names a hand-written function `package.module:function(*arrays, **attrs)`, or `te` one of te tensors.  `traits`:
+    plain data that passes read.  `source`: the file of the declaration.  `digest`: of the declaration with all that
+    it extends.  `namespace`: the project's, "" for the built-in ops.
     """
 
     name: str
@@ -52,6 +52,7 @@ class OpDeclaration:
     source: str = ""
     digest: str = ""
     namespace: str = ""
+    te: str | None = None
 
     @property
     def full_name(self) -> str:

@@ -15,6 +15,7 @@ from ...base.contract import is_own
 from ...base.target import Target
 from ...codegen.objects.compile import LLVM_VERSION, LLVMLITE_VERSION
 from ...declaration import OpDeclaration
+from ...declaration.compute import extern
 from ...lower.library.strategy import schedule_named
 from ...operator.registry import Op
 from .provenance import digest_of, stamp
@@ -82,6 +83,8 @@ def _declaration_digest(declaration: OpDeclaration) -> str | None:
     """`OpDeclaration` compares by identity: a declaration that is registered again is digested again."""
     parts = [declaration.digest]
     functions: list[Callable[..., object]] = [] if declaration.compute is None else [declaration.compute]
+    if declaration.te is not None:
+        functions.append(extern(declaration.te, declaration.full_name))
     for entry in declaration.strategy:
         functions.extend([] if entry.when is None else [entry.when])
         functions.extend([schedule_named(entry.schedule)] if ":" in entry.schedule else [])
