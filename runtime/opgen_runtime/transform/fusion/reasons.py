@@ -49,6 +49,8 @@ def _why(node: Node, user: Node, groups: Groups) -> str:
     mine, theirs = groups.find(node).pattern, groups.find(user).pattern
     if OpPattern.OUT_ELEMWISE_FUSABLE in (mine, theirs) and min(mine, theirs) >= OpPattern.COMM_REDUCE:
         return "both are reductions, and one of them a contraction"
+    if theirs == OpPattern.OUT_ELEMWISE_FUSABLE:
+        return f"{_name(user)} reads each element often, and {_name(node)} is computed once"
     if mine >= OpPattern.COMM_REDUCE:
         return f"{_name(user)} does not read the reduction element by element"
     return f"{_name(node)} also feeds ops that cannot be joined with {_name(user)}"
