@@ -9,6 +9,7 @@ from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from .inline import Folder
+from .layout import flattened, packed
 from .rows import Roller
 from .stage import Split, Stage
 from .text import to_text
@@ -106,6 +107,34 @@ class Schedule:
             stage.body = changed
         self._insert(cached, scope, self.stages.index(source) + 1, f"cache_read of {tensor.name}")
         return cached
+
+    def flatten(self, tensor: Tensor, count: int, multiple: int = 1) -> Tensor:
+        """C[i, y, x] = f(i, y, x)  -->  C_flat[i, j] = f(i, j // X, j % X); C[i, y, x] = C_flat[i, y * X + x]
+
+        The last `count` axes become one of a multiple of `multiple` elements; those beyond the tensor's hold what
+        the expression gives there.  Returns the new tensor; its stage takes over the body.  Refuses stages with
+        scheduled loops and axes of symbolic extents.
+        """
+        stage = self._fresh(tensor, "flatten")
+        made, body = flattened(stage, count, multiple)
+        self._add(Stage((made,), made.op, f"flatten of {tensor.name}"), self.stages.index(stage))
+        stage.set_compute(stage.axes, body)
+        return made
+
+    def pack(
+        self, tensor: Tensor, operand: Expr, axes: Sequence[IterVar], inside: Expr | None = None
+    ) -> Tensor:
+        """C[i, j] = sum(f(i, k) * g(j, k))  -->  P[k, j] = g(j, k); C[i, j] = sum(f(i, k) * P[k, j])
+
+        `operand` is a part of the stage's body, `axes` those of the stage that it moves with, in the order in which
+        they lie in the new tensor, which is returned.  Where `inside` is false it holds 0.  Refuses an operand that
+        moves with other axes of the stage, and stages with scheduled loops.
+        """
+        stage = self._fresh(tensor, "pack")
+        made, body = packed(stage, operand, axes, inside)
+        self._add(Stage((made,), made.op, f"pack for {tensor.name}"), self.stages.index(stage))
+        stage.set_compute(stage.axes, body)
+        return made
 
     def _insert(self, tensor: Tensor, scope: str, position: int, origin: str) -> None:
         stage = Stage((tensor,), tensor.op, origin)

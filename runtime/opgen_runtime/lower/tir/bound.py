@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...base.arith import Expr, Var, const, ge, lt, post_order, substitute
+from ...base.arith import Analyzer, Binary, Expr, Var, const, ge, lt, post_order, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
@@ -151,7 +151,7 @@ def _region(
         values = domains[reader].values
         for read in reads:
             for position, index in enumerate(read.indices):
-                ranges[position].append(relaxer.range(substitute(index, values)))
+                ranges[position].append(relaxer.range(_recombined(substitute(index, values))))
     for axis, found in zip(stage.axes, ranges, strict=True):
         whole = union(found) if found else None
         if whole is None or (isinstance(axis.extent, int) and whole[2] >= axis.extent):
@@ -160,6 +160,12 @@ def _region(
         else:
             domain.minimums.append(linear(whole[0], whole[1]))
             domain.shape.append(whole[2])
+
+
+def _recombined(index: Expr) -> Expr:
+    """`i // d * d + i % d` as `i`: what a fused loop is taken apart into and put together from again."""
+    taken_apart = any(isinstance(node, Binary) and node.op == "floormod" for node in post_order(index))
+    return Analyzer().simplify(index) if taken_apart else index
 
 
 def _pass_down(stage: Stage, domain: Domain) -> None:

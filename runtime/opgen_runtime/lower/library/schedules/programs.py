@@ -9,6 +9,7 @@ from ....base.target import Target
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, create_schedule
 from .access import analyse, contiguous_groups, total_extent
+from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
 from .plan import Placement, inline_cheap, place, readers_of
 from .reductions import WIDE_TILE, reduce_shape, schedule_reduction, split_among_threads, work_of
@@ -34,7 +35,8 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops."""
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
-    placed = schedule_scans(schedule, target)
+    placed = set(schedule_scans(schedule, target))
+    placed |= schedule_contractions(schedule, target, placed)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
         placement = place(schedule, stage, readers, position)

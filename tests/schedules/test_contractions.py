@@ -1,0 +1,194 @@
+"""Contractions: recognised from what their operands move with, and right for every shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opgen_runtime import ir, ops, te
+from opgen_runtime.base.target import Target
+from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.library.schedules.contractions import contraction_of
+from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run import pipeline
+from opgen_runtime.run.interpret import run_op_by_op
+from tests.schedules.test_library_preserves_results import WIDTHS, eager
+from tests.tir.programs import check_lowered, product
+
+HOST = str(Target.host())
+
+
+def target(threads: int) -> Target:
+    options = [word for word in HOST.split() if not word.startswith("-num-threads")]
+    return Target.parse(" ".join([*options, f"-num-threads={threads}"]))
+
+
+def var(name: str, *shape: int, dtype: str = "float32") -> ir.Var:
+    return ir.Var(name, TensorType(shape, dtype))
+
+
+def agrees(variables: list[ir.Var], body: ir.Expr, threads: int, tolerance: float = 2e-5) -> None:
+    """The kernel of the whole function gives what its ops give one by one."""
+    random = np.random.default_rng(0)
+    arrays = [
+        random.standard_normal(v.checked_type.concrete_shape).astype(str(v.checked_type.dtype))  # type: ignore[attr-defined]  # a tensor type
+        for v in variables
+    ]
+    function = ir.Function(tuple(variables), body, attrs={"Primitive": 1})
+    (found,) = pipeline.compile_segment(function, target(threads)).run(arrays)
+    expected: Any = run_op_by_op(body, dict(zip(variables, arrays, strict=True)), ir.IRModule.from_expr(body))
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+@st.composite
+def products(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
+    """A matrix product of some kind, with tails of rows and columns, and perhaps an epilogue."""
+    rows, columns, summed = draw(st.integers(1, 40)), draw(st.integers(1, 80)), draw(st.integers(1, 50))
+    dtype = draw(st.sampled_from(["float32", "float32", "float64", "float16"]))
+    match draw(st.sampled_from(["matmul", "batched", "shared", "dense", "dense of rank 3"])):
+        case "matmul":
+            a, b = var("a", rows, summed, dtype=dtype), var("b", summed, columns, dtype=dtype)
+            body: ir.Expr = ops.matmul(a, b)
+        case "batched":
+            a, b = var("a", 3, rows, summed, dtype=dtype), var("b", 3, summed, columns, dtype=dtype)
+            body = ops.matmul(a, b)
+        case "shared":
+            a, b = var("a", 3, rows, summed, dtype=dtype), var("b", summed, columns, dtype=dtype)
+            body = ops.matmul(a, b)
+        case "dense":
+            a, b = var("a", rows, summed, dtype=dtype), var("b", columns, summed, dtype=dtype)
+            body = ops.dense(a, b)
+        case _:
+            a, b = var("a", 2, rows, summed, dtype=dtype), var("b", columns, summed, dtype=dtype)
+            body = ops.dense(a, b)
+    variables = [a, b]
+    if draw(st.booleans()):
+        bias = var("bias", columns, dtype=dtype)
+        body = ops.relu(ops.add(body, bias))
+        variables.append(bias)
+    return variables, body
+
+
+@given(products(), st.sampled_from([1, 2, 3]))
+@settings(max_examples=25, deadline=None)
+def test_products(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
+    variables, body = program
+    half = variables[0].checked_type.dtype == "float16"  # type: ignore[attr-defined]  # a tensor type
+    agrees(variables, body, threads, 2e-3 if half else 2e-5)
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
+    rank = draw(st.integers(1, 3))
+    kernel = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    groups = draw(st.sampled_from([1, 1, 1, 2]))
+    channels, out = draw(st.integers(1, 6)) * groups, draw(st.integers(1, 20)) * groups
+    sizes = tuple(draw(st.integers(5, 12)) for _ in range(rank))
+    data = var("data", draw(st.integers(1, 2)), channels, *sizes)
+    weight = var("weight", out, channels // groups, *kernel)
+    attrs = {
+        "strides": tuple(draw(st.integers(1, 3)) for _ in range(rank)),
+        "padding": tuple(draw(st.integers(0, 2)) for _ in range(2 * rank)),
+        "dilation": tuple(draw(st.integers(1, 2)) for _ in range(rank)),
+        "groups": groups,
+    }
+    conv = {1: ops.conv1d, 2: ops.conv2d, 3: ops.conv3d}[rank]
+    body: ir.Expr = conv(data, weight, **attrs)
+    variables = [data, weight]
+    if draw(st.booleans()):
+        bias = var("bias", out)
+        residual = ir.Var("residual", body.checked_type)
+        body = ops.relu(ops.add(ops.bias_add(body, bias, axis=1), residual))
+        variables += [bias, residual]
+    return variables, body
+
+
+@given(convolutions(), st.sampled_from([1, 2, 3]))
+@settings(max_examples=25, deadline=None)
+def test_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
+    agrees(*program, threads)
+
+
+def test_two_products_in_one_program() -> None:
+    a, b, c = var("a", 24, 30), var("b", 30, 40), var("c", 30, 40)
+    agrees([a, b, c], ops.add(ops.matmul(a, b), ops.matmul(a, c)), 2)
+
+
+@given(st.integers(8, 11), st.integers(16, 35), st.integers(8, 9), st.sampled_from(WIDTHS))
+@settings(max_examples=3, deadline=None)
+def test_loop_ir_of_shared_products(i: int, j: int, k: int, cpu: str) -> None:
+    """Every loop that may be shared is, and the interpreter of loop IR checks every access."""
+    program = product(i, j, k)
+    schedule = generic(program.outputs, eager(cpu))
+    assert any(stage.origin.startswith("pack") for stage in schedule.stages)
+    check_lowered(program, schedule)
+
+
+def test_few_panels_are_shared_by_rows() -> None:
+    agrees([a := var("a", 700, 300), b := var("b", 300, 20)], ops.tanh(ops.matmul(a, b)), 2)
+
+
+def _product(i: int, j: int, k: int) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    a, b = te.placeholder((i, k), name="A"), te.placeholder((k, j), name="B")
+    step = te.reduce_axis((0, k), name="k")
+    return a, b, te.compute((i, j), lambda y, x: te.sum(a[y, step] * b[step, x], axis=step), name="C")
+
+
+def test_the_schedule_of_a_product_reads_in_one_screen() -> None:
+    _, _, c = _product(64, 64, 128)
+    text = str(generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
+    assert text == SCHEDULE
+
+
+@pytest.mark.parametrize(("rows", "columns", "summed"), [(4, 64, 64), (64, 8, 64), (64, 64, 4)])
+def test_what_is_small_is_left_alone(rows: int, columns: int, summed: int) -> None:
+    _, _, c = _product(rows, columns, summed)
+    assert "pack" not in str(generic([c], target(1)))
+
+
+def test_what_is_no_contraction() -> None:
+    a, b, c = _product(16, 16, 16)
+    assert contraction_of(create_schedule([c])[c]) is not None
+    k = te.reduce_axis((0, 16), name="k")
+    for value in (
+        lambda y, x: te.sum(a[y, k] + b[k, x], axis=k),
+        lambda y, x: te.max(a[y, k] * b[k, x], axis=k),
+        lambda y, x: te.sum(a[y, k] * b[y, x], axis=k),
+        lambda y, x: te.sum(a[y, x] * b[k, x], axis=k),
+    ):
+        made = te.compute((16, 16), value, name="D")
+        assert contraction_of(create_schedule([made])[made]) is None
+
+
+SCHEDULE = """\
+A: float32[64, 128], input
+B: float32[128, 64], input
+C: float32[64, 64], output
+    x_o     2              x // 32
+        C_flat_packed: float32[128, 64], pack for C_flat, at x_o, local
+            x_o    <=4              x // 16
+            k    <=128
+            x_i   <=16  vectorized  x % 16
+            C_flat_packed[k, x] = B[k, x]
+            reordered from k, x_o, x_i
+    y_o     8              y // 8
+        C_flat: float32[64, 64], flatten of C, at y_o, local
+            y_o     <=8              y // 8
+            x_o     <=2              x // 32
+            k       128  reduce
+            y_i     <=8  unrolled    y % 8
+            x_i_o   <=2  unrolled    x % 32 // 16
+            x_i_i  <=16  vectorized  x % 32 % 16
+            C_flat[y, x] = sum(A[y, k] * C_flat_packed[k, x] for k in range(128))
+            reordered from y_o, y_i, x_o, x_i_o, x_i_i, k
+    y_i     8  unrolled    y % 8
+    x_i_o   2  unrolled    x % 32 // 16
+    x_i_i  16  vectorized  x % 32 % 16
+    C[y, x] = C_flat[y, x]
+    reordered from y_o, y_i, x_o, x_i_o, x_i_i\
+"""
