@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import Analyzer, Binary, Cast, Expr, Var, lt
+from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, lt
 from ....base.target import Target
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
@@ -123,14 +123,23 @@ def _leader(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stag
     (reader,) = readers
     if reader in placed or reader.body is None or reader.reduce_axes or reader.follows is not None:
         return stage
-    own = tuple(axis.var for axis in reader.axes)
-    same = [axis.extent for axis in reader.axes] == [axis.extent for axis in stage.axes]
-    for node in order_of(reader.body):
-        if isinstance(node, Read) and node.tensor is stage.tensor and node.indices != own:
-            same = False
-        if isinstance(node, Reduce):
-            same = False
+    order = order_of(reader.body)
+    same = (
+        [axis.extent for axis in reader.axes] == [axis.extent for axis in stage.axes]
+        and not any(isinstance(node, Reduce) for node in order)
+        and all(
+            _is_own(node, reader) for node in order if isinstance(node, Read) and node.tensor is stage.tensor
+        )
+    )
     return reader if same else stage
+
+
+def _is_own(read: Read, stage: Stage) -> bool:
+    """Whether a stage reads the element of its own position."""
+    return all(
+        index is axis.var or (axis.extent == 1 and isinstance(index, Const))
+        for index, axis in zip(read.indices, stage.axes, strict=True)
+    )
 
 
 def _schedule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,13 +76,17 @@ class Placement:
 
 
 def place(
-    schedule: Schedule, leader: Stage, readers: Mapping[Stage, list[Stage]], position: Mapping[Stage, int]
+    schedule: Schedule,
+    leader: Stage,
+    readers: Mapping[Stage, list[Stage]],
+    position: Mapping[Stage, int],
+    taken: Collection[Stage] = (),
 ) -> Placement | None:
     """The stored stages that can be computed inside the loops of `leader`, without computing an element twice.
 
     Such a stage is read only by the leader and by stages placed with it, at positions that are the leader's own
     axes; axes that are read at several positions are computed whole.  `readers` are those of
-    `readers_of`, `position` tells where each stage stands in the schedule.
+    `readers_of`, `position` tells where each stage stands in the schedule; `taken` are placed already.
     """
     if leader.body is None or leader.reduce_axes:
         return None
@@ -92,6 +96,7 @@ def place(
     for stage in _needed(schedule, leader, position):
         if (
             stage.inlined
+            or stage in taken
             or stage.body is None
             or stage.is_output
             or stage.follows is not None

@@ -39,7 +39,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     placed |= schedule_contractions(schedule, target, placed)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
-        placement = place(schedule, stage, readers, position)
+        placement = place(schedule, stage, readers, position, placed)
         if placement is not None:
             placed.update((stage, *placement.stages))
             _schedule_placement(placement, target)
