@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...base.arith import Expr, Var, const, floordiv, floormod, rewrite, select, substitute
+from ...base.arith import Expr, Var, const, floordiv, floormod, post_order, rewrite, select, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Tensor
-from .inline import order_of
 from .stage import Stage
 
 
@@ -49,13 +48,13 @@ def packed(stage: Stage, operand: Expr, axes: Sequence[IterVar], inside: Expr | 
     Where `inside` is false the tensor holds 0.
     """
     assert stage.body is not None
-    order = order_of(stage.body)
+    order = post_order(stage.body)
     if not any(node is operand for node in order):
         raise ScheduleError(f"pack on stage {stage.name}: its body does not have the operand")
     own = {axis.var for axis in axes}
     free = {
         node.name
-        for node in order_of(operand)
+        for node in post_order(operand)
         if isinstance(node, Var) and node not in own and any(axis.var is node for axis in _all(stage))
     }
     if free:

@@ -15,11 +15,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, lt
+from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, lt, post_order
 from ....base.target import Target
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
-from ...schedule.inline import order_of
 from .access import analyse, contiguous_groups, total_extent
 from .elementwise import schedule_elementwise
 from .plan import readers_of
@@ -86,7 +85,7 @@ def contraction_of(stage: Stage) -> Contraction | None:
 
 
 def _vars(e: Expr) -> set[Var]:
-    return {node for node in order_of(e) if isinstance(node, Var)}
+    return {node for node in post_order(e) if isinstance(node, Var)}
 
 
 def _simplify(stage: Stage) -> None:
@@ -123,7 +122,7 @@ def _leader(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stag
     (reader,) = readers
     if reader in placed or reader.body is None or reader.reduce_axes or reader.follows is not None:
         return stage
-    order = order_of(reader.body)
+    order = post_order(reader.body)
     same = (
         [axis.extent for axis in reader.axes] == [axis.extent for axis in stage.axes]
         and not any(isinstance(node, Reduce) for node in order)
