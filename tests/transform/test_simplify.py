@@ -148,6 +148,7 @@ SIMPLER = {
 }
 STAYS = [
     "fn (%x: [2]) { add(%x, 0f) }",
+    "fn (%x: [2]) { add(0f, %x) }",
     "fn (%x: [2]) { subtract(%x, -0f) }",
     "fn (%x: [2]) { %0 = multiply(%x, 1e30f); multiply(%0, 1e-30f) }",
     'fn (%x: [2]) { %0 = cast(%x, dtype="float16"); cast(%0, dtype="float32") }',
