@@ -65,7 +65,7 @@ def test_a_kind_is_two_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """Lists of bools: declared, checked, generated, called, printed and read back."""
     monkeypatch.setitem(attrs.KINDS, "bools", attrs.AttrKind("bools", _bool, "a bool or a sequence of bools"))
     row = AttrKind(
-        lambda text: text == "true", "tuple[bool, ...]", "bool | _t.Sequence[bool]", "[true]", ((True,),)
+        lambda text: text == "true", "tuple[bool, ...]", "bool | _d.Sequence[bool]", "[true]", ((True,),)
     )
     monkeypatch.setitem(KINDS, "bools", row)
     checked, found = check_project([Source("opdefs/mirrored.yaml", DECLARATION, "elementwise")])
@@ -88,7 +88,7 @@ def test_a_kind_is_two_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         mirrored(x, flags=1)
     call = mirrored(x, flags=[True, False])
     assert str(inspect.signature(mirrored)).startswith(
-        "(data: '_d.ExprLike', flags: 'bool | _t.Sequence[bool]' = ("
+        "(data: '_d.ExprLike', flags: 'bool | _d.Sequence[bool]' = ("
     )
     assert call.attrs.flags == (True, False)
     assert type(call.attrs).from_json(call.attrs.to_json()) == call.attrs

@@ -12,7 +12,6 @@ from opgen_runtime import ir, ops, testing
 from opgen_runtime.compute.te.evaluation import evaluate
 from opgen_runtime.compute.te.roles import Role, pairing, passed_axes, role
 from opgen_runtime.declaration import CallTensors, call_tensors
-from opgen_runtime.testing.lines import parse_cases
 
 SUITES = Path(__file__).parents[1] / "generated"
 
@@ -166,14 +165,11 @@ def test_roles_hold_numerically(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(p.stem.removeprefix("test_") for p in SUITES.glob("test_*.py")))
 def test_roles_hold_on_declared_cases(name: str) -> None:
     """The first small declared case of an op."""
-    module = importlib.import_module(f"opgen_runtime.ops._{name}")
-    suite = importlib.import_module(f"tests.generated.test_{name}")
-    (table,) = [found.cases for found in vars(suite).values() if getattr(found, "module", None) is module]
-    inputs = [declared.name for declared in module.OP.get_attr("declaration").signature.inputs]
+    suite = testing.suite_of(importlib.import_module(f"tests.generated.test_{name}"))
     rng = np.random.default_rng(0)
     tried = 0
-    for case in parse_cases(name, table, inputs):
-        call, variables = testing.case_call(module.OP, case)
+    for case in suite.declared_cases:
+        call, variables = testing.case_call(suite.op, case)
         if call.op.get_attr("declaration").extern or tried == 1:  # type: ignore[union-attr]
             continue
         arrays = [np.asarray(array) for array in given(variables, rng)]
