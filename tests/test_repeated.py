@@ -28,6 +28,7 @@ REASONS: Final = {
     ("lower/tir/phases/simplify.py", "lower/tir/vector.py"): _WALK,
     ("lower/tir/phases/storage_flatten.py", "lower/tir/relocate.py"): _WALK,
     ("lower/tir/region.py", "lower/tir/vector.py"): _WALK,
+    ("lower/tir/shared.py", "lower/tir/shared.py"): _WALK,
     ("transform/canonicalize_ops.py", "transform/simplify_expr.py"): _PASS,
     (
         "transform/define.py",

@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from ..compare.project import Declarations
+from ..compare.versions import Declarations
 from ..project import Project, ProjectError, find_project, resources
 from ..sources import Source, SourceSet, read_declaration, read_sources
 from .failure import Failure

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from opgen.commands import main
-from opgen.compare.project import Declarations, compare_projects
+from opgen.compare.versions import Declarations, compare_projects
 from opgen.sources import Source, SourceSet
 
 BASE = """\
