@@ -3,7 +3,7 @@
 kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
-layout.py    what flatten and pack make of a stage
+repack.py    what flatten and pack make of a stage
 rows.py      how a scan is computed: what follows it row by row, and how many rows are kept
 inline.py    folds inlined stages into the bodies that read them
 contract.py  what a schedule must be before it is lowered

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...base.arith.expr import Binary, Call, Cast, Compare, Const, Expr, Select, Var
+from ...base.arith.literals import cast
 from ...base.arith.visit import post_order
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 
@@ -87,7 +88,10 @@ class Folder:
 
     def _instance(self, tensor: Tensor, indices: list[Expr], key: tuple[int, ...]) -> _Frame:
         axes, body = self.inlined[tensor]
-        env: dict[Var, Expr] = {axis.var: index for axis, index in zip(axes, indices, strict=True)}
+        env: dict[Var, Expr] = {
+            axis.var: self._shared(cast(index, axis.var.dtype))
+            for axis, index in zip(axes, indices, strict=True)
+        }
         frame = _Frame(body, env, key)
         for node in frame.order:
             if isinstance(node, Reduce):  # a fresh name each time, since instances may nest

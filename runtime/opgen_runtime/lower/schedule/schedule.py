@@ -9,7 +9,7 @@ from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from .inline import Folder
-from .layout import flattened, packed
+from .repack import flattened, packed
 from .rows import Roller
 from .stage import Split, Stage
 from .text import to_text
