@@ -57,7 +57,10 @@ class InnerReduction:
 
     def _lanes(self) -> int:
         """How many partial results; 1 where elements do not lie side by side."""
-        reduce, last = self.reduce, self.reduce.axes[-1]
+        reduce = self.reduce
+        if not reduce.axes:
+            return 1
+        last = reduce.axes[-1]
         own = {axis.var for axis in reduce.axes}
         fixed = is_positional(reduce.combiner)  # positions are computed from constant extents
         for axis in reduce.axes:

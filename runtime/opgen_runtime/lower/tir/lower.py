@@ -157,7 +157,7 @@ class _Lowering:
         hints = [
             hint
             for tensor, axis, offset in stage.prefetches
-            if axis is leaf and self._is_there(tensor, stage, leaf)
+            if axis is leaf
             for hint in self._prefetch(stage, tensor, axis, offset)
         ]
         body = block(*hints, body) if hints else body
@@ -167,15 +167,13 @@ class _Lowering:
             body = Allocate(buffer, block(stmt, body))
         return body
 
-    def _is_there(self, tensor: Tensor, stage: Stage, leaf: IterVar) -> bool:
-        """Whether what is computed inside the stage's own loops has its buffer around those of `leaf`."""
-        place = self.schedule[tensor].attach
-        if place is None or place.stage is not stage:
-            return True
-        return stage.leaves.index(place.axis) <= stage.leaves.index(leaf)
-
     def _prefetch(self, stage: Stage, tensor: Tensor, axis: IterVar, offset: int) -> list[Stmt]:
-        """A hint for what the stage reads of a tensor `offset` iterations later, where its region is known."""
+        """A hint for what the stage reads of a tensor `offset` iterations later, where its region is known.
+
+        What is computed inside another stage's loops is not there before its iteration.
+        """
+        if self.schedule[tensor].attach is not None:
+            return []
         region = read_region(stage, self.domains[stage], tensor, axis)
         if region is None or tensor not in self.buffers:
             return []
