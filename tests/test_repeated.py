@@ -35,14 +35,17 @@ REASONS: Final = {
         "transform/define.py",
     ): "one decorator for each kind of pass, of the same parameters",
     (
-        "tests/arith/test_build.py",
+        "tests/base/arith/test_build.py",
         "tests/codegen/test_semantics.py",
     ): "names of operators, in two vocabularies",
     ("tests/codegen/pool_driver.py", "tests/codegen/test_threads.py"): "LLVM text of a closure that counts",
-    ("tests/executor/conftest.py", "tests/tracing/conftest.py"): "a fixture that these folders alone have",
     (
-        "tests/opgen_front/test_hostile.py",
-        "tests/safety/test_endless.py",
+        "tests/run/executor/conftest.py",
+        "tests/run/tracing/conftest.py",
+    ): "a fixture that these folders alone have",
+    (
+        "tests/opgen/analyse/test_hostile.py",
+        "tests/opgen/safety/test_endless.py",
     ): "the head of a declaration under test",
 }
 

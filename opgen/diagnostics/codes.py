@@ -1,4 +1,4 @@
-"""Every code of a diagnostic with what it means.  `docs/` and `tests/errors/` hold one example for each."""
+"""Every code of a diagnostic with what it means.  `docs/` and `tests/opgen/diagnostics/` hold one example for each."""
 
 from __future__ import annotations
 

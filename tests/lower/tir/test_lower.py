@@ -23,7 +23,7 @@ from opgen_runtime.compute.te import (
 )
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import create_schedule
-from tests.tir.programs import Program, centred, chain, check_lowered
+from tests.lower.tir.programs import Program, centred, chain, check_lowered
 
 X = te.placeholder("x", (6, 7), "float32")
 LENGTHS = te.placeholder("lengths", (6,), "int64")

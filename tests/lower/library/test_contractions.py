@@ -17,8 +17,8 @@ from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run import pipeline
 from opgen_runtime.run.interpret import run_op_by_op
-from tests.schedules.test_library_preserves_results import WIDTHS, eager
-from tests.tir.programs import check_lowered, product
+from tests.lower.library.test_library_preserves_results import WIDTHS, eager
+from tests.lower.tir.programs import check_lowered, product
 
 HOST = str(Target.host())
 

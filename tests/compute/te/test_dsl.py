@@ -25,7 +25,7 @@ from opgen_runtime.errors import (
 
 import opgen_runtime as rt
 from opgen_runtime import te
-from tests.tir.programs import scramble
+from tests.lower.tir.programs import scramble
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -195,13 +195,13 @@ def test_extern_is_a_function_or_a_name_of_one() -> None:
     low, high = te.extern(
         [(3,), (3,)], [half], lambda x, by: (x.min(axis=1) * by, x.max(axis=1)), name="ends", attrs={"by": 2}
     )
-    named = te.extern((3,), [low, high], "tests.te.difference", name="named", dtype="float32")
+    named = te.extern((3,), [low, high], "tests.compute.te.difference", name="named", dtype="float32")
     out = te.compute((3,), lambda i: -named[i], name="out")
     f = rt.build(te.create_schedule(out), [a, out])
     x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
     with pytest.raises(RegistryError, match=r"no global function 'tests\.te\.difference'"):
         f(x)
-    rt.register_func("tests.te.difference", lambda a, b: b - a, override=True)
+    rt.register_func("tests.compute.te.difference", lambda a, b: b - a, override=True)
     np.testing.assert_allclose(f(x), x.min(axis=1) - x.max(axis=1) / 2, rtol=1e-6)
     assert te.compute((3,), lambda i: low[i], name="c").op.inputs() == (low,)
 

@@ -21,7 +21,7 @@ def read(path: Path) -> list[Diagnostic]:
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_text(path: Path) -> None:
-    """To accept new texts after a change: `python tests/errors/test_errors.py`."""
+    """To accept new texts after a change: `python tests/opgen/diagnostics/test_errors.py`."""
     assert to_text(read(path)) + "\n" == path.with_suffix(".txt").read_text(encoding="utf-8")
 
 

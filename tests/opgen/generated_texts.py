@@ -1,6 +1,6 @@
 """Prints digests of what the generator makes, in a process whose memory is laid out as it happens to be.
 
-    python -m tests.opgen_back.generated_texts SEED [OP...]
+    python -m tests.opgen.generated_texts SEED [OP...]
 
 `SEED` chooses how garbage is collected and what is allocated beforehand.  The output is JSON: the digest of each file
 (of the ops, or of all), that of every message of an error on the way, and the addresses in any of them.

@@ -20,9 +20,9 @@ from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.lower.tir.visit import statements
-from tests.safety.harness import FULL
-from tests.schedules.test_library_preserves_results import WIDTHS, eager, target
-from tests.tir.programs import Program, check_lowered
+from tests.lower.library.test_library_preserves_results import WIDTHS, eager, target
+from tests.lower.tir.programs import Program, check_lowered
+from tests.opgen.safety.harness import FULL
 
 Index = list[Expr]
 

@@ -20,7 +20,7 @@ from opgen_runtime.compute.te import IterVar, Loop, Put, State, Tensor, Update, 
 from opgen_runtime.lower.schedule import Schedule, Stage, create_schedule
 from opgen_runtime.lower.schedule.text import to_text
 from opgen_runtime.lower.tir.bound import infer_bound
-from tests.tir.programs import Program, programs, scramble
+from tests.lower.tir.programs import Program, programs, scramble
 
 A = te.placeholder("a", (8, 10), "float32")
 P = te.compute("p", (8, 10), "float32", lambda i, j: read(A, i, j) + 1.0)

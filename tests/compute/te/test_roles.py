@@ -13,7 +13,7 @@ from opgen_runtime.compute.te.evaluation import evaluate
 from opgen_runtime.compute.te.roles import Role, pairing, passed_axes, role
 from opgen_runtime.declaration import CallTensors, call_tensors
 
-SUITES = Path(__file__).parents[1] / "generated"
+SUITES = Path(__file__).parents[2] / "generated"
 
 
 def v(*shape: int, dtype: str = "float32") -> ir.Var:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from opgen_runtime.compute.te import Reduce
 from opgen_runtime.lower.schedule import create_schedule, reads_of
-from tests.tir.programs import Program, check_lowered, programs, scramble
+from tests.lower.tir.programs import Program, check_lowered, programs, scramble
 
 
 @settings(max_examples=150, deadline=None)

@@ -162,7 +162,7 @@ def test_a_wrong_result_is_never_copied_anywhere(sort, executor, request):
     name = request.node.callspec.params["sort"]
     data = DATA.copy()
     with pytest.raises(
-        ExecutorError, match=f"the function tests.kernels.test_externs:{name}.* {WRONG[name]}"
+        ExecutorError, match=f"the function tests.run.compile.test_externs:{name}.* {WRONG[name]}"
     ):
         create_executor(executor).evaluate(sort)(data)
     np.testing.assert_array_equal(data, DATA)

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.lower.library import schedules
-from tests.tir.programs import Program, centred, chain, check_lowered, padded, positions, product, programs
+from tests.lower.tir.programs import (
+    Program,
+    centred,
+    chain,
+    check_lowered,
+    padded,
+    positions,
+    product,
+    programs,
+)
 
 WIDTHS = ("x86-64", "x86-64-v3", "x86-64-v4")
 

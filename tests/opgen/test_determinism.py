@@ -14,8 +14,8 @@ from typing import Any, Final
 import pytest
 
 from tests.library import declarations
-from tests.opgen_back.generated_texts import ADDRESS
-from tests.safety.harness import FULL
+from tests.opgen.generated_texts import ADDRESS
+from tests.opgen.safety.harness import FULL
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # Ops whose refusals tell of functions, ordered sets of names, layouts; beside them a few of all.
@@ -46,7 +46,7 @@ def chosen_ops() -> tuple[str, ...]:
 
 
 def made(number: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.opgen_back.generated_texts", str(number), *chosen_ops()]
+    command = [sys.executable, "-m", "tests.opgen.generated_texts", str(number), *chosen_ops()]
     done = subprocess.run(command, cwd=ROOT, env=environment(number), capture_output=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -12,7 +12,7 @@ from opgen.diagnostics import to_text
 from opgen.model import BoundProbe
 from opgen_runtime.base.vocabulary import OpPattern
 
-AXIS_ABS = (Path(__file__).parents[2] / "opdefs/elementwise/axis_abs.yaml").read_text(encoding="utf-8")
+AXIS_ABS = (Path(__file__).parents[3] / "opdefs/elementwise/axis_abs.yaml").read_text(encoding="utf-8")
 
 
 def test_axis_abs() -> None:

@@ -12,7 +12,7 @@ from opgen.analyse import check_project
 from opgen.diagnostics import Diagnostic
 from opgen.expression.vocabulary import LIBRARY, RESERVED, RESERVED_ATTRS, why_reserved
 
-DOCS = Path(__file__).parents[2] / "docs" / "language.md"
+DOCS = Path(__file__).parents[3] / "docs" / "language.md"
 OP = """\
 op: one
 inputs: {{{input}: {{shape: N, dtype: float}}}}

@@ -167,7 +167,7 @@ def test_opdefs_as_a_file(project: Path) -> None:
 def run(
     project: Path, *arguments: str, shell: str = "", **environment: str
 ) -> subprocess.CompletedProcess[bytes]:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     path = os.pathsep.join([str(root), str(root / "runtime")])
     command = f'"$0" -m opgen "$@" {shell}'
     return subprocess.run(
