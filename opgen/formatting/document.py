@@ -145,6 +145,6 @@ def render(document: Document, *, column: int = 0, indent: int = 0, width: int =
                 stack.append((depth + STEP, broken, content))
             case Group(content):
                 stack.append((depth, False, content))
-                if not _fits(width - column, stack):
+                if broken and not _fits(width - column, stack):  # one inside a group that fits does, too
                     stack[-1] = (depth, True, content)
     return "".join(out)

@@ -97,6 +97,7 @@ def axis_abs() -> CheckedOp:
         signature=CheckedSignature((data,), rules, (out,), {}, {}, None, None),
         compute=function(COMPUTE),
         extern=None,
+        expression=None,
         formula=FORMULA,
         let_text="",
         reference=function(REFERENCE),

@@ -125,8 +125,9 @@ os.chdir(sys.argv.pop())
 number, count, real = int(os.environ["AT"]), 0, os.replace
 def replace(*paths):
     global count
-    count += 1
-    if count == number:
+    mine = os.path.abspath(paths[1]).startswith(os.getcwd())  # records of what was checked lie elsewhere
+    count += mine
+    if mine and count == number:
         os.kill(os.getpid(), getattr(signal, os.environ["SIGNAL"]))
     real(*paths)
 write.os.replace = replace
