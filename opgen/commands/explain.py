@@ -12,7 +12,7 @@ import click
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.codegen.objects import assembly
-from opgen_runtime.ir import Function
+from opgen_runtime.ir import Function, IRModule
 from opgen_runtime.run import pipeline
 
 from ..model import CheckedOp
@@ -111,6 +111,7 @@ def stages(project: Project, op: CheckedOp, function: Function, target: Target) 
     yield Stage(f"declaration ({op.source}:{op.line})", source, "yaml")
     checked = "\n".join(f"{name:14}{value}" for name, value in facts(project, op))
     yield Stage("checked op", checked)
+    yield Stage("call", str(IRModule.from_expr(function)), "python")
     for name, text in pipeline.texts(function, target):
         yield Stage(name, text, _language(name))
     if op.extern is not None:
