@@ -23,6 +23,10 @@ from tests.lower.tir.programs import check_lowered, product
 HOST = str(Target.host())
 
 
+A, B = te.placeholder((32, 16), name="A"), te.placeholder((16, 64), name="B")
+STEP = te.reduce_axis((0, 16), name="k")
+
+
 def target(threads: int) -> Target:
     options = [word for word in HOST.split() if not word.startswith("-num-threads")]
     return Target.parse(" ".join([*options, f"-num-threads={threads}"]))
@@ -127,6 +131,15 @@ def test_loop_ir_of_shared_products(i: int, j: int, k: int, cpu: str) -> None:
     schedule = generic(program.outputs, eager(cpu))
     assert any(stage.origin.startswith("pack") for stage in schedule.stages)
     check_lowered(program, schedule)
+
+
+def test_a_last_axis_of_one_is_a_column() -> None:
+    data, weight = var("data", 1, 16, 40, 1), var("weight", 24, 16, 5, 1)
+    agrees([data, weight], ops.relu(ops.conv2d(data, weight, padding=(2, 0, 2, 0))), 2)
+    column = te.compute((32, 64, 1), lambda o, y, _: te.sum(B[STEP, y] * A[o, STEP], axis=STEP), name="C")
+    found = contraction_of(create_schedule([column])[column])
+    assert found is not None
+    assert [axis.extent for axis in found.columns] == [64, 1]
 
 
 def test_few_panels_are_shared_by_rows() -> None:

@@ -77,9 +77,10 @@ def contraction_of(stage: Stage) -> Contraction | None:
         mine, theirs = _vars(fixed), _vars(packed)
         axes = list(stage.axes)
         columns: list[IterVar] = []
-        while axes and axes[-1].var in theirs and axes[-1].var not in mine:
+        while axes and axes[-1].var not in mine and (axes[-1].var in theirs or axes[-1].extent == 1):
             columns.insert(0, axes.pop())
-        if columns and axes and axes[-1].var in mine and axes[-1].var not in theirs:
+        moves = any(axis.var in theirs for axis in columns)
+        if moves and axes and axes[-1].var in mine and axes[-1].var not in theirs:
             return Contraction(tuple(axes[:-1]), axes[-1], tuple(columns), fixed, packed)
     return None
 
