@@ -118,10 +118,13 @@ def _fits(room: int, rest: list[tuple[int, bool, Document]]) -> bool:
     return False
 
 
-def render(document: Document, *, column: int = 0, indent: int = 0, width: int = WIDTH) -> str:
-    """The text of `document`, whose first line starts at `column` and whose later lines at `indent`."""
+def render(document: Document, *, column: int = 0, indent: int = 0, width: int | None = WIDTH) -> str:
+    """The text of `document`, whose first line starts at `column` and whose later lines at `indent`.
+
+    Without a width it is one line.
+    """
     out: list[str] = []
-    stack: list[tuple[int, bool, Document]] = [(indent, True, document)]
+    stack: list[tuple[int, bool, Document]] = [(indent, width is not None, document)]
     while stack:
         depth, broken, part = stack.pop()
         match part:
@@ -145,6 +148,8 @@ def render(document: Document, *, column: int = 0, indent: int = 0, width: int =
                 stack.append((depth + STEP, broken, content))
             case Group(content):
                 stack.append((depth, False, content))
-                if broken and not _fits(width - column, stack):  # one inside a group that fits does, too
+                if (
+                    broken and width is not None and not _fits(width - column, stack)
+                ):  # one inside a group that fits does, too
                     stack[-1] = (depth, True, content)
     return "".join(out)

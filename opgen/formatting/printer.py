@@ -33,8 +33,11 @@ _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
 }  # fmt: skip
 
 
-def expression_text(node: ast.expr, *, column: int = 0, indent: int = 0, width: int = WIDTH) -> str:
-    """The text of an expression that starts at `column`; later lines are indented from `indent`."""
+def expression_text(node: ast.expr, *, column: int = 0, indent: int = 0, width: int | None = WIDTH) -> str:
+    """The text of an expression that starts at `column`; later lines are indented from `indent`.
+
+    Without a width it is one line.
+    """
     return render(value(node), column=column, indent=indent, width=width)
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
 
 from ..formatting import expression_text
 from ..model.statement import tree
-
-_ONE_LINE: Final = 1 << 30
 
 
 def literal(value: object, library: str = "_l.") -> str:
@@ -22,7 +19,7 @@ def literal(value: object, library: str = "_l.") -> str:
 
 def line_of(node: ast.expr) -> str:
     """An expression on one line."""
-    return expression_text(node, width=_ONE_LINE)
+    return expression_text(node, width=None)
 
 
 def camel_case(name: str) -> str:
