@@ -87,7 +87,7 @@ def check_op(
         reason = "as declared; held against what the function gives"
     elif not _check_pattern(op, pattern, reason, diagnostics):
         return None
-    probes = find_probes(runner, findings.bound, attrs, cases)
+    probes = find_probes(runner, findings.bound, attrs)
     check_ends(runner, findings.bound, attrs, probes)
     if diagnostics.count > before:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from opgen_runtime.operator.types import TupleType, Type, infer_unknown, relate
 from ...model import CheckedCase, Inference
 from ..proofs.located import PYTHON_ERRORS
 from ..proofs.run import BoundSample, Runner
-from ..proofs.samples import OperandType, case_samples
+from ..proofs.samples import OperandType, Sample, case_samples
 
 
 def inferred_operands(runner: Runner, cases: Sequence[CheckedCase]) -> tuple[Inference, ...]:
@@ -22,11 +22,17 @@ def inferred_operands(runner: Runner, cases: Sequence[CheckedCase]) -> tuple[Inf
     """
     if runner.op.relation.extern is not None:
         return ()
-    return tuple(_inference(runner, case) for case in cases)
+    known: dict[Hashable, Inference] = {}  # by signature: cases may share one
+    found: list[Inference] = []
+    for sample in case_samples(cases):
+        key = sample.key
+        if key not in known:
+            known[key] = _inference(runner, sample)
+        found.append(known[key])
+    return tuple(found)
 
 
-def _inference(runner: Runner, case: CheckedCase) -> Inference:
-    (sample,) = case_samples((case,))
+def _inference(runner: Runner, sample: Sample) -> Inference:
     bound = runner.bind(replace(sample, place=None), [])
     if bound is None:
         return Inference()

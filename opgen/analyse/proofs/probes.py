@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES
 
 from ...document.kinds import KINDS
-from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase
+from ...model import AttrValue, BoundProbe, CheckedAttr
 from .located import PYTHON_ERRORS
 from .run import BoundSample, Runner
 from .samples import Sample
@@ -23,7 +23,7 @@ _OTHER_NUMBERS: Final = 100
 
 
 def find_probes(
-    runner: Runner, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
+    runner: Runner, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr]
 ) -> tuple[BoundProbe, ...]:
     """Both ends of the bounds of every attr, or each of its choices.
 
@@ -32,7 +32,11 @@ def find_probes(
     values are dear, such as a number of outputs, leaves the others theirs.
     """
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
-    tests = [(number, by_case[number]) for number in range(len(cases)) if number in by_case]
+    # Tests of one signature have the same ends: the first of them stands for all.
+    first: dict[Hashable, int] = {}
+    for number in sorted(by_case):
+        first.setdefault(by_case[number].sample.key, number)
+    tests = [(number, by_case[number]) for number in first.values()]
     found: list[BoundProbe] = []
     bounded = [attr for attr in attrs if attr.bound is not None]
     begun = runner.meter.used

@@ -41,9 +41,7 @@ def many(count: int) -> Callable[[Test], Test]:
     )
 
 
-LIMIT_SECONDS: Final = (
-    4.0  # of the process's own time, on a machine that others use, too; endless work takes minutes
-)
+LIMIT_SECONDS: Final = 2.0  # of the process's own time
 ALIASES: Final = frozenset({"_l", "_b", "_t"})
 _RENDERER: Final = Renderer()
 
