@@ -149,7 +149,7 @@ def _schedule(
     count = total_extent(found.columns)
     assert count is not None
     panel = lanes * min(_VECTORS, -(-count // lanes))
-    rows = _tile_rows(found.row.extent, _MANY_REGISTERS if target.vector_bits >= 512 else _FEW_REGISTERS)
+    rows = _tile_rows(found.row, _MANY_REGISTERS if target.vector_bits >= 512 else _FEW_REGISTERS)
     flat = schedule[schedule.flatten(stage.tensor, len(found.columns), panel)]
     if leader is not stage:
         stage.compute_inline()
@@ -186,8 +186,9 @@ def _schedule(
     return [leader, stage, flat, packing]
 
 
-def _tile_rows(rows: object, most: int) -> int:
+def _tile_rows(row: IterVar, most: int) -> int:
     """How many rows a tile has: as many as fit, fewer where that leaves none over."""
+    rows = row.extent
     assert isinstance(rows, int)
     return next((n for n in range(most, most // 2, -1) if rows % n == 0), most)
 
@@ -210,8 +211,8 @@ def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> N
 
 def _multiply(flat: Stage, rows: int, panel: int, lanes: int) -> None:
     """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i"""
-    accesses = analyse(flat.body, flat.tensor.dtype) if flat.body is not None else None
-    assert accesses is not None
+    assert flat.body is not None
+    accesses = analyse(flat.body, flat.tensor.dtype)
     row, column = flat.axes[-2:]
     summed = [flat.fuse(*group) for group in contiguous_groups(flat.reduce_axes, accesses)]
     tiles, tile = flat.split(row, rows)
