@@ -149,6 +149,8 @@ def _unrolled(value: object) -> int:
 
 def _length(value: object) -> int:
     """How many static steps running over a value takes."""
+    if type(value) is int:
+        return 0
     if isinstance(value, tuple | list | str):
         return len(value)
     shape = getattr(value, "shape", None)

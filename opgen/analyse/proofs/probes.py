@@ -18,8 +18,12 @@ from .samples import Sample
 
 REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
 _PLACES: Final = 3
+_GUESSES: Final = 2  # ends of other attrs and tests that are tried before one is searched for
 _NO_SUCH_TEXT: Final = "no_such_value"
 _OTHER_NUMBERS: Final = 100
+
+End = tuple[int | float, int | float]
+"""Two neighbouring numbers, the last inside and the first outside a bound."""
 
 
 def find_probes(
@@ -38,6 +42,7 @@ def find_probes(
         first.setdefault(by_case[number].sample.key, number)
     tests = [(number, by_case[number]) for number in first.values()]
     found: list[BoundProbe] = []
+    seen: dict[int, list[End]] = {-1: [], 1: []}
     bounded = [attr for attr in attrs if attr.bound is not None]
     begun = runner.meter.used
     for position, attr in enumerate(bounded, 1):
@@ -47,7 +52,7 @@ def find_probes(
             continue
         ends: dict[int, dict[str, BoundProbe]] = {-1: {}, 1: {}}
         for number, test in tests:
-            for end, probe in _probes(runner, test, attr, number, share):
+            for end, probe in _probes(runner, test, attr, number, share, seen):
                 known = ends[end].get(place := str(probe.outside))
                 is_new = known is None and len(ends[end]) < _PLACES
                 if is_new or (known is not None and probe.accepted > known.accepted):
@@ -81,9 +86,17 @@ def _choices(
 
 
 def _probes(
-    runner: Runner, bound: BoundSample, attr: CheckedAttr, case: int, share: float
+    runner: Runner,
+    bound: BoundSample,
+    attr: CheckedAttr,
+    case: int,
+    share: float,
+    seen: Mapping[int, list[End]],
 ) -> Iterator[tuple[int, BoundProbe]]:
-    """The lower end (-1) and the upper end (1).  None where `share` of the work is spent before."""
+    """The lower end (-1) and the upper end (1).  None where `share` of the work is spent before.
+
+    Attrs and tests of one op mostly end at the same values: those `seen` last are tried first.
+    """
 
     def is_outside(value: int | float) -> bool | None:
         if runner.meter.spent(share):
@@ -98,8 +111,10 @@ def _probes(
         return
     wrap = _wrapper(value)
     for step in (-1, 1):
-        found = _end(element, step, is_outside)
+        guesses = seen[step][: -_GUESSES - 1 : -1]
+        found = _guessed(element, step, guesses, is_outside) or _end(element, step, is_outside)
         if found is not None:
+            seen[step][:] = [*(end for end in seen[step] if end != found), found]
             inside, outside = map(wrap, found)
             fits = _fits(runner, bound, attr.name, inside)
             yield step, BoundProbe(case, attr.name, inside, outside, fits)
@@ -120,9 +135,18 @@ def _wrapper(value: AttrValue) -> Callable[[AttrValue], AttrValue]:
     return (lambda element: (element, *value[1:])) if isinstance(value, tuple) else (lambda element: element)
 
 
-def _end(
-    start: int | float, step: int, is_outside: Callable[[int | float], bool | None]
-) -> tuple[int | float, int | float] | None:
+def _guessed(
+    start: int | float, step: int, guesses: Sequence[End], is_outside: Callable[[int | float], bool | None]
+) -> End | None:
+    """The first guess beyond `start` that is an end here too."""
+    for inside, outside in guesses:
+        beyond = type(inside) is type(start) and (inside - start) * step >= 0
+        if beyond and is_outside(outside) and is_outside(inside) is False:
+            return inside, outside
+    return None
+
+
+def _end(start: int | float, step: int, is_outside: Callable[[int | float], bool | None]) -> End | None:
     """Two neighbouring numbers, the last inside and the first outside a bound.
 
     None if `REACH` does not leave it, or if `is_outside` gives up (None).

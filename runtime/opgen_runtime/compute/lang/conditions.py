@@ -26,6 +26,8 @@ def _comparison(
     symbol: str, fn: Callable[..., Expr], python: Callable[[AnyType, AnyType], bool], flipped: str
 ) -> Callable[..., Value]:
     def apply(a: Value, b: Value) -> Value:
+        if type(a) is int and type(b) is int:  # most comparisons of a declaration's static part
+            return bool(python(a, b))
         if not isinstance(a, Expr | Weak) and not isinstance(b, Expr | Weak):
             if _has_symbol(a) or _has_symbol(b):
                 return _equal_tuples(a, b, symbol)

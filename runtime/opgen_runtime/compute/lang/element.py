@@ -78,6 +78,8 @@ def _bound_length(values: tuple[Value, ...] | str, length: int) -> None:
 
 def checked_add(a: Value, b: Value) -> Value:
     """`a + b` with the limits on static values; also joins two tuples or two texts."""
+    if type(a) is int and type(b) is int:
+        return _bounded(a + b)
     for kind in (tuple, str):
         if isinstance(a, kind) != isinstance(b, kind):
             raise LanguageError(
@@ -92,12 +94,16 @@ def checked_add(a: Value, b: Value) -> Value:
 
 def checked_sub(a: Value, b: Value) -> Value:
     """`a - b` with the limits on static values."""
+    if type(a) is int and type(b) is int:
+        return _bounded(a - b)
     _numbers("-", a, b)
     return _bounded(a - b)
 
 
 def checked_mul(a: Value, b: Value) -> Value:
     """`a * b` with the limits on static values; also repeats a tuple or a text."""
+    if type(a) is int and type(b) is int:
+        return _bounded(a * b)
     if not isinstance(a, tuple | str) and not isinstance(b, tuple | str):
         _numbers("*", a, b)
         return _bounded(a * b)
