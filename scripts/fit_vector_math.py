@@ -1,9 +1,9 @@
-"""Fit the polynomials of opgen_runtime.codegen.math; prints the body of its coefficients module.
+"""Fit the polynomials of opgen_runtime.codegen.llvm.math; prints the body of its coefficients module.
 
 Each function is fitted on Chebyshev nodes by weighted least squares in 60 digits, so that the weighted error is
 within a small factor of the minimax one.  Coefficients are rounded to the precision one by one from the constant
 term up, and those not yet rounded are fitted again, so that rounding one is made good by the others.
-Run: python scripts/fit_vector_math.py > runtime/opgen_runtime/codegen/math/coefficients.py
+Run: python scripts/fit_vector_math.py > runtime/opgen_runtime/codegen/llvm/math/coefficients.py
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from .ir import to_text as to_text
     from .ir import var as var
     from .lower import schedule as schedule
-    from .lower import te as te
     from .lower import tir as tir
+    from .lower.schedule import te as te
     from .operator import registry as registry
     from .operator import types as types
     from .operator.registry import Op as Op

@@ -29,7 +29,7 @@ MODULES: Final[Mapping[str, str]] = {
     "registry": "operator.registry",
     "schedule": "lower.schedule",
     "target": "base.target",
-    "te": "lower.te",
+    "te": "lower.schedule.te",
     "testing": "testing",
     "tir": "lower.tir",
     "transform": "transform",

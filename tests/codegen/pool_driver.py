@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from opgen_runtime.base.target import Target
-from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.codegen.objects.cache import ObjectCache
 from opgen_runtime.codegen.objects.compile import optimise_and_compile
 from opgen_runtime.codegen.objects.support import load_module
-from opgen_runtime.codegen.threads.pool_text import SYMBOLS, pool_text
+from opgen_runtime.codegen.objects.threads.pool_text import SYMBOLS, pool_text
 
 # `drive(pool, counts, sizes, kinds, jobs, grain, work, active)`: job k is a parallel loop over `sizes[k % kinds]`
 # indices, whose body adds 1 to each one's count.  After each job exactly its indices must have been counted, once, and

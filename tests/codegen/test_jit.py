@@ -12,7 +12,7 @@ from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import FLOAT32
 from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, optimise_and_compile
-from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.codegen.objects.assembly import count
 from opgen_runtime.codegen.objects.elf import undefined_symbols
 

@@ -14,7 +14,7 @@ from opgen_runtime.base.arith import Binary, Compare, Var
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
-from opgen_runtime.codegen import load as jit
+from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Splat, Store
 
 STRIDES = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]

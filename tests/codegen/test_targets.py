@@ -14,7 +14,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.codegen import optimise_and_compile
 from opgen_runtime.codegen.objects.elf import is_elf
-from opgen_runtime.codegen.threads.pool_text import SYMBOLS, pool_text
+from opgen_runtime.codegen.objects.threads.pool_text import SYMBOLS, pool_text
 from opgen_runtime.ir import Function, Tuple
 from opgen_runtime.run.pipeline import Request, compile_segment, through_kernel, upto
 

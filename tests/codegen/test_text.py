@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from opgen_runtime.base.target import Target
-from opgen_runtime.codegen.text import FunctionText, ModuleText, fill, types
+from opgen_runtime.codegen.llvm.text import FunctionText, ModuleText, fill, types
 
 HOST = Target.host()
 

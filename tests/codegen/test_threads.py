@@ -15,11 +15,11 @@ import pytest
 
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
-from opgen_runtime.codegen import load as jit
-from opgen_runtime.codegen import threads
+from opgen_runtime.codegen.objects import load as jit
+from opgen_runtime.codegen.objects import threads
 from opgen_runtime.codegen.objects.cache import ObjectCache
 from opgen_runtime.codegen.objects.compile import optimise_and_compile
-from opgen_runtime.codegen.threads.pool_text import POINTS, pool_text
+from opgen_runtime.codegen.objects.threads.pool_text import POINTS, pool_text
 from tests.codegen.pool_driver import Load, driven
 
 # Kernels `void (ptr counts, i64 count, i64 grain, i64 work)`; the loop adds 1 to counts[i], `work` times over.
@@ -223,8 +223,8 @@ def test_set_num_threads() -> None:
 
 def test_nothing_at_import_and_clean_exit(tmp_path: object) -> None:
     program = """
-import ctypes, threading, opgen_runtime.codegen.threads as threads
-from opgen_runtime.codegen.threads import pool
+import ctypes, threading, opgen_runtime.codegen.objects.threads as threads
+from opgen_runtime.codegen.objects.threads import pool
 assert pool._pool is None
 table = threads.symbols()
 assert pool._pool is None and "opgen_parallel_for" in list(table)

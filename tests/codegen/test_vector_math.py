@@ -23,11 +23,11 @@ from opgen_runtime.base.arith.intrinsics import intrinsic
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import DType
-from opgen_runtime.codegen import load as jit
-from opgen_runtime.codegen import math as vector_math
+from opgen_runtime.codegen.llvm import math as vector_math
 from opgen_runtime.codegen.llvm.intrinsics import INT_LOWERINGS, LOWERINGS
+from opgen_runtime.codegen.llvm.pipeline import Pipeline
+from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.codegen.objects.compile import optimise_and_compile
-from opgen_runtime.codegen.objects.pipeline import Pipeline
 from opgen_runtime.compute.te.evaluation.operations import call as te_call
 
 HOST = Target.host()

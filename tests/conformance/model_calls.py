@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from models import MODELS, RealModel, fetch
 
-from opgen_runtime.codegen import threads
+from opgen_runtime.codegen.objects import threads
 from opgen_runtime.frontend import onnx as frontend
 
 Run = Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from opgen_runtime.codegen import threads
+from opgen_runtime.codegen.objects import threads
 from opgen_runtime.run import eager
 from opgen_runtime.run.compile.buffers import KEPT, POOL
 from tests.campaign import Tally

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.testing  # numpy imports it at its first use
 
 import opgen_runtime as rt
-from opgen_runtime.codegen import threads
+from opgen_runtime.codegen.objects import threads
 from opgen_runtime.run.pipeline import forget_kernels
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated

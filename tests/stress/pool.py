@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 
-from opgen_runtime.codegen.threads.pool_text import POINTS
+from opgen_runtime.codegen.objects.threads.pool_text import POINTS
 from tests.campaign import Tally
 from tests.codegen.pool_driver import Load, driven
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 import opgen_runtime as rt
-from opgen_runtime.codegen import threads
+from opgen_runtime.codegen.objects import threads
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

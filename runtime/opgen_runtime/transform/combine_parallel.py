@@ -18,13 +18,13 @@ from typing import Final
 from ..compute.te.roles import Role
 from ..ir import Call, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
 from ..ir.scopes import blocks_of
+from ..lower.library.fusion.dataflow import is_segment
 from ..operator.registry import Op
 from ..operator.types import TensorType
 from .build import concatenate, split
 from .calls import facts
 from .context import PassContext
 from .define import function_pass
-from .fusion.dataflow import is_segment
 from .infer_type import InferType
 from .info import Option
 

@@ -13,10 +13,10 @@ from collections.abc import Hashable
 
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild
 from ..ir.scopes import Block, blocks_of, encloses
+from ..lower.library.fusion.dataflow import is_segment
 from ..operator.registry import Op
 from .context import PassContext
 from .define import function_pass
-from .fusion.dataflow import is_segment
 
 _TRIED = 8  # so many earlier equals are looked at, so that the work stays linear where none of them encloses
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from ..base.target import Target
 from ..ir import Function, IRModule
-from .context import PassContext
-from .define import function_pass
-from .fusion import (
+from ..lower.library.fusion import (
     Groups,
     Node,
     dataflow,
@@ -24,6 +22,8 @@ from .fusion import (
     partition,
     reasons,
 )
+from .context import PassContext
+from .define import function_pass
 from .infer_type import InferType
 from .info import Option
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from ..ir import Call, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Var, post_order
 from ..ir.scopes import binders_of
 from ..ir.visitor import substitute
+from ..lower.library.fusion.dataflow import is_segment
 from .context import PassContext
 from .define import module_pass
-from .fusion.dataflow import is_segment
 from .info import Option
 
 OPTIONS = {"max_nodes": Option(1 << 20, "The most nodes that a function may come to have.", least=0)}

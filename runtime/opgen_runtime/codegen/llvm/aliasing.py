@@ -11,8 +11,8 @@ from typing import Final
 
 from ...lower.tir.stmt import Allocate, Buffer, PrimFunc
 from ...lower.tir.visit import statements
-from ..text import ModuleText
 from .repetition import MANY
+from .text import ModuleText
 
 _MOST_TEMPORARIES: Final = 64
 

@@ -10,10 +10,10 @@ from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INT32
-from ..text import FunctionText, Value, constant, ramp, register, splat
-from ..text.types import iota, register_type, suffix
 from . import division
 from .conversion import cast, from_storage, to_storage
+from .text import FunctionText, Value, constant, ramp, register, splat
+from .text.types import iota, register_type, suffix
 
 _FLOAT_OPS: Final[dict[str, str]] = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INT_OPS: Final[dict[str, str]] = {"add": "add", "sub": "sub", "mul": "mul"}

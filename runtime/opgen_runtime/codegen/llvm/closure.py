@@ -7,8 +7,8 @@ from typing import Protocol
 
 from ...base.arith.expr import Var
 from ...lower.tir.stmt import Buffer, For, Stmt
-from ..text import FunctionText, ModuleText, Value
 from .memory import Memory
+from .text import FunctionText, ModuleText, Value
 
 
 @dataclass(slots=True)

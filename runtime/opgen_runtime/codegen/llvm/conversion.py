@@ -7,9 +7,9 @@ from typing import Final
 from ...base.arith.semantics import round_float
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, INT64, DType
-from ..text import FunctionText, Value, constant, register, splat
-from ..text.types import literal, register_type, suffix
 from . import storage
+from .text import FunctionText, Value, constant, register, splat
+from .text.types import literal, register_type, suffix
 
 _EXACT_INTS: Final = 2.0**24  # float32 holds all ints up to here
 

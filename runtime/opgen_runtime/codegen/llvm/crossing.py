@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from ...base.arith import post_order
 from ...base.arith.expr import Binary, Const, Expr, Var
 from ...lower.tir.stmt import For, ForKind, Load, Ramp, Store
-from ..text import FunctionText, Value
-from ..text.types import memory_type
 from . import memory, strided
 from .memory import Memory
+from .text import FunctionText, Value
+from .text.types import memory_type
 
 
 @dataclass(frozen=True, slots=True)

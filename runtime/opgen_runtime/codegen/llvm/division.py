@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, DType
-from .. import math as vector_math
-from ..text import FunctionText, Value, constant, register, splat
-from ..text.types import register_type, suffix
+from . import math as vector_math
+from .text import FunctionText, Value, constant, register, splat
+from .text.types import register_type, suffix
 
 
 def int_division(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:

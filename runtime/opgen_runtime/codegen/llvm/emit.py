@@ -14,10 +14,10 @@ from ...base.arith.expr import Const, Var
 from ...base.target import Target
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import Buffer, PrimFunc
-from ..text import ModuleText, register
 from .aliasing import Aliasing
 from .statement import StatementEmitter
 from .streaming import LINE, streamed_outputs
+from .text import ModuleText, register
 
 _PARAMETERS: Final = "ptr noalias %data, ptr noalias %dims, ptr noalias %strides, ptr noalias %context"
 

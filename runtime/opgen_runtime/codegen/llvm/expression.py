@@ -14,11 +14,11 @@ from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX, UINT64
 from ...lower.tir.stmt import Buffer, HorizontalReduce, Load, Ramp, Splat, Store
 from ...lower.tir.vector import MOST_LANES
-from ..text import FunctionText, Value, constant, ramp, splat
-from ..text.types import memory_type
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
 from .memory import Memory
+from .text import FunctionText, Value, constant, ramp, splat
+from .text.types import memory_type
 
 
 class Names(Protocol):

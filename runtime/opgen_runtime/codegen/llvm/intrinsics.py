@@ -10,10 +10,10 @@ from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, DType
-from .. import math as vector_math
-from ..text import FunctionText, Value, constant, register, splat
-from ..text.types import register_type, suffix
+from . import math as vector_math
 from .conversion import from_storage, to_storage
+from .text import FunctionText, Value, constant, register, splat
+from .text.types import register_type, suffix
 
 Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 

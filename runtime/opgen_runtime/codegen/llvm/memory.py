@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType
-from ..text import FunctionText, Value, constant, register, splat
-from ..text.types import memory_type, register_type, suffix
 from . import strided
 from .arithmetic import select
 from .conversion import cast
+from .text import FunctionText, Value, constant, register, splat
+from .text.types import memory_type, register_type, suffix
 
 
 @dataclass(frozen=True, slots=True)

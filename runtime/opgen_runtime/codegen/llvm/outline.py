@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...base.vocabulary import INDEX, INT64
 from ...lower.tir.stmt import For
-from ..text import Value, register
 from . import arithmetic
 from .closure import Body
 from .cost import iteration_cost
 from .repetition import Kind, Number, Repetition
+from .text import Value, register
 
 
 def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:

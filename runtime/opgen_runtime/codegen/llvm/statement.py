@@ -21,8 +21,6 @@ from ...lower.tir.stmt import (
     Stmt,
     Store,
 )
-from ..text import FunctionText, ModuleText, Value, constant, register
-from ..text.types import memory_type, register_type
 from . import arithmetic, crossing, memory, outline
 from .aliasing import Aliasing
 from .closure import Body, Closure
@@ -33,6 +31,8 @@ from .expression import ExpressionEmitter, flat_index
 from .memory import Memory
 from .repetition import Repetition, repetitions
 from .streaming import is_streamable
+from .text import FunctionText, ModuleText, Value, constant, register
+from .text.types import memory_type, register_type
 
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
 _ALIGNMENT: Final = 64  # of temporaries: a cache line and the widest vector

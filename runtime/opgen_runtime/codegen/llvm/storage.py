@@ -14,9 +14,9 @@ from ...base.arith.semantics import sign_bit
 from ...base.errors import CodegenError
 from ...base.target import Target
 from ...base.vocabulary import FLOAT16, FLOAT32, FLOAT64, DType, FloatFormat
-from ..math.builder import BIAS, MANTISSA, Builder, Vec
-from ..text import FunctionText, ModuleText
-from ..text.types import register_type
+from .math.builder import BIAS, MANTISSA, Builder, Vec
+from .text import FunctionText, ModuleText
+from .text.types import register_type
 
 _INFINITY: Final = 0x7F800000  # of float32
 _QUIET: Final = 0x400000

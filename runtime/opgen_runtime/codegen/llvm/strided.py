@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...base.vocabulary import BOOL
-from ..text import FunctionText, Value
-from ..text.types import register_type, suffix, vector_type
+from .text import FunctionText, Value
+from .text.types import register_type, suffix, vector_type
 
 FEWEST_LANES: Final = 4
 LEAST_GATHERED: Final = 5  # stride

@@ -1,1 +1,1 @@
-"""LLVM IR text to object code, and the cache of objects."""
+"""LLVM text to object code, the cache of objects, object code in memory, and the native code of the runtime itself."""

@@ -12,7 +12,7 @@ from ...base import forks
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
 from ...base.target import Target, architecture_of, ask
-from .pipeline import Pipeline, run
+from ..llvm.pipeline import Pipeline, run
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
 LLVMLITE_VERSION: Final[str] = llvmlite.__version__

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import CallError, ExecutorError
-from ...codegen.load import Loaded, load
+from ...codegen.objects.load import Loaded, load
 from ...ir import admit
 from .buffers import POOL
 from .entry import Entry, make_entry

@@ -13,7 +13,7 @@ from ...base.arith import Expr, Var, evaluate_scalar, free_vars
 from ...base.errors import ExecutorError, ScheduleError
 from ...base.kept import Kept
 from ...base.target import Target
-from ...codegen import load as loading
+from ...codegen.objects import load as loading
 from ...codegen.objects.cache import default_cache
 from ...codegen.objects.compile import LLVM_VERSION, LLVMLITE_VERSION
 from ...compute.te import Extern, Placeholder, Tensor

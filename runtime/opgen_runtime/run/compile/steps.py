@@ -12,7 +12,7 @@ from typing import Any, Final
 from ... import codegen, ir
 from ...base.contract import Contract
 from ...base.errors import CodegenError
-from ...codegen import load as loading
+from ...codegen.objects import load as loading
 from ...codegen.objects.cache import default_cache
 from ...compute import te
 from ...compute.te.contract import TENSORS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.errors import ScheduleError
-from ..compute.te import (
+from ...base.errors import ScheduleError
+from ...compute.te import (
     Compute,
     Extern,
     IterVar,
@@ -22,10 +22,10 @@ from ..compute.te import (
     to_text,
     verify_tensors,
 )
-from ..compute.te import dsl as _dsl
-from ..compute.te.dsl import *  # noqa: F403  (the language, by its own list of names)
-from .schedule import Schedule
-from .schedule import create_schedule as _create_schedule
+from ...compute.te import dsl as _dsl
+from ...compute.te.dsl import *  # noqa: F403  (the language, by its own list of names)
+from . import Schedule
+from . import create_schedule as _create_schedule
 
 
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:

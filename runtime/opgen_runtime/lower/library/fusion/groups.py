@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ...base.vocabulary import OpPattern
+from ....base.vocabulary import OpPattern
 from .dataflow import Node, is_op_call
 
 Rule = Callable[[OpPattern, bool], bool]

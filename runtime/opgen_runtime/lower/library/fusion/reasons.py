@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.vocabulary import OpPattern
-from ...ir import Call
-from ...operator.registry import Op
+from ....base.vocabulary import OpPattern
+from ....ir import Call
+from ....operator.registry import Op
 from .dataflow import Node, is_op_call
 from .groups import Groups
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import ctypes
 
-from ...base import forks
-from ...base.errors import CodegenError
-from ...base.target import Target
-from ..objects.cache import ObjectCache
-from ..objects.support import load_module
+from ....base import forks
+from ....base.errors import CodegenError
+from ....base.target import Target
+from ..cache import ObjectCache
+from ..support import load_module
 from .pool_text import MAX_WORKERS, SYMBOLS, pool_text
 
 

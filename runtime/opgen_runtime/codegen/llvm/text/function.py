@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.vocabulary import DType
+from ....base.vocabulary import DType
 from .module import ModuleText
 from .types import iota, literal, register_type, vector_literal
 from .values import Value, register

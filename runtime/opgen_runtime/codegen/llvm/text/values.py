@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...base.vocabulary import DType
+from ....base.vocabulary import DType
 
 
 @dataclass(slots=True)

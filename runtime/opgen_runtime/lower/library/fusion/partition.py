@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, rebuild
-from ...operator.types import TupleType
+from ....ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, rebuild
+from ....operator.types import TupleType
 from .dataflow import Node, is_op_call, is_segment, position
 from .groups import Group, Groups
 from .joint import results

@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 from ...base.arith import Var, post_order
 from ...lower.tir.stmt import Block, Buffer, For, If, Load, PrimFunc, Stmt, Store
 from ...lower.tir.visit import children, exprs
-from ..llvm.cost import has_vectors
+from .cost import has_vectors
 
 
 class Pipeline(Enum):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ...base.target import Target
-from ...base.vocabulary import DType
+from ....base.target import Target
+from ....base.vocabulary import DType
 from .types import literal
 
 _ENTITY: Final = re.compile(r"[^@]*?@([-\w.$]+|\"[^\"]*\")")

@@ -16,12 +16,12 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..base import forks
-from ..base.errors import CodegenError
+from ...base import forks
+from ...base.errors import CodegenError
 from . import helpers, threads
-from .objects.compile import initialise
-from .objects.elf import is_elf, undefined_symbols
-from .objects.support import merge
+from .compile import initialise
+from .elf import is_elf, undefined_symbols
+from .support import merge
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ...base.target import architecture_of
-from ..text import fill
+from ....base.target import architecture_of
+from ...llvm.text import fill
 from .crew_text import CREW
 
 MAX_WORKERS: Final = 255

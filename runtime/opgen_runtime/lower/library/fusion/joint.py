@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...base.vocabulary import OpPattern
-from ...operator.types import TensorType
+from ....base.vocabulary import OpPattern
+from ....operator.types import TensorType
 from .dataflow import Node, is_op_call, position
 from .groups import Group, Groups
 

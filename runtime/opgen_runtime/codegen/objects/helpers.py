@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..base import forks
-from ..base.target import Target
-from .math.remainder import long_division
-from .math.trigonometric import huge_helper
-from .objects.cache import ObjectCache
-from .objects.support import LazySymbols, load_module
+from ...base import forks
+from ...base.target import Target
+from ..llvm.math.remainder import long_division
+from ..llvm.math.trigonometric import huge_helper
+from .cache import ObjectCache
+from .support import LazySymbols, load_module
 
 NAMES: Final = tuple(
     f"opgen_{name}_f{bits}" for name in ("sin_huge", "cos_huge", "tan_huge", "fmod_long") for bits in (32, 64)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...base.vocabulary import OpPattern
-from ...ir import Call, Expr, Function, Tuple, post_order
-from ...ir.scopes import Block, blocks_of
-from ...operator.registry import Op
-from ...operator.types import TensorType
+from ....base.vocabulary import OpPattern
+from ....ir import Call, Expr, Function, Tuple, post_order
+from ....ir.scopes import Block, blocks_of
+from ....operator.registry import Op
+from ....operator.types import TensorType
 
 
 @dataclass(eq=False, slots=True)

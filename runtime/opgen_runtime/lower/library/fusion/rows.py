@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.target import Target
-from ...base.vocabulary import OpPattern
-from ...lower.library.schedules import why_not_by_rows
-from ...lower.library.segment import segment_of
-from ...operator.types import TensorType
+from ....base.target import Target
+from ....base.vocabulary import OpPattern
+from ....operator.types import TensorType
+from ..schedules import why_not_by_rows
+from ..segment import segment_of
 from .dataflow import Node, position
 from .groups import Groups
 from .partition import made_segment

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from ...base.arith.semantics import round_float, to_bits
-from ...base.vocabulary import DType
+from ....base.arith.semantics import round_float, to_bits
+from ....base.vocabulary import DType
 
 _FLOATS: Final[dict[str, str]] = {"float32": "float", "float64": "double"}
 _SUFFIX: Final[dict[str, str]] = {"float": "f32", "double": "f64"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..objects.cache import ObjectCache
-from ..objects.support import LazySymbols
+from ..cache import ObjectCache
+from ..support import LazySymbols
 from .pool import load, num_threads, set_num_threads
 from .pool_text import SYMBOLS
 
