@@ -12,7 +12,7 @@ from ..base.forks import import_module
 from ..compute.lang import build
 from ..compute.te import derive_pattern, verify_tensors, widen
 from ..compute.te.tensor import Extern, Tensor
-from ..operator.types import Binding, TensorType
+from ..operator import Binding, TensorType
 from .declaration import OpDeclaration
 
 OperandTensors: TypeAlias = "Tensor | tuple[Tensor, ...] | None"

@@ -13,7 +13,7 @@ from ..base.errors import LanguageError
 from ..base.vocabulary import INT64, DType
 from ..compute.te.contract import verify_tensors
 from ..compute.te.tensor import Tensor
-from ..operator.types import Binding
+from ..operator import Binding
 from .compute import Compute, OperandTensors
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.vocabulary import OpPattern
-from ..operator.attrs import Attrs
-from ..operator.types import Signature
+from ..operator import Attrs, Signature
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from typing import Final
 
 from ..base.errors import CallError
 from ..ir import Call, Operand, Span, make_call, refuse_traced
-from ..operator.attrs import Attrs
-from ..operator.registry import Op, provide_func, register_class, register_op
-from ..operator.types import relate
+from ..operator import Attrs, Op, provide_func, register_class, register_op, relate
 from .compute import compute_of
 from .declaration import OpDeclaration
 

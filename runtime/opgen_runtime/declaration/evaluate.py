@@ -13,9 +13,7 @@ from ..base.vocabulary import DTYPES, DType
 from ..compute.te import evaluate, placeholder
 from ..compute.te.tensor import Tensor
 from ..ir import Call
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import Binding, TensorType, TupleType, Type
+from ..operator import Attrs, Binding, Op, TensorType, TupleType, Type
 from .compute import OperandTensors
 from .contract import compute_call
 from .stated import stated

@@ -41,7 +41,7 @@ from typing import Final
 from ..base.errors import RegistryError
 from ..base.forks import import_module, importing
 from ..ir import OPERATORS, bind_operator, set_operator_loader
-from ..operator.registry import set_op_loader
+from ..operator import set_op_loader
 
 ENTRY_POINT_GROUP: Final = "opgen.ops"
 BUILT_IN: Final = "opgen_runtime.ops"

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from ..base.errors import TypeInferenceError
 from ..ir.forward import binding_of, call_type
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import Binding, TensorType, TupleType, Type
+from ..operator import Attrs, Binding, Op, TensorType, TupleType, Type
 from .compute import Compute, OperandTensors
 from .declaration import OpDeclaration
 

@@ -35,13 +35,13 @@ from typing import Any, TypeAlias
 from ..base.arith import Dim
 from ..base.vocabulary import OpPattern
 from ..ir import Call, ExprLike
-from ..operator.attrs import Attrs, attr, document_attrs
-from ..operator.registry import Op
-from ..operator.types import (
+from ..operator import (
+    Attrs,
     Bound,
     Function,
     Input,
     Let,
+    Op,
     Output,
     RelationFunction,
     Require,
@@ -49,6 +49,8 @@ from ..operator.types import (
     Signature,
     Spread,
     Static,
+    attr,
+    document_attrs,
 )
 from .declaration import OpDeclaration, StrategyEntry
 from .declare import call, register

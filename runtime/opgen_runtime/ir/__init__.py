@@ -17,7 +17,7 @@ structural.py    structural equality, hash, digest
 well_formed.py   the rules that making nodes does not check
 """
 
-from ..operator.registry import register_class
+from ..operator import register_class
 from .admit import admissible, admit
 from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ..base.vocabulary import DTYPES, DType
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import Input, Signature, TensorType, Type
+from ..operator import Attrs, Input, Op, Signature, TensorType, Type
 from .constant import ExprLike, as_expr, const, is_literal
 from .expr import Call, Constant, Expr, Span, Tuple, Var
 from .forward import declared

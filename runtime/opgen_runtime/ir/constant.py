@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.errors import CallError, DTypeError
 from ..base.vocabulary import BOOL, FLOAT32, INT32, DType
-from ..operator.types import TensorType, Type
+from ..operator import TensorType, Type
 from .admit import admissible, admit
 from .expr import Constant, Expr
 from .traced import Traced, expr_of

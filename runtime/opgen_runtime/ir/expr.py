@@ -20,9 +20,7 @@ import numpy as np
 
 from ..base.errors import CallError, DTypeError, TypeInferenceError
 from ..base.vocabulary import DTYPES, DType
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
+from ..operator import Attrs, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar
 from .forward import call_type, function_type, join_types
 
 NO_ATTRS: Mapping[str, object] = MappingProxyType({})

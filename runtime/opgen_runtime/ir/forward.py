@@ -13,13 +13,13 @@ from ..base.arith import Any
 from ..base.arith.expr import Dim
 from ..base.errors import CallError, ShapeError, TypeInferenceError
 from ..base.kept import Kept
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import (
+from ..operator import (
     Assumption,
+    Attrs,
     Binding,
     FuncType,
     IncompleteType,
+    Op,
     Signature,
     TensorType,
     TupleType,

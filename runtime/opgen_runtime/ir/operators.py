@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from ..base.errors import CallError, RegistryError
-from ..operator.registry import Op
+from ..operator import Op
 from .build import make_call
 from .constant import ExprLike, weak_constant
 from .expr import Call, Expr

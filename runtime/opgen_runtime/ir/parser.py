@@ -20,10 +20,8 @@ import numpy as np
 
 from ..base.errors import OpgenError, ParseError
 from ..base.vocabulary import DTYPES, DType
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import Type
-from ..operator.types import TypeVar as TypeParameter
+from ..operator import Attrs, Op, Type
+from ..operator import TypeVar as TypeParameter
 from .constant import const
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
 from .forward import declared

@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..operator.attrs import value_text
-from ..operator.registry import Op
+from ..operator import Op, value_text
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .module import IRModule
 from .scopes import Block, blocks_of, tails_of

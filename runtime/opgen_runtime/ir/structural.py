@@ -15,9 +15,7 @@ from ..base.arith.expr import AnyDim, Const, Dim
 from ..base.arith.expr import Expr as DimExpr
 from ..base.arith.expr import Var as DimVar
 from ..base.arith.structural import label
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
+from ..operator import Attrs, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .module import IRModule
 from .scopes import binders_of

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.arith.expr import AnyDim, Binary, Compare, Const, Dim, Select
 from ..base.arith.expr import Var as DimVar
 from ..base.vocabulary import DTYPES, DType, is_float_array
-from ..operator.types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
+from ..operator import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
 from .expr import Constant
 
 KEYWORDS: Final = frozenset(

@@ -28,7 +28,7 @@ from ..base.arith import (
 from ..base.arith.expr import Const, Dim
 from ..base.arith.expr import Expr as DimExpr
 from ..base.errors import OpgenError
-from ..operator.types import FuncType, TensorType, TupleType, Type, TypeVar
+from ..operator import FuncType, TensorType, TupleType, Type, TypeVar
 from .tokens import Tokens
 
 _FUNCTIONS: dict[str, Callable[..., DimExpr]] = {

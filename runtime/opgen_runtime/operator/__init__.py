@@ -1,1 +1,66 @@
-"""One operator: attributes, types and type relations, registration."""
+"""One operator: attributes, types and type relations, registration.
+
+What the storeys above import stands here; the rooms are known to one another only.
+
+attrs/     the typed, immutable compile-time arguments of an op
+types/     types of expressions, declared signatures, what binds and solves them
+registry/  operators, global functions and classes by name
+"""
+
+from .attrs import REQUIRED, Attrs, attr, document_attrs, value_text
+from .registry import (
+    Op,
+    get_global_func,
+    has_global_func,
+    has_op,
+    list_global_func_names,
+    provide_func,
+    register_class,
+    register_op,
+    set_op_loader,
+)
+from .types import (
+    Assumption,
+    Binding,
+    Bound,
+    Function,
+    FuncType,
+    IncompleteType,
+    Input,
+    Let,
+    Output,
+    RelationFunction,
+    Require,
+    Rule,
+    Signature,
+    Spread,
+    Static,
+    TensorType,
+    TupleType,
+    Type,
+    TypeReporter,
+    TypeSolver,
+    TypeVar,
+    bind,
+    broadcast,
+    certainly_different,
+    dims_equal,
+    infer_unknown,
+    is_absent,
+    parse_layout,
+    relate,
+    stored_indices,
+    to_canonical,
+)
+from .types.rules import needs_of
+from .types.shapes import prefer
+
+__all__ = [
+    "REQUIRED", "Assumption", "Attrs", "Binding", "Bound", "FuncType", "Function", "IncompleteType", "Input",
+    "Let", "Op", "Output", "RelationFunction", "Require", "Rule", "Signature", "Spread", "Static", "TensorType",
+    "TupleType", "Type", "TypeReporter", "TypeSolver", "TypeVar", "attr", "bind", "broadcast",
+    "certainly_different", "dims_equal", "document_attrs", "get_global_func", "has_global_func", "has_op",
+    "infer_unknown", "is_absent", "list_global_func_names", "needs_of", "parse_layout", "prefer",
+    "provide_func", "register_class", "register_op", "relate", "set_op_loader", "stored_indices",
+    "to_canonical", "value_text",
+]  # fmt: skip

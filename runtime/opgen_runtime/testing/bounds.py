@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.errors import AttrError, OpgenError
-from ..operator.registry import Op
+from ..operator import Op
 from .cases import Probe, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it

@@ -8,8 +8,7 @@ from typing import Any
 
 from ..declaration import OpDeclaration
 from ..ir import Call, Operand, Var, make_call
-from ..operator.attrs import Attrs, value_text
-from ..operator.registry import Op
+from ..operator import Attrs, Op, value_text
 from .data import Spec
 
 InputSpec = str | None | tuple[str, ...]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..base.vocabulary import DType, OpPattern, is_float_array
-from ..operator.types import TensorType, TupleType, Type
+from ..operator import TensorType, TupleType, Type
 from .structure import Structure
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it

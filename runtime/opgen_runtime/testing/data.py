@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..base.vocabulary import DTYPES, DType
-from ..operator.types import TensorType
+from ..operator import TensorType
 
 _SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
 

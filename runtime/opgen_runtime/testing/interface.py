@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..base import errors
-from ..operator.attrs import REQUIRED
-from ..operator.registry import Op
+from ..operator import REQUIRED, Op
 from .cases import Case, case_call, declaration_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..ir import Call, Expr, Function, IRModule, post_order
-from ..operator.registry import Op
+from ..operator import Op
 from ..transform import InferType, Pass, PassContext, Sequential, infer_type
 
 

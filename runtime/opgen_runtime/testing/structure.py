@@ -24,8 +24,7 @@ from ..compute.te import (
 )
 from ..declaration import OpDeclaration
 from ..ir import Call
-from ..operator.registry import Op
-from ..operator.types import TupleType, Type, bind
+from ..operator import Op, TupleType, Type, bind
 from .data import Spec
 
 AnySpec = Spec | tuple[Spec, ...] | None

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, ClassVar, Final
 
-from ..operator.registry import Op
+from ..operator import Op
 from .bounds import check_bound
 from .cases import Case, Inferred, Place, Probe, declaration_of
 from .inference import check_types

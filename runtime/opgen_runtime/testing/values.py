@@ -9,7 +9,7 @@ from unittest import SkipTest
 import numpy as np
 
 from ..base.vocabulary import OpPattern
-from ..operator.registry import Op
+from ..operator import Op
 from ..run.executor import create_executor
 from .cases import Case, case_call, declaration_of, specs_of
 from .compare import assert_close

@@ -12,9 +12,7 @@ import numpy as np
 
 from ..ir import Call, Constant, Expr, Tuple
 from ..ir.operators import apply_operator
-from ..operator.attrs import Attrs
-from ..operator.registry import Op
-from ..operator.types import TensorType
+from ..operator import Attrs, Op, TensorType
 
 # What passes build with -> (op, the attr that says how).
 EXPAND: Final = ("expand_dims", "axis")

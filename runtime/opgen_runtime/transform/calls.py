@@ -26,7 +26,7 @@ from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
 from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
 from ..declaration import CallTensors, call_tensors
 from ..ir import Call, Expr
-from ..operator.registry import Op
+from ..operator import Op
 
 UNIT: Final = -1
 """In a list of axes: the one position of an axis of extent 1."""

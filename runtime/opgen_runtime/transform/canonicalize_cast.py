@@ -13,7 +13,7 @@ from collections import Counter
 from ..base.vocabulary import OpPattern
 from ..ir import Call, Expr, Function, IRModule, MixedModeMutator, post_order
 from ..lower.library.fusion.dataflow import is_op_call
-from ..operator.registry import Op
+from ..operator import Op
 from .calls import move_facts
 from .context import PassContext
 from .define import function_pass

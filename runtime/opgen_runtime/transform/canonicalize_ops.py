@@ -8,7 +8,7 @@ Passes that look for a sum or a product then find it in one form.
 from __future__ import annotations
 
 from ..ir import Call, Expr, Function, IRModule, MixedModeMutator
-from ..operator.types import TensorType
+from ..operator import TensorType
 from .build import binary, placed
 from .calls import UNIT, is_aligned, move_facts
 from .context import PassContext

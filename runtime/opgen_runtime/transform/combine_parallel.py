@@ -19,8 +19,7 @@ from ..compute.te.roles import Role
 from ..ir import Call, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
 from ..ir.scopes import blocks_of
 from ..lower.library.fusion.dataflow import is_segment
-from ..operator.registry import Op
-from ..operator.types import TensorType
+from ..operator import Op, TensorType
 from .build import concatenate, split
 from .calls import facts
 from .context import PassContext

@@ -26,8 +26,7 @@ from ..ir import (
     why_not_well_formed,
 )
 from ..ir.forward import call_type
-from ..operator.registry import Op
-from ..operator.types import Type
+from ..operator import Op, Type
 
 _NODES: Final = (Var, GlobalVar, Constant, Call, Tuple, TupleGetItem, If, Let, Function)
 

@@ -22,8 +22,7 @@ from ..base.errors import AttrError, OpgenError, PassError
 from ..declaration import OpDeclaration
 from ..ir import Call, Constant, Expr, Function, IRModule, post_order, rebuild
 from ..lower.library.fusion.dataflow import is_segment
-from ..operator.registry import Op
-from ..operator.types import TensorType, parse_layout
+from ..operator import Op, TensorType, parse_layout
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
 from .context import PassContext

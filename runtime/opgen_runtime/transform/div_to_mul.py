@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.vocabulary import DType
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
-from ..operator.types import TensorType
+from ..operator import TensorType
 from .calls import is_aligned, move_facts
 from .context import PassContext
 from .define import function_pass

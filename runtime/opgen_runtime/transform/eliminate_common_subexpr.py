@@ -14,7 +14,7 @@ from collections.abc import Hashable
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild
 from ..ir.scopes import Block, blocks_of, encloses
 from ..lower.library.fusion.dataflow import is_segment
-from ..operator.registry import Op
+from ..operator import Op
 from .context import PassContext
 from .define import function_pass
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..declaration import Arrays, evaluate_call
 from ..ir import Call, Constant, Expr, Tuple, TupleGetItem, Var, post_order
-from ..operator.registry import Op
-from ..operator.types import TensorType, TupleType, Type
+from ..operator import Op, TensorType, TupleType, Type
 
 _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..base.errors import OpgenError, PassError
 from ..ir import Call, Expr, Function, IRModule, MixedModeMutator
-from ..operator.registry import Op, has_op
+from ..operator import Op, has_op
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType

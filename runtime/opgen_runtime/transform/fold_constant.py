@@ -16,7 +16,7 @@ import math
 from ..base.errors import OpgenError
 from ..ir import Constant, Expr, Function, If, IRModule, Let, Tuple, TupleGetItem, Var, post_order, rebuild
 from ..lower.library.fusion.dataflow import is_segment
-from ..operator.types import TensorType, TupleType, Type
+from ..operator import TensorType, TupleType, Type
 from .context import PassContext
 from .define import function_pass
 from .evaluator import Evaluator, is_op_call

@@ -25,18 +25,18 @@ from ..ir import (
     Var,
     post_order,
 )
-from ..operator.registry import Op
-from ..operator.types import (
+from ..operator import (
     FuncType,
     IncompleteType,
+    Op,
     TensorType,
     TupleType,
     Type,
     TypeReporter,
     TypeSolver,
     TypeVar,
+    prefer,
 )
-from ..operator.types.shapes import prefer
 from .context import PassContext
 from .define import module_pass
 

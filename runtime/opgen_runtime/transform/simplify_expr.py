@@ -17,8 +17,7 @@ import numpy as np
 
 from ..base.vocabulary import DType
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
-from ..operator.registry import Op
-from ..operator.types import TensorType
+from ..operator import Op, TensorType
 from .build import ORDER_KEEPING, TRANSPOSE, cast, reshape, transpose
 from .calls import Facts, move_facts
 from .context import PassContext

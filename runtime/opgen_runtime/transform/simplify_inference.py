@@ -20,8 +20,7 @@ from ..base.arith.expr import Var as Index
 from ..compute.te import Compute, Placeholder, Read, Tensor, tensor_order
 from ..compute.te.roles import plain
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator, TupleGetItem, const
-from ..operator.registry import Op, has_op
-from ..operator.types import TensorType
+from ..operator import Op, TensorType, has_op
 from .build import binary, call, cast, placed
 from .calls import Facts, facts
 from .context import PassContext

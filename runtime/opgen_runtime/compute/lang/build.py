@@ -13,8 +13,7 @@ from ...base import arith
 from ...base.arith.expr import Expr, Shape, Var
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, INT64, DType
-from ...operator.types import Binding, Signature
-from ...operator.types.layout import parse_layout, stored_indices, to_canonical
+from ...operator import Binding, Signature, parse_layout, stored_indices, to_canonical
 from ..te.proved import Proved
 from ..te.tensor import Compute, IterVar, Read, Tensor
 from ..te.widen import widen

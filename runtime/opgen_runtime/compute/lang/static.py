@@ -10,7 +10,7 @@ from ...base import arith
 from ...base.arith.expr import Dim, Expr, Shape
 from ...base.errors import LanguageError, shown
 from ...base.vocabulary import DTYPE_CLASSES, DType
-from ...operator.types.shapes import broadcast as broadcast_shapes
+from ...operator import broadcast as broadcast_shapes
 from .element import checked_add, floordiv
 from .ranges import MAX_UNROLLED, Range
 from .reduce import max_

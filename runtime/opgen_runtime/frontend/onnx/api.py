@@ -11,7 +11,7 @@ from ...base.arith import dim
 from ...base.arith.expr import Dim
 from ...base.target import Target
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Tuple, Var
-from ...operator.types import TensorType
+from ...operator import TensorType
 from .check import checked_model
 from .convert import Conversion
 from .decode import ModelLike

@@ -14,7 +14,7 @@ import numpy as np
 from onnx.defs import onnx_opset_version
 
 from ...ir import Constant, Expr, TupleGetItem
-from ...operator.types import TupleType
+from ...operator import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets

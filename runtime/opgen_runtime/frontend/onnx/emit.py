@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import RegistryError
 from ...declaration.index import announced_ops
 from ...ir import Expr, Operand, make_call
-from ...operator.registry import Op
+from ...operator import Op
 from .errors import NotSupported
 from .limits import spending
 

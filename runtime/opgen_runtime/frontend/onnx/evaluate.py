@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...ir import Var
-from ...operator.types import Type
+from ...operator import Type
 from ...run.executor import CompilingEvaluator
 from .limits import Budget
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx import FunctionProto, TypeProto, helper
 
-from ...operator.types import TensorType
+from ...operator import TensorType
 from .element_types import element_type_of
 from .graph import FunctionBody, Node
 from .schemas import schema_of

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-from ...operator.types import TensorType, TupleType, Type
+from ...operator import TensorType, TupleType, Type
 from .errors import ModelError
 
 MOST_AXES: Final = 64  # numpy's arrays have no more

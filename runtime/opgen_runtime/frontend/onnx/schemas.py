@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from ...operator.types import TensorType
+from ...operator import TensorType
 from .element_types import element_type_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from ...ir import Constant, Expr, Var, const
-from ...operator.types import TensorType
+from ...operator import TensorType
 from ...run.executor import array_type
 from .errors import NotSupported
 from .evaluate import Evaluator

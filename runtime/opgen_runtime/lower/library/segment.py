@@ -17,8 +17,7 @@ from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...declaration import compute_call, stated
-from ...operator.registry import Op
-from ...operator.types import Binding, TensorType, TupleType, Type
+from ...operator import Binding, Op, TensorType, TupleType, Type
 from .strategy import Selection, StrategyCall, choose
 
 Value = Tensor | tuple["Value", ...]

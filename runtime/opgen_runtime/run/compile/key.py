@@ -17,7 +17,7 @@ from ...codegen.objects.compile import LLVM_VERSION, LLVMLITE_VERSION
 from ...declaration import OpDeclaration
 from ...declaration.compute import extern
 from ...lower.library.strategy import schedule_named
-from ...operator.registry import Op
+from ...operator import Op
 from .provenance import digest_of, stamp
 
 # The storeys, and the files beside, whose sources decide what code a segment becomes.

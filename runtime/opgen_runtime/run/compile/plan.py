@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from ...ir import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, post_order, structural_digest
-from ...operator.types import TensorType, TupleType, Type
+from ...operator import TensorType, TupleType, Type
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
 

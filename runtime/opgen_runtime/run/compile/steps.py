@@ -31,7 +31,7 @@ from ...lower.library.segment import (
     static_shape,
 )
 from ...lower.schedule import SCHEDULE, schedule_by
-from ...operator.types import TensorType
+from ...operator import TensorType
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled

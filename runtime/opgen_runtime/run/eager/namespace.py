@@ -8,7 +8,7 @@ from typing import Final
 
 from ...base.errors import did_you_mean
 from ...declaration.index import announced_ops
-from ...operator.registry import Op
+from ...operator import Op
 from .eager_op import EagerOp
 
 _by_name: Final[dict[str, EagerOp]] = {}

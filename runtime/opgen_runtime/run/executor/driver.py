@@ -11,7 +11,7 @@ from ...base.errors import ExecutorError, did_you_mean
 from ...base.target import Target
 from ...ir import Call, Constant, Expr, Function, GlobalVar, IRModule, Var, post_order, substitute
 from ...ir.visitor import rewrite_leaves
-from ...operator.types import TupleType
+from ...operator import TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel
 from ..compile.plan import is_segment, make_plan, segments_of

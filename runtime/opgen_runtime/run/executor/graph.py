@@ -9,7 +9,7 @@ import numpy as np
 from ...base.kept import Kept
 from ...base.target import Target
 from ...ir import Expr, Function, IRModule, Var, substitute
-from ...operator.types import Type
+from ...operator import Type
 from ...transform import PassContext
 from ..interpret import Arrays, array_type, concrete_types
 from .base import Executor

@@ -14,7 +14,7 @@ from ...base.errors import CallError, DTypeError, ExecutorError, LoweringError
 from ...base.vocabulary import DTYPES
 from ...declaration import array_type
 from ...ir import Var, admit, is_literal, literal_array
-from ...operator.types import TensorType, TupleType, Type
+from ...operator import TensorType, TupleType, Type
 
 
 def as_array(var: Var, value: object) -> np.ndarray:

@@ -24,7 +24,7 @@ from ...ir import (
     TupleGetItem,
     Var,
 )
-from ...operator.registry import Op
+from ...operator import Op
 from .value import Arrays
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ...base.errors import CallError, DTypeError
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Traced, Var, admissible, admit
-from ...operator.types import TensorType
+from ...operator import TensorType
 from ..executor import array_type
 from .tracer import Tracer, wrap
 

@@ -21,7 +21,7 @@ from ...base.kept import Kept
 from ...base.target import Target
 from ...base.vocabulary import FLOAT64, DType
 from ...ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
-from ...operator.types import TupleType
+from ...operator import TupleType
 from ..executor import Entry, Executable, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor

@@ -11,7 +11,7 @@ from ... import ops
 from ...base.errors import CallError
 from ...base.vocabulary import FLOAT64, DType
 from ...ir import Expr, Traced, TupleGetItem, literal_array
-from ...operator.types import TensorType, TupleType
+from ...operator import TensorType, TupleType
 
 
 class Tracer(Traced):

@@ -11,7 +11,7 @@ import numpy as np
 from ....base.arith import Const, Expr, Shape, dim, substitute
 from ....base.errors import CallError, ShapeError
 from ....base.vocabulary import INDEX, INT64, DType
-from ....operator.registry import get_global_func
+from ....operator import get_global_func
 from ..construct import checked_dims, data_axes
 from ..construct import placeholder as make_placeholder
 from ..construct import reduce_axis as make_axis

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....operator.types import TensorType
+from ....operator import TensorType
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending

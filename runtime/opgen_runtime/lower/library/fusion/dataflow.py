@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from ....base.vocabulary import OpPattern
 from ....ir import Call, Expr, Function, Tuple, post_order
 from ....ir.scopes import Block, blocks_of
-from ....operator.registry import Op
-from ....operator.types import TensorType
+from ....operator import Op, TensorType
 
 
 @dataclass(eq=False, slots=True)

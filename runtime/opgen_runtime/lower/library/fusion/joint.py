@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....base.vocabulary import OpPattern
-from ....operator.types import TensorType
+from ....operator import TensorType
 from .dataflow import Node, is_op_call, position
 from .groups import Group, Groups
 

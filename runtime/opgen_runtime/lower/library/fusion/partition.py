@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ....ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, rebuild
-from ....operator.types import TupleType
+from ....operator import TupleType
 from .dataflow import Node, is_op_call, is_segment, position
 from .groups import Group, Groups
 from .joint import results

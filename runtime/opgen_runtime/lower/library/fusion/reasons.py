@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....base.vocabulary import OpPattern
 from ....ir import Call
-from ....operator.registry import Op
+from ....operator import Op
 from .dataflow import Node, is_op_call
 from .groups import Groups
 

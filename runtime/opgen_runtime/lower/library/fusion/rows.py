@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ....base.target import Target
 from ....base.vocabulary import OpPattern
-from ....operator.types import TensorType
+from ....operator import TensorType
 from ..schedules import why_not_by_rows
 from ..segment import segment_of
 from .dataflow import Node, position

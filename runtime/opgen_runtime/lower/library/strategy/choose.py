@@ -11,9 +11,7 @@ from ....base.contract import handed_in
 from ....base.errors import StrategyError, shown
 from ....base.vocabulary import OpPattern
 from ....declaration import StrategyEntry
-from ....operator.attrs import Attrs
-from ....operator.registry import Op
-from ....operator.types import Type
+from ....operator import Attrs, Op, Type
 from .generic import GenericFunction, HasKeys
 from .library import schedule_for_pattern, schedule_named
 from .op_strategy import OpStrategy, Selection

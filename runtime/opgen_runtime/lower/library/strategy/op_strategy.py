@@ -10,7 +10,7 @@ from typing import Any
 from ....base.arith.expr import Const, Expr
 from ....base.contract import handed_in
 from ....base.errors import StrategyError, UndecidedError
-from ....operator.types.rules import needs_of
+from ....operator import needs_of
 from .generic import AnyFunction
 
 
