@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from opgen_runtime.transform import (
     FoldConstant,
     FoldScaleAxis,
     ForwardFoldScaleAxis,
+    InferType,
     PassContext,
     Sequential,
     SimplifyInference,
@@ -273,3 +276,14 @@ def test_a_layer_with_batch_norm_has_the_scale_in_its_weights() -> None:
     simpler = Sequential([SimplifyInference(), FoldConstant()])(ir.IRModule.from_expr(program))["main"]
     assert multiplications(simpler) == 1
     folds(FoldScaleAxis(), simpler)
+
+
+@pytest.mark.parametrize("between", [None, ops.relu, ops.max_pool2d])
+def test_factors_of_elements_are_not_joined(between: Callable[[ir.Expr], ir.Expr] | None) -> None:
+    """(x * 1e30) * 1e-30 is infinite where x is 1e20; as x * 1.0 it would not be."""
+    data = x()
+    first = ops.multiply(data, ir.const(np.float32(1e30)))
+    made = first if between is None else between(first)
+    program = InferType()(ir.Function((data,), ops.multiply(made, ir.const(np.float32(1e-30)))))
+    for made in (BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldScaleAxis()):
+        stays(made, program)

@@ -6,8 +6,8 @@
 
 How an op lets a scale through is derived of what it computes (`compute.te.roles`): what is linear in an operand
 takes any scale, what is homogeneous, such as relu or a maximum, a positive one; the axis must pass through.  A sum of
-products (conv2d with any groups and layout, dense, matmul) hands the scale of one operand to the other.  A scale is
-folded where fewer elements are multiplied afterwards, constants not counted; what others read, too, stays as it is,
+products (conv2d with any groups and layout, dense, matmul) hands the scale of one operand to the other; a product of
+elements takes none, it gains nothing and may overflow elsewhere.  A scale is folded where fewer elements are multiplied afterwards, constants not counted; what others read, too, stays as it is,
 and so does a scale whose product with a constant is not finite or vanishes.
 """
 
@@ -202,6 +202,8 @@ class _Backward(MixedModeMutator):
             inner = self.scaled(args[k], scale.at(axis), depth - 1)
             plain_cost = cost(args[k])
             if inner is None or plain_cost <= inner[1]:
+                if len(positions) == 1 and not known.is_reduction:
+                    return None  # a factor of a factor: (x * a) * b overflows where x * (a * b) does not
                 made_of = times(args[k], scale.at(axis))
                 if not is_sound(args[k], made_of):
                     return None
