@@ -10,11 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-import click
-from pygments import token
 from rich.console import Console
-from rich.style import Style
-from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 
@@ -30,16 +26,6 @@ err = _console(stderr=True)
 
 WARNING: Final = "bold magenta"
 _SIGNS: Final = {"+": "green", "-": "red", "@": "magenta"}
-_SOURCE: Final = ANSISyntaxTheme(
-    {
-        token.Comment: Style(dim=True),
-        token.Keyword: Style(bold=True),
-        token.Literal.Number: Style(color="magenta"),
-        token.Literal.String: Style(color="green"),
-        token.Name.Builtin: Style(bold=True),
-        token.Name.Tag: Style(bold=True),
-    }
-)
 
 
 def note(text: str, style: str = "") -> None:
@@ -51,14 +37,6 @@ def heading(text: str) -> None:
     """The title of a part of a long print."""
     rule = "─" if out.encoding.startswith("utf") else "-"
     out.print(Text(f"{rule * 2} {text} ".ljust(100, rule), style="bold"))
-
-
-def code(text: str, language: str) -> None:
-    """Source text, coloured on a terminal and exact elsewhere."""
-    if out.is_terminal:
-        out.print(Syntax(text.rstrip("\n"), language, theme=_SOURCE, word_wrap=False))
-    else:
-        click.echo(text.rstrip("\n"))
 
 
 def diff(text: str) -> None:

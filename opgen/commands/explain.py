@@ -18,7 +18,8 @@ from opgen_runtime.run import pipeline
 from ..model import CheckedOp
 from ..project import Project
 from ..views.declared import declaration_source
-from .console import code, heading, out
+from .coloured import code
+from .console import heading, out
 from .example import example_function
 from .failure import Failure, Findings
 from .lookup import find_op

@@ -12,7 +12,8 @@ from ..model import CheckedOp
 from ..project import Project
 from ..views.declared import declaration_source
 from ..views.wrapper import wrapper_view
-from .console import code, heading, out
+from .coloured import code
+from .console import heading, out
 from .lookup import find_op
 
 _LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLike]`, `_l.inf`

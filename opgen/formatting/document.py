@@ -99,22 +99,21 @@ def _fits(room: int, rest: list[tuple[int, bool, Document]]) -> bool:
             outer -= 1
             stack.append(rest[outer])
         indent, broken, part = stack.pop()
-        match part:
-            case str():
-                room -= len(part)
-            case tuple():
-                stack.extend((indent, broken, each) for each in reversed(part))
-            case Line(flat):
-                if broken:
-                    return True
-                room -= len(flat)
-            case Broken(text):
-                room -= len(text) if broken else 0
-            case Indent(content):
-                stack.append((indent, broken, content))
-            case Group(content):
-                # A group that follows on the same line may itself break; one inside the tested group may not.
-                stack.append((indent, broken and outer < len(rest) - 1, content))
+        if isinstance(part, str):
+            room -= len(part)
+        elif isinstance(part, tuple):
+            stack.extend([(indent, broken, each) for each in reversed(part)])
+        elif isinstance(part, Line):
+            if broken:
+                return True
+            room -= len(part.flat)
+        elif isinstance(part, Broken):
+            room -= len(part.text) if broken else 0
+        elif isinstance(part, Indent):
+            stack.append((indent, broken, part.content))
+        else:
+            # A group that follows on the same line may itself break; one inside the tested group may not.
+            stack.append((indent, broken and outer < len(rest) - 1, part.content))
     return False
 
 
@@ -127,29 +126,27 @@ def render(document: Document, *, column: int = 0, indent: int = 0, width: int |
     stack: list[tuple[int, bool, Document]] = [(indent, width is not None, document)]
     while stack:
         depth, broken, part = stack.pop()
-        match part:
-            case str():
-                out.append(part)
-                column += len(part)
-            case tuple():
-                stack.extend((depth, broken, each) for each in reversed(part))
-            case Line(flat):
-                if broken:
-                    out.append("\n" + " " * depth)
-                    column = depth
-                else:
-                    out.append(flat)
-                    column += len(flat)
-            case Broken(text):
-                if broken:
-                    out.append(text)
-                    column += len(text)
-            case Indent(content):
-                stack.append((depth + STEP, broken, content))
-            case Group(content):
-                stack.append((depth, False, content))
-                if (
-                    broken and width is not None and not _fits(width - column, stack)
-                ):  # one inside a group that fits does, too
-                    stack[-1] = (depth, True, content)
+        if isinstance(part, str):
+            out.append(part)
+            column += len(part)
+        elif isinstance(part, tuple):
+            stack.extend([(depth, broken, each) for each in reversed(part)])
+        elif isinstance(part, Line):
+            if broken:
+                out.append("\n" + " " * depth)
+                column = depth
+            else:
+                out.append(part.flat)
+                column += len(part.flat)
+        elif isinstance(part, Broken):
+            if broken:
+                out.append(part.text)
+                column += len(part.text)
+        elif isinstance(part, Indent):
+            stack.append((depth + STEP, broken, part.content))
+        else:
+            stack.append((depth, False, part.content))
+            # One inside a group that fits does, too.
+            if broken and width is not None and not _fits(width - column, stack):
+                stack[-1] = (depth, True, part.content)
     return "".join(out)

@@ -8,5 +8,6 @@ listing.py     one op as it is listed
 pending.py     which declarations must be checked, and which files are known to be right
 work.py        declarations checked and rendered
 workers.py     the same in several processes
+garbage.py     how often Python looks for garbage meanwhile
 generate.py    all of it for one project
 """

@@ -11,6 +11,7 @@ from ..diagnostics import Diagnostic
 from ..digests import digest
 from ..emit.plan import Plan, make_plan
 from ..project import Project
+from .garbage import rare_collections
 from .generator import generator_digest
 from .listing import Listing, listing_from
 from .pending import Pending, find_pending, has_files
@@ -38,6 +39,7 @@ class Generation:
         return make_plan(wanted, (self.project.output, self.project.tests), self.kept)
 
 
+@rare_collections()
 def generate(project: Project, processes: int | None = None) -> Generation:
     """Check and render what is not known to be right.  Nothing of the project is written.
 

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from typing import Final
 
 from ..project import Project
+from .garbage import collect_rarely
 from .pending import Pending, Unit
 from .work import Done, do, part, whole
 
@@ -34,7 +35,7 @@ def work(project: Project, pending: Pending, processes: int | None = None) -> li
         return [do(part(project, pending, units))] if units else []
     shares = [part(project, pending, share) for share in _shares(units)]
     # New processes, not forked ones: a lock that a thread of this one holds would stay closed in them.
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), collect_rarely) as pool:
         return list(pool.map(do, shares))
 
 

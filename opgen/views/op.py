@@ -16,6 +16,7 @@ from .text import camel_case, line_of, literal
 from .wrapper import WrapperView, field_type, wrapper_view
 
 _DIGEST: Final = 32  # hex digits: enough that no two declarations share them
+_BLOCKS: Final = ("body", "orelse")  # of a statement that holds others
 _SUPPORT_LEVEL: Final = 10  # of a declaration that states none
 
 
@@ -62,21 +63,34 @@ def op_view(op: CheckedOp, namespace: str = "") -> OpView:
 
 def function_text(function: ast.FunctionDef, anything: str = "_d.Any", indent: int = 0) -> str:
     """A function at `indent` columns; what has no annotation gets `anything`."""
-    annotated = copy.deepcopy(function)
-    for node in ast.walk(annotated):
-        if isinstance(node, ast.FunctionDef):
-            _annotate(node, name_of(anything))
-    return "\n".join(statement_lines([annotated], indent=indent))
+    return "\n".join(statement_lines([_annotated(function, name_of(anything))], indent=indent))
 
 
-def _annotate(function: ast.FunctionDef, anything: ast.expr) -> None:
-    arguments = function.args
-    extra = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra):
-        if parameter.annotation is None:
-            parameter.annotation = anything
-    if function.returns is None:
-        function.returns = anything
+def _annotated(node: ast.stmt, anything: ast.expr) -> ast.stmt:
+    """The statement with its functions annotated; expressions are shared with it."""
+    blocks = {name: getattr(node, name) for name in _BLOCKS if getattr(node, name, None)}
+    if not blocks:
+        return node
+    made = copy.copy(node)
+    for name, block in blocks.items():
+        setattr(made, name, [_annotated(inner, anything) for inner in block])
+    if isinstance(made, ast.FunctionDef):
+        made.returns = made.returns or anything
+        made.args = _annotated_parameters(made.args, anything)
+    return made
+
+
+def _annotated_parameters(arguments: ast.arguments, anything: ast.expr) -> ast.arguments:
+    def annotated(parameter: ast.arg) -> ast.arg:
+        return ast.arg(parameter.arg, parameter.annotation or anything)
+
+    made = copy.copy(arguments)
+    for name in ("posonlyargs", "args", "kwonlyargs"):
+        setattr(made, name, [annotated(each) for each in getattr(arguments, name)])
+    for name in ("vararg", "kwarg"):
+        given = getattr(arguments, name)
+        setattr(made, name, given and annotated(given))
+    return made
 
 
 def _field(attr: CheckedAttr, doc: str) -> FieldView:

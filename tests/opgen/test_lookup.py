@@ -183,11 +183,11 @@ def test_no_colour_is_of_one_background_only(monkeypatch: pytest.MonkeyPatch) ->
 
 
 _COLOURED = """
-from opgen.commands import console
+from opgen.commands import coloured, console
 console.heading("title")
-console.code("op: x\\ndoc: 'text' # why\\nbounds: 3\\n", "yaml")
-console.code("def f(x):  # why\\n    return 'a' + str(1.5) if x else None\\n", "python")
-console.code("define i32 @f(ptr %a) { ret i32 0 }", "llvm")
+coloured.code("op: x\\ndoc: 'text' # why\\nbounds: 3\\n", "yaml")
+coloured.code("def f(x):  # why\\n    return 'a' + str(1.5) if x else None\\n", "python")
+coloured.code("define i32 @f(ptr %a) { ret i32 0 }", "llvm")
 console.diff("--- a\\n+++ b\\n@@ 1 @@\\n-x\\n+y\\n z")
 console.table([("a", "b"), ("1", "2")])
 console.out.print(console.Text("careful", style=console.WARNING))

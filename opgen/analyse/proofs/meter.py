@@ -133,11 +133,18 @@ def counted(meter: Meter, function: Callable[..., Any], sized: bool) -> Callable
     tick, made = meter.tick, meter.made
     length = _unrolled if function in _LOOPS else _length
 
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        tick(1 + (sum(map(length, arguments)) if sized else 0))
+    def sized_call(*arguments: Any, **keywords: Any) -> Any:
+        tick(1 + sum(map(length, arguments)))
         return made(function(*arguments, **keywords))
 
-    return call
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        meter.steps += 1  # as `tick` and `made` do it: most of all calls come here
+        if meter.steps > MAX_STEPS:
+            tick(0)
+        value = function(*arguments, **keywords)
+        return made(value) if isinstance(value, tuple) else value
+
+    return sized_call if sized else call
 
 
 def _unrolled(value: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from opgen_runtime.base.vocabulary import DTYPES
@@ -49,6 +50,7 @@ def is_none(texts: Sequence[TextNode], optional: bool, text: bool = False) -> bo
     return True
 
 
+@lru_cache(maxsize=4096)  # the variations of a test are asked for theirs many times
 def parse_operand(text: str) -> tuple[str, tuple[int, ...]]:
     """dtype and shape of `int32[4, 4, 1]` or `int64[3] in 0..4`.  Raises ValueProblem."""
     match = _OPERAND.match(text.strip())
