@@ -7,8 +7,9 @@
 How an op lets a scale through is derived of what it computes (`compute.te.roles`): what is linear in an operand
 takes any scale, what is homogeneous, such as relu or a maximum, a positive one; the axis must pass through.  A sum of
 products (conv2d with any groups and layout, dense, matmul) hands the scale of one operand to the other; a product of
-elements takes none, it gains nothing and may overflow elsewhere.  A scale is folded where fewer elements are multiplied afterwards, constants not counted; what others read, too, stays as it is,
-and so does a scale whose product with a constant is not finite or vanishes.
+elements takes none, it gains nothing and may overflow elsewhere.  A scale is folded where fewer elements are multiplied
+afterwards, constants not counted; what others read, too, stays as it is, and so does a scale whose product with a
+constant is not finite or vanishes.
 """
 
 from __future__ import annotations
