@@ -4,7 +4,8 @@ kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
 repack.py    what flatten and pack make of a stage
-rows.py      how a scan is computed: what follows it row by row, and how many rows are kept
+rows.py      the steps of a scan: what runs in each, how many rows are kept
+roll.py      which stages follow a scan row by row
 inline.py    folds inlined stages into the bodies that read them
 contract.py  what a schedule must be before it is lowered
 text.py      a schedule as text: stages, tables of loops, what is computed inside them

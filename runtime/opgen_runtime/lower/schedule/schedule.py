@@ -10,7 +10,7 @@ from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from .inline import Folder
 from .repack import flattened, packed
-from .rows import Roller
+from .roll import Roller
 from .stage import Split, Stage
 from .text import to_text
 

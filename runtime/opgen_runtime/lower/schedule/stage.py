@@ -68,8 +68,8 @@ class Stage:
         self.scope: str | None = None
         self.prefetches: list[tuple[Tensor, IterVar, int]] = []
         self.alignment: dict[int, tuple[int, int]] = {}
-        self.follows: Rows | None = None
-        self.rows: Rows | None = None
+        self.follows: Rows[Stage] | None = None
+        self.rows: Rows[Stage] | None = None
         if isinstance(op, Compute):
             self.set_compute(op.axes, op.body)
         elif isinstance(op, Scan):
@@ -381,7 +381,7 @@ class Stage:
         self.alignment[position] = (factor, offset)
 
 
-def _rows(scan: Scan) -> Rows:
+def _rows(scan: Scan) -> Rows[Stage]:
     members = []
     for state in scan.states:
         assert state.tensor is not None

@@ -14,7 +14,6 @@ update.py        updates
 vector.py        expressions of vectors
 phases/          one file each: from lowered loop IR to what code generation takes
 contract.py      what loop IR must be as it is lowered, and as code generation takes it
-printer.py       loop IR as text
 interpret.py     the oracle of tests
 """
 
@@ -25,7 +24,6 @@ from .contract import LOWERED, View, check
 from .interpret import interpret
 from .lower import lower
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
-from .printer import stmt_text, to_text
 from .stmt import (
     Allocate,
     Block,
@@ -42,6 +40,8 @@ from .stmt import (
     Splat,
     Stmt,
     Store,
+    stmt_text,
+    to_text,
 )
 
 __all__ = [

@@ -1,0 +1,141 @@
+"""Which stages can follow a scan row by row, and how many rows of each tensor are then kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.arith import Expr, Var, post_order, sub
+from ...compute.te.tensor import IterVar, Reduce, Tensor
+from .rows import Line, Rows, constant, is_aligned, row_reads
+from .stage import Stage
+
+
+class Roller:
+    """Finds which stages can follow a scan row by row, and how many rows are then needed.
+
+    `extent` is the number of steps; `whole` collects the tensors of which all rows are needed.
+    """
+
+    def __init__(self, rows: Rows[Stage], extent: int) -> None:
+        self.rows, self.extent = rows, extent
+        self.lines = dict(rows.lines)
+        self.members = list(rows.members)
+        self.closing: list[Stage] = []
+        self.ages: dict[Tensor, int] = {}
+        self.whole: set[Tensor] = set()
+        self.shared: set[Tensor] = set()  # read after the scan by stages with loops of their own
+        for stage in rows.members:
+            line = self.lines[stage.tensor]
+            for read in row_reads(stage, rows.lines):
+                found = _slope(read.indices[rows.lines[read.tensor].dim], stage.axes)
+                if found is None or found[:2] != (line.dim, 1):
+                    self.whole.add(read.tensor)
+                else:
+                    self._keep(read.tensor, abs(found[2]))
+
+    def _keep(self, tensor: Tensor, age: int) -> None:
+        self.ages[tensor] = max(self.ages.get(tensor, 0), age)
+
+    def add(self, stage: Stage, reads: Sequence[Tensor], alone: bool) -> None:
+        """Take in a stage that depends on the scan and reads `reads`.
+
+        `alone` tells that all else that it reads is known before the scan.
+        """
+        rows = [tensor for tensor in reads if tensor in self.lines]
+        if not rows:
+            return
+        if stage.body is None or stage.attach is not None or stage.relations:
+            self.whole.update(rows)
+            return
+        if self._closes(stage, alone):
+            return
+        line = self._followed(stage) if alone else None
+        if line is None:
+            self.whole.update(rows)
+            return
+        self.lines[stage.tensor] = line
+        self.members.append(stage)
+
+    def _closes(self, stage: Stage, alone: bool) -> bool:
+        """Whether the stage reads the same rows at each position; they are kept, as old as they are in the end."""
+        steps: list[tuple[Tensor, int]] = []
+        for read in row_reads(stage, self.lines):
+            line = self.lines[read.tensor]
+            step = constant(line.step(read.indices[line.dim]))
+            if step is None:
+                return False
+            steps.append((read.tensor, step))
+        for tensor, step in steps:
+            self._keep(tensor, max(0, self.extent - 1 - step))
+        inside = alone and self.rows.separable and not isinstance(stage.body, Reduce)
+        if inside and is_aligned(stage, self.rows.members[0], self.lines):
+            self.closing.append(stage)
+        else:
+            self.shared.update(tensor for tensor, _ in steps)
+        return True
+
+    def _followed(self, stage: Stage) -> Line | None:
+        """The line along which a stage follows the scan: each of its rows needs rows that are there by then."""
+        found: list[tuple[Tensor, int]] = []
+        along: tuple[int, int] | None = None
+        for read in row_reads(stage, self.lines):
+            line = self.lines[read.tensor]
+            slope = _slope(read.indices[line.dim], stage.axes)
+            if slope is None or not isinstance(line.start, int):
+                return None
+            dim, sign, offset = slope
+            if along is not None and along != (dim, sign * line.sign):
+                return None
+            along = (dim, sign * line.sign)
+            found.append((read.tensor, line.sign * offset + line.start))
+        assert along is not None
+        dim, sign = along
+        extent = stage.axes[dim].extent
+        start = max(start for _, start in found)
+        if not isinstance(extent, int) or not extent:
+            return None
+        start += max(0, -min(start, start + sign * (extent - 1)))
+        if max(start, start + sign * (extent - 1)) >= self.extent:
+            return None
+        made = Line(dim, sign, start)
+        lines = {**self.lines, stage.tensor: made}
+        inside = not isinstance(stage.body, Reduce) and is_aligned(stage, self.rows.members[0], lines)
+        if self.rows.separable and not inside:
+            return None
+        for tensor, own in found:
+            self._keep(tensor, start - own)
+        return made
+
+    def apply(self, outputs: set[Tensor]) -> None:
+        """Change the scan's rows; nothing changes where every tensor is needed whole."""
+        rows = self.rows
+        windows = {
+            tensor: age
+            for tensor in self.lines
+            if tensor not in self.whole
+            and tensor not in outputs
+            and (age := self.ages.get(tensor, 0) + 1) < self.extent
+        }
+        if not windows:
+            return
+        rows.lines, rows.members, rows.closing, rows.windows = self.lines, self.members, self.closing, windows
+        if rows.separable:
+            rows.local = windows.keys() - self.shared
+        for stage in self.members:
+            stage.follows = rows
+        for stage in self.closing:
+            stage.follows = rows
+
+
+def _slope(index: Expr, axes: Sequence[IterVar]) -> tuple[int, int, int] | None:
+    """`index` as `sign * var + offset` of an axis: the axis' position, sign and offset."""
+    used = {node for node in post_order(index) if isinstance(node, Var)}
+    found = [(dim, axis.var) for dim, axis in enumerate(axes) if axis.var in used]
+    if len(found) != 1 or len(used) != 1:
+        return None
+    ((dim, var),) = found
+    for sign, rest in ((1, sub(index, var)), (-1, index + var)):
+        offset = constant(rest)
+        if offset is not None:
+            return dim, sign, offset
+    return None
