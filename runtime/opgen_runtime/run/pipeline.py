@@ -11,7 +11,7 @@ instruments of a PassContext, the tests of every prefix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
@@ -51,6 +51,7 @@ from ..transform.contract import PASS, SEGMENTS
 from .compile import steps
 from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
+from .compile.parts import Parts, whole
 from .compile.plan import segments_of
 from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .interpret import Arrays, run_op_by_op
@@ -158,6 +159,7 @@ KERNEL: Final[tuple[Stage[Any, Any], ...]] = (
     Stage("segment", steps.translate, (), Segment.texts, Segment.evaluate, inside=steps.COMPUTES),
     Stage("normalize", steps.normalize, (), Normal.texts, Normal.evaluate, inside=steps.FUNCTIONS),
     Stage("schedule", steps.schedule, (), Scheduled.texts, inside=steps.SCHEDULES),
+    Stage("split", steps.split, texts=Scheduled.part_texts),
     _loop_ir("lower", steps.lower, tir.LOWERED),
     *[_loop_ir(row.name, steps.phase(row.run), row.contract) for row in tir.PHASES],
     Stage("emit", steps.emit, texts=Emitted.texts),
@@ -168,10 +170,13 @@ HOOKABLE: Final = tuple(stage.name for stage in KERNEL if stage.hooked)
 
 
 def through_kernel(
-    request: Request, stages: Sequence[Stage[Any, Any]] = KERNEL
+    request: Request, stages: Sequence[Stage[Any, Any]] = KERNEL, record: Any = None
 ) -> Iterator[tuple[Stage[Any, Any], Any]]:
-    """Each stage with the record after it, users' hooks included; a record that is a Kernel ends the way."""
-    record: Any = request
+    """Each stage with the record after it, users' hooks included; a record that is a Kernel ends the way.
+
+    `record`: what the first of the stages takes, the request by default.
+    """
+    record = request if record is None else record
     watching = request.instruments
     name = request.name if watching else ""
     for stage in stages:
@@ -202,8 +207,13 @@ def upto(name: str) -> tuple[Stage[Any, Any], ...]:
     return KERNEL[: names.index(name) + 1]
 
 
+def after(name: str) -> tuple[Stage[Any, Any], ...]:
+    """The rows of KERNEL after the stage of that name."""
+    return KERNEL[len(upto(name)) :]
+
+
 _KEPT: Final = 4096
-_kernels: Final[Kept[Kernel]] = Kept(_KEPT)  # by front key
+_kernels: Final[Kept[Parts]] = Kept(_KEPT)  # by front key
 
 
 def forget_kernels() -> None:
@@ -224,27 +234,57 @@ def compile_segment(
     CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.  `digest`: the
     structural digest of the function, where it is known.
     """
-    request = requested(function, target, context or PassContext.current())
+    return compile_parts(function, (), target, context, digest).main
+
+
+def compile_parts(
+    function: Function,
+    constant: Collection[int],
+    target: Target | str | None = None,
+    context: PassContext | None = None,
+    digest: str = "",
+) -> Parts:
+    """The kernels of a segment whose operands at the positions `constant`, tuples spread, have one value in all runs.
+
+    What depends on these alone is computed by a kernel of its own.  As `compile_segment` otherwise.
+    """
+    request = requested(function, target, context or PassContext.current(), constant)
     hooks = request.hooks
-    key = front_key(function, request.target, hooks, digest)
-    kernel = None if key is None else _kernels.get(key) or steps.kept(function, key)
-    if kernel is None:
-        kernel = _compile(request, key)
-    return kernel if key is None else _kernels.put(key, kernel)
+    key = front_key(function, request.target, hooks, digest, constant)
+    parts = None if key is None else _kernels.get(key) or steps.kept(function, key)
+    if parts is None:
+        parts = _compile(request, key)
+    return parts if key is None else _kernels.put(key, parts)
 
 
-def _compile(request: Request, key: str | None) -> Kernel:
+def _compile(request: Request, key: str | None) -> Parts:
     target = request.target
     if not target.is_host:
         raise CodegenError(f"a kernel for {target.cpu} on {target.triple} cannot run on this machine")
+    scheduled: Scheduled | None = None
+    compiled: list[Compiled] = []
     for _, record in through_kernel(request):
-        if isinstance(record, Compiled) and key is not None:
-            steps.keep(record, key)
+        if isinstance(record, Scheduled):
+            scheduled = record
+        elif isinstance(record, Compiled):
+            compiled.append(record)
     assert isinstance(record, Kernel)
-    return record
+    if scheduled is None or scheduled.prepare is None:
+        parts = whole(record)
+    else:
+        for _, prepare in through_kernel(request, after("split"), scheduled.prepare):
+            if isinstance(prepare, Compiled):
+                compiled.append(prepare)
+        constants = scheduled.prepare.normal.segment.operands
+        parts = Parts(record, scheduled.normal.segment.operands, prepare, constants)
+    if key is not None:
+        steps.keep(compiled, key)
+    return parts
 
 
-def requested(function: Function, target: Target | str | None, context: PassContext) -> Request:
+def requested(
+    function: Function, target: Target | str | None, context: PassContext, constant: Collection[int] = ()
+) -> Request:
     """A segment to compile under a context. Raises PassError for a hook after no stage that takes one."""
     for name in context.hooks:
         if name not in HOOKABLE:
@@ -253,7 +293,7 @@ def requested(function: Function, target: Target | str | None, context: PassCont
                 f"the stages are: {', '.join(HOOKABLE)}"
             )
     chosen = Target.host() if target is None else Target.parse(target)
-    return Request(function, chosen, context.hooks, context.instruments)
+    return Request(function, chosen, context.hooks, context.instruments, frozenset(constant))
 
 
 # ------------------------------------------------------------------ what there is to see

@@ -11,9 +11,9 @@ from .contract import verify_tensor
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
 
 
-def placeholder(name: str, shape: Sequence[int | Expr], dtype: str) -> Tensor:
-    """An input of the kernel."""
-    return Tensor(name, checked_dims(name, shape), DType(dtype), Placeholder())
+def placeholder(name: str, shape: Sequence[int | Expr], dtype: str, is_constant: bool = False) -> Tensor:
+    """An input of the kernel, or one that has the same value in all runs."""
+    return Tensor(name, checked_dims(name, shape), DType(dtype), Placeholder(is_constant))
 
 
 def data_axes(shape: Shape, names: Sequence[str] = ()) -> tuple[IterVar, ...]:

@@ -52,7 +52,9 @@ class Operation:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Placeholder(Operation):
-    """An input of the kernel."""
+    """An input of the kernel; where it `is_constant`, it has one value in all runs of the program."""
+
+    is_constant: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,10 +50,11 @@ class ChosenCall:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tensor expressions of a function for a target.
+    """Tensor expressions of a function for a target, or a part of them.
 
     `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
+    A part takes only the parameters' tensors at `operands`, and after them what was `prepared`.
     """
 
     function: ir.Function
@@ -64,6 +65,8 @@ class Segment:
     results: int
     counts: tuple[Count, ...]
     calls: tuple[ChosenCall, ...]
+    operands: tuple[int, ...] = ()
+    prepared: tuple[Tensor, ...] = ()
 
     @property
     def anchor(self) -> ChosenCall | None:
@@ -149,19 +152,21 @@ def kernel_name(function: ir.Function) -> str:
     return "opgen_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
-def segment_of(function: ir.Function, target: Target) -> Segment:
+def segment_of(function: ir.Function, target: Target, constant: Collection[int] = ()) -> Segment:
     """The tensor expressions of `function`, with the implementation chosen for each call.
 
-    Raises CodegenError for a function that is no segment (control flow, types that are not static), and what
-    strategies and compute expressions raise.
+    The parameters' tensors at the positions `constant`, tuples spread, have the same value in all runs.  Raises
+    CodegenError for a function that is no segment (control flow, types that are not static), and what strategies and
+    compute expressions raise.
     """
-    return _Translation(function, target).run()
+    return _Translation(function, target, constant).run()
 
 
 class _Translation:
-    def __init__(self, function: ir.Function, target: Target) -> None:
+    def __init__(self, function: ir.Function, target: Target, constant: Collection[int]) -> None:
         self.function = function
         self.target = target
+        self.constant = constant
         self.values: dict[int, Value] = {}
         self.inputs: list[Tensor] = []
         self.calls: list[ChosenCall] = []
@@ -188,6 +193,7 @@ class _Translation:
             len(results),
             tuple(Count(r, axis, len(results) + lengths.index(tensor)) for r, axis, tensor in counts),
             tuple(self.calls),
+            tuple(range(len(parameters))),
         )
 
     def _counts(self, results: Sequence[Tensor]) -> Iterator[tuple[int, int, Tensor]]:
@@ -216,7 +222,7 @@ class _Translation:
         return self._input(name, static_shape(tensor_type, what), str(tensor_type.dtype))
 
     def _input(self, name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
-        tensor = te.placeholder(name, shape, dtype)
+        tensor = te.placeholder(name, shape, dtype, len(self.inputs) in self.constant)
         self.inputs.append(tensor)
         return tensor
 

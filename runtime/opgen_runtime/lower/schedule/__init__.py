@@ -6,6 +6,7 @@ schedule.py  all stages of a program, and the primitives that add stages (caches
 repack.py    what flatten and pack make of a stage
 rows.py      the steps of a scan: what runs in each, how many rows are kept
 roll.py      which stages follow a scan row by row
+prepare.py   the stages that depend on constants alone, split off
 inline.py    folds inlined stages into the bodies that read them
 contract.py  what a schedule must be before it is lowered
 text.py      a schedule as text: stages, tables of loops, what is computed inside them
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from .contract import SCHEDULE, schedule_by
 from .kind import ForKind
+from .prepare import Parts, constant_stages, parts_of
 from .rows import Line, Rows
 from .schedule import Group, Schedule, create_schedule, reads_of
 from .stage import Attach, Fuse, Split, Stage
@@ -26,11 +28,14 @@ __all__ = [
     "Fuse",
     "Group",
     "Line",
+    "Parts",
     "Rows",
     "Schedule",
     "Split",
     "Stage",
+    "constant_stages",
     "create_schedule",
+    "parts_of",
     "reads_of",
     "schedule_by",
 ]

@@ -42,10 +42,12 @@ def flattened(stage: Stage, count: int, multiple: int) -> tuple[Tensor, Expr]:
     return tensor, Read(body.dtype, tensor, (*(axis.var for axis in kept), position))
 
 
-def packed(stage: Stage, operand: Expr, axes: Sequence[IterVar], inside: Expr | None) -> tuple[Tensor, Expr]:
+def packed(
+    stage: Stage, operand: Expr, axes: Sequence[IterVar], inside: Expr | None, panel: int | None = None
+) -> tuple[Tensor, Expr]:
     """The tensor that holds `operand` over `axes`, and the stage's new body, which reads it.
 
-    Where `inside` is false the tensor holds 0.
+    Where `inside` is false the tensor holds 0.  With `panel` the last axis lies in panels, one after the other.
     """
     assert stage.body is not None
     order = post_order(stage.body)
@@ -63,6 +65,18 @@ def packed(stage: Stage, operand: Expr, axes: Sequence[IterVar], inside: Expr | 
         )
     made = tuple(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in axes)
     values: dict[Var, Expr] = {old.var: new.var for old, new in zip(axes, made, strict=True)}
+    indices: tuple[Expr, ...] = tuple(axis.var for axis in axes)
+    if panel is not None:
+        column, extent = axes[-1].var, axes[-1].extent
+        if not isinstance(extent, int) or extent % panel:
+            raise ScheduleError(
+                f"pack on stage {stage.name}: panels of {panel} elements do not divide {column.name}, of {extent}"
+            )
+        number = IterVar(Var(INDEX, f"{column.name}_o"), extent // panel)
+        within = IterVar(Var(INDEX, f"{column.name}_i"), panel)
+        made = (number, *made[:-1], within)
+        values[column] = number.var * panel + within.var
+        indices = (floordiv(column, panel), *indices[:-1], floormod(column, panel))
     body = operand if inside is None else _guarded(operand, inside)
     tensor = Tensor(
         f"{stage.name}_packed",
@@ -70,7 +84,7 @@ def packed(stage: Stage, operand: Expr, axes: Sequence[IterVar], inside: Expr | 
         operand.dtype,
         Compute(made, substitute(body, values)),
     )
-    read = Read(operand.dtype, tensor, tuple(axis.var for axis in axes))
+    read = Read(operand.dtype, tensor, indices)
     return tensor, rewrite(stage.body, lambda node: read if node is operand else None)
 
 

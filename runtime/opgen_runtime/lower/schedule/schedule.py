@@ -43,6 +43,14 @@ class Schedule:
         for tensor in stage.tensors:
             self._of[tensor] = stage
 
+    def part(self, stages: Sequence[Stage], outputs: Sequence[Tensor]) -> Schedule:
+        """A schedule of some of these stages, or of others for their tensors, producers first."""
+        made = Schedule(())
+        made.outputs = tuple(outputs)
+        for stage in stages:
+            made._add(stage, len(made.stages))
+        return made
+
     def __getitem__(self, tensor: Tensor) -> Stage:
         """The stage of a tensor.  Raises ScheduleError for a tensor that the program does not use."""
         found = self._of.get(tensor)
@@ -122,16 +130,22 @@ class Schedule:
         return made
 
     def pack(
-        self, tensor: Tensor, operand: Expr, axes: Sequence[IterVar], inside: Expr | None = None
+        self,
+        tensor: Tensor,
+        operand: Expr,
+        axes: Sequence[IterVar],
+        inside: Expr | None = None,
+        panel: int | None = None,
     ) -> Tensor:
         """C[i, j] = sum(f(i, k) * g(j, k))  -->  P[k, j] = g(j, k); C[i, j] = sum(f(i, k) * P[k, j])
 
         `operand` is a part of the stage's body, `axes` those of the stage that it moves with, in the order in which
-        they lie in the new tensor, which is returned.  Where `inside` is false it holds 0.  Refuses an operand that
-        moves with other axes of the stage, and stages with scheduled loops.
+        they lie in the new tensor, which is returned.  Where `inside` is false it holds 0.  With `panel` the last axis
+        lies in panels of so many elements, one after the other: P[j // panel, k, j % panel].  Refuses an operand that
+        moves with other axes of the stage, stages with scheduled loops, and a panel that does not divide the axis.
         """
         stage = self._fresh(tensor, "pack")
-        made, body = packed(stage, operand, axes, inside)
+        made, body = packed(stage, operand, axes, inside, panel)
         self._add(Stage((made,), made.op, f"pack for {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made

@@ -6,6 +6,7 @@ segment.py    a function of the graph IR -> tensor expressions, with the impleme
 key.py        the front key of the caches; provenance.py: digests of functions that users write
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py: their machine code
+parts.py      prepare and main: the kernels of a segment, and what constants alone decide
 plan.py       a partitioned function as steps over slots and buffers
 extern.py     kernels that call hand-written functions
 scheduled.py  schedules of tensor expressions as functions of arrays

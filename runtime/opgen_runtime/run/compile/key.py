@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, MappingProxyType
@@ -30,14 +30,16 @@ def front_key(
     target: Target,
     hooks: Mapping[str, Callable[..., object]] = MappingProxyType({}),
     digest: str = "",
+    constant: Collection[int] = (),
 ) -> str | None:
     """A hex digest, equal in every process for equal segments, or None if the kernel must not be kept.
 
     It covers the structure and types of the segment, the declarations of its ops with their generated modules
     and schedules, the runtime's sources, the target, the versions of LLVM and llvmlite, and the hooks with all that
-    they import.  `digest`: the structural digest of the function, where it is known.
+    they import.  `digest`: the structural digest of the function, where it is known.  `constant`: which operands are;
+    their values have no part in it.
     """
-    parts = [digest or ir.structural_digest(function), _environment(), str(target)]
+    parts = [digest or ir.structural_digest(function), _environment(), str(target), str(sorted(constant))]
     for stage, hook in sorted(hooks.items()):
         found = digest_of(hook)
         if found is None:

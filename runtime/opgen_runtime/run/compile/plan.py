@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -61,35 +63,79 @@ def is_segment(node: object) -> TypeGuard[Function]:
     return isinstance(node, Function) and "Primitive" in node.attrs
 
 
+Constants: TypeAlias = "tuple[Constant | None, ...]"
+"""The operands of a segment, tuples spread: those that are constants, None for the others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The segments of a partitioned function in the order in which they are called first; equal ones are one kernel.
+    """The segments of a partitioned function in the order in which they are called first.
 
-    `digests`: their structural digests.  `numbers`: the place of each, by the id of its function.
+    Those of equal structure with constants in equal places are one kernel, whatever the constants' values.
+    `digests`: their structural digests; `constant`: the places of their constants.  By the id of a segment's function,
+    `numbers` is its place here, and `operands` its constants.
     """
 
     functions: tuple[Function, ...]
     digests: tuple[str, ...]
+    constant: tuple[frozenset[int], ...]
     numbers: Mapping[int, int]
+    operands: Mapping[int, Constants]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """How a segment is called: the number of its kernel, which of the operands that takes, and what follows them."""
+
+    kernel: int
+    operands: tuple[int, ...]
+    prepared: tuple[np.ndarray, ...]
 
 
 def segments_of(function: Function) -> Segments:
     """The segments that a function calls."""
-    known: dict[str, int] = {}
+    called: dict[int, Function] = {}
+    operands: dict[int, Constants] = {}
+    for node in post_order(function.body):
+        if isinstance(node, Call) and is_segment(node.op):
+            found = flat_constants(node)
+            before = operands.get(id(node.op), found)
+            called[id(node.op)] = node.op
+            operands[id(node.op)] = tuple([a if a is b else None for a, b in zip(found, before, strict=True)])
+    known: dict[tuple[str, frozenset[int]], int] = {}
     functions: list[Function] = []
     numbers: dict[int, int] = {}
-    for node in post_order(function.body):
-        if isinstance(node, Call) and is_segment(node.op) and id(node.op) not in numbers:
-            digest = structural_digest(node.op)
-            numbers[id(node.op)] = known.setdefault(digest, len(functions))
-            if len(known) > len(functions):
-                functions.append(node.op)
-    return Segments(tuple(functions), tuple(known), numbers)
+    for identity, segment in called.items():
+        places = frozenset([k for k, each in enumerate(operands[identity]) if each is not None])
+        numbers[identity] = known.setdefault((structural_digest(segment), places), len(functions))
+        if len(known) > len(functions):
+            functions.append(segment)
+    digests, constant = tuple([digest for digest, _ in known]), tuple([places for _, places in known])
+    return Segments(tuple(functions), digests, constant, numbers, operands)
 
 
-def make_plan(function: Function, segments: Segments) -> Plan | None:
-    """The plan of a partitioned, typed function with static shapes; None if it branches or calls by value."""
-    planner = _Planner(function, segments.numbers)
+def flat_constants(call: Call) -> Constants:
+    """The operands of a call that are constants."""
+    found: list[Constant | None] = []
+    stack: list[tuple[Expr | None, Type]] = [(arg, arg.checked_type) for arg in reversed(call.args)]
+    while stack:
+        expr, kind = stack.pop()
+        if isinstance(kind, TupleType):
+            parts = expr.fields if isinstance(expr, Tuple) else [None] * len(kind.fields)
+            stack.extend(reversed(list(zip(parts, kind.fields, strict=True))))
+        else:
+            found.append(expr if isinstance(expr, Constant) else None)
+    return tuple(found)
+
+
+def make_plan(
+    function: Function, segments: Segments, sites: Mapping[int, Site] = MappingProxyType({})
+) -> Plan | None:
+    """The plan of a partitioned, typed function with static shapes; None if it branches or calls by value.
+
+    A segment without a site is called with all its operands.
+    """
+    planner = _Planner(function, segments.numbers, sites)
     order = post_order(function.body)
     bound: dict[int, list[Var]] = {}  # id(value of a let) -> its variables
     for node in order:
@@ -105,8 +151,11 @@ def make_plan(function: Function, segments: Segments) -> Plan | None:
 class _Planner:
     """Numbers the values of a function. A node that has no slots cannot be planned, nor what needs it."""
 
-    def __init__(self, function: Function, kernels: Mapping[int, int]) -> None:
+    def __init__(self, function: Function, kernels: Mapping[int, int], sites: Mapping[int, Site]) -> None:
         self.kernels = kernels
+        self.sites = sites
+        self.known: dict[tuple[object, ...], int] = {}  # the slots of constants, by their content
+        self.alike: dict[int, int] = {}  # and by their ids
         self.slots: dict[int, Slots] = {id(param): k for k, param in enumerate(function.params)}
         self.types: dict[int, TensorType] = {}
         self.constants: dict[int, np.ndarray] = {}
@@ -115,9 +164,7 @@ class _Planner:
 
     def enter(self, node: Expr) -> None:
         if isinstance(node, Constant):
-            self.constants[self.count] = node.data
-            self.slots[id(node)] = self.count
-            self.count += 1
+            self.slots[id(node)] = self.constant(node.data)
         elif isinstance(node, Let):
             self.alias(node, node.body)
         elif isinstance(node, Tuple) and all([id(field) in self.slots for field in node.fields]):
@@ -128,6 +175,18 @@ class _Planner:
                 self.slots[id(node)] = source[node.index]
         elif isinstance(node, Call) and is_segment(node.op):
             self.step(node, node.op)
+
+    def constant(self, array: np.ndarray) -> int:
+        """The slot of a constant; equal ones have one."""
+        if id(array) not in self.alike:
+            content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=20).digest()
+            key = (array.dtype.name, array.shape, content)
+            if key not in self.known:
+                self.known[key] = self.count
+                self.constants[self.count] = array
+                self.count += 1
+            self.alike[id(array)] = self.known[key]
+        return self.alike[id(array)]
 
     def alias(self, node: Expr, value: Expr) -> None:
         """Give `node` the slots of `value`."""
@@ -142,6 +201,10 @@ class _Planner:
         self.count += len(made)
         self.types.update(zip(own, made, strict=True))
         inputs = tuple([slot for arg in node.args for slot in flatten(self.slots[id(arg)])])
+        site = self.sites.get(id(segment))
+        if site is not None:
+            taken = [inputs[k] for k in site.operands]
+            inputs = (*taken, *[self.constant(array) for array in site.prepared])
         self.steps.append(Step(self.kernels[id(segment)], inputs, own))
         self.slots[id(node)] = own if isinstance(node.checked_type, TupleType) else own[0]
 
@@ -153,7 +216,9 @@ class _Planner:
         buffered, buffers = _share_buffers(self.steps, self.types, kept)
         results = {slot: (t.concrete_shape, t.dtype.numpy) for slot, t in self.types.items() if slot in kept}
         steps = tuple(self.steps)
-        return Plan(len(function.params), self.constants, steps, result, buffered, buffers, results)
+        used = kept.union(*[step.inputs for step in steps])
+        constants = {slot: array for slot, array in self.constants.items() if slot in used}
+        return Plan(len(function.params), constants, steps, result, buffered, buffers, results)
 
 
 def flatten(slots: Slots) -> Iterator[int]:

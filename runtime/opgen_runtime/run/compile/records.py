@@ -32,12 +32,14 @@ class Request:
     """A segment that is to be compiled.
 
     `hooks`: users' functions by the names of the stages after which they run.  `instruments` watch the stages.
+    `constant`: the positions of the operands, tuples spread, that have the same value in all runs.
     """
 
     function: ir.Function
     target: Target
     hooks: Mapping[str, tir.Phase] = field(default_factory=dict)
     instruments: tuple[PassInstrument, ...] = ()
+    constant: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -65,13 +67,20 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A segment in normal form with its schedule."""
+    """A segment in normal form with its schedule; `prepare`: the part that was split off, which runs once."""
 
     normal: Normal
     schedule: Schedule
+    prepare: Scheduled | None = None
 
     def texts(self) -> Texts:
         yield "schedule", str(self.schedule)
+
+    def part_texts(self) -> Texts:
+        """The schedules of both parts, where there are two."""
+        if self.prepare is not None:
+            yield "prepare", str(self.prepare.schedule)
+            yield "main", str(self.schedule)
 
 
 @dataclass(frozen=True, slots=True)

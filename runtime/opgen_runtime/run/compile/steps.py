@@ -5,19 +5,20 @@ A step that gives a Kernel ends the way: there is nothing to compute, or what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ... import codegen, ir
 from ...base.contract import Contract
 from ...base.errors import CodegenError
+from ...base.vocabulary import DType
 from ...codegen.objects import load as loading
 from ...codegen.objects.cache import default_cache
 from ...compute import te
 from ...compute.te.contract import TENSORS
 from ...compute.te.extern import RESULTS
-from ...compute.te.tensor import Extern, Tensor
+from ...compute.te.tensor import Extern, Placeholder, Tensor
 from ...declaration.contract import COMPUTED
 from ...lower import tir
 from ...lower.library import schedules
@@ -30,10 +31,11 @@ from ...lower.library.segment import (
     segment_of,
     static_shape,
 )
-from ...lower.schedule import SCHEDULE, schedule_by
+from ...lower.schedule import SCHEDULE, Schedule, parts_of, schedule_by
 from ...operator import TensorType
 from .extern import ExternKernel
-from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from .kernel import EmptyKernel, Image, NativeKernel, Slot
+from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 
 Contracts = tuple[Contract[Any], ...]
@@ -50,7 +52,7 @@ def translate(request: Request) -> Segment | EmptyKernel:
     known = [shape for shape in shapes if shape is not None]
     if len(known) == len(shapes) and is_empty(known):
         return EmptyKernel(interface.name, interface.inputs, _output_slots(interface.outputs, known))
-    return segment_of(request.function, request.target)
+    return segment_of(request.function, request.target, request.constant)
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel:
@@ -74,6 +76,46 @@ def schedule(normal: Normal) -> Scheduled:
         named = getattr(function, "__qualname__", type(function).__name__)
         what = f"{anchor.op.name}: schedule {named} of {chosen.name}"
     return Scheduled(normal, schedule_by(function, what, normal.outputs, segment.target))
+
+
+def split(scheduled: Scheduled) -> Scheduled:
+    """The part that runs each time, with the part that depends on constants alone beside it."""
+    normal, segment = scheduled.normal, scheduled.normal.segment
+    parts = parts_of(scheduled.schedule)
+    if parts.prepare is None:
+        return scheduled
+    return Scheduled(
+        replace(normal, segment=_part(segment, parts.main, segment.outputs, parts.prepared)),
+        parts.main,
+        Scheduled(
+            Normal(_part(segment, parts.prepare, parts.prepared), parts.prepared),
+            parts.prepare,
+        ),
+    )
+
+
+def _part(
+    segment: Segment, schedule: Schedule, outputs: tuple[Tensor, ...], prepared: tuple[Tensor, ...] = ()
+) -> Segment:
+    """The part of a segment that a schedule computes: it takes the constants that the schedule reads.
+
+    What varies is taken by the main part, which keeps the segment's outputs, read or not.
+    """
+    read = {stage.tensor for stage in schedule.stages if stage.is_placeholder}
+    is_main = outputs is segment.outputs
+    count = len(segment.operands)
+    own, rest = segment.inputs[:count], segment.inputs[count:]
+    kept = [k for k, tensor in enumerate(own) if tensor in read or (is_main and not _is_constant(tensor))]
+    inputs = (*[own[k] for k in kept], *prepared, *rest)
+    made = replace(segment, inputs=inputs, operands=tuple(kept), prepared=prepared)
+    if is_main:
+        return made
+    name = f"{segment.name}_prepare"
+    return replace(made, name=name, outputs=outputs, results=len(outputs), counts=())
+
+
+def _is_constant(tensor: Tensor) -> bool:
+    return isinstance(tensor.op, Placeholder) and tensor.op.is_constant
 
 
 def lower(scheduled: Scheduled) -> Lowered:
@@ -111,52 +153,82 @@ def load(compiled: Compiled) -> NativeKernel:
     """The kernel in this process."""
     segment, code = compiled.segment, compiled.code.object_code
     imports = loading.imports_of(code)
-    return NativeKernel(_image(segment.function, code, compiled.symbol, imports, *_facts(segment)))
+    return NativeKernel(_image(segment.function, code, compiled.symbol, imports, _facts(segment)))
 
 
 # ------------------------------------------------------------------ the object cache
 
 
-def keep(compiled: Compiled, key: str) -> None:
-    """Put object code into the cache on disk, with what a kernel needs to know beside."""
-    storage, lengths = _facts(compiled.segment)
-    code = compiled.code.object_code
-    facts: dict[str, object] = {
-        "symbol": compiled.symbol,
-        "imports": list(loading.imports_of(code)),
-        "storage": [list(shape) for shape in storage],
-        "lengths": [list(length) for length in lengths],
-    }
-    default_cache().put(key, code, facts)
+def keep(compiled: Sequence[Compiled], key: str) -> None:
+    """Put the object code of a segment, main part first, into the cache on disk, with what must be known beside."""
+    for part, each in reversed(list(enumerate(compiled))):
+        code = each.code.object_code
+        facts: dict[str, object] = {
+            "symbol": each.symbol,
+            "imports": list(loading.imports_of(code)),
+            "parts": len(compiled) - part,
+            **_facts(each.segment),
+        }
+        default_cache().put(_part_key(key, part), code, facts)
 
 
-def kept(function: ir.Function, key: str) -> Kernel | None:
-    """The kernel in the cache on disk; an entry of a form that this version does not write counts as absent."""
-    entry = default_cache().get(key)
-    if entry is None:
+def kept(function: ir.Function, key: str) -> Parts | None:
+    """The kernels in the cache on disk; an entry of a form that this version does not write counts as absent."""
+    main = _kept_part(function, key, 0)
+    if main is None or main[2] == 1:
+        return None if main is None else Parts(main[0], main[1])
+    prepare = _kept_part(function, key, 1)
+    return None if prepare is None else Parts(main[0], main[1], prepare[0], prepare[1])
+
+
+def _kept_part(
+    function: ir.Function, key: str, part: int
+) -> tuple[NativeKernel, tuple[int, ...], int] | None:
+    """A part of a segment, the operands that it takes, and how many parts there are from it on."""
+    entry = default_cache().get(_part_key(key, part))
+    facts = {} if entry is None else entry.metadata
+    symbol, imports, operands, parts = (facts.get(k) for k in ("symbol", "imports", "operands", "parts"))
+    if entry is None or not (isinstance(symbol, str) and isinstance(parts, int)):
         return None
-    facts = entry.metadata
-    symbol, imports, storage, lengths = (facts.get(k) for k in ("symbol", "imports", "storage", "lengths"))
-    if not (isinstance(symbol, str) and isinstance(imports, list)):
+    if not (isinstance(imports, list) and isinstance(operands, list)):
         return None
-    if not (isinstance(storage, list) and isinstance(lengths, list)):
+    if not all([isinstance(facts.get(name), list) for name in ("prepared", "outputs", "lengths")]):
         return None
-    counts = [(output, axis, position) for output, axis, position in lengths]
-    return NativeKernel(_image(function, entry.object_code, symbol, imports, storage, counts))
+    image = _image(function, entry.object_code, symbol, imports, facts)
+    return NativeKernel(image), tuple(operands), parts
+
+
+def _part_key(key: str, part: int) -> str:
+    return key if part == 0 else f"{key}-prepare"
 
 
 def _image(
-    function: ir.Function,
-    code: bytes,
-    symbol: str,
-    imports: Sequence[str],
-    storage: Sequence[Sequence[int]],
-    lengths: Sequence[tuple[int, int, int]],
+    function: ir.Function, code: bytes, symbol: str, imports: Sequence[str], facts: Mapping[str, Any]
 ) -> Image:
-    interface = _interface(function)
-    outputs = _output_slots(interface.outputs, storage)
+    given = _interface(function).inputs
+    inputs = [given[k] for k in facts["operands"]]
+    inputs += [Slot(name, tuple(shape), DType(dtype).numpy) for name, shape, dtype in facts["prepared"]]
+    outputs = [
+        Slot(f"output {k}", tuple(shape), DType(dtype).numpy)
+        for k, (shape, dtype) in enumerate(facts["outputs"])
+    ]
+    lengths = tuple([(output, axis, position) for output, axis, position in facts["lengths"]])
     constants = tuple(constant_arrays(function))
-    return Image(symbol, interface.inputs, outputs, code, tuple(imports), constants, tuple(lengths))
+    return Image(symbol, tuple(inputs), tuple(outputs), code, tuple(imports), constants, lengths)
+
+
+def _facts(segment: Segment) -> dict[str, Any]:
+    """What must be known of a part of a segment to call it.
+
+    `operands` of the segment, tuples spread, that it takes, and name, shape and dtype of what was `prepared`; shape
+    in storage and dtype of its `outputs`; (result, axis, position of its length) of data-dependent dims.
+    """
+    return {
+        "operands": list(segment.operands),
+        "prepared": [[t.name, list(_shape_of(t)), str(t.dtype)] for t in segment.prepared],
+        "outputs": [[list(_shape_of(t)), str(t.dtype)] for t in segment.outputs[: segment.results]],
+        "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
+    }
 
 
 # ------------------------------------------------------------------ what a kernel takes and gives
@@ -188,12 +260,6 @@ def _output_slots(outputs: Sequence[TensorType], storage: Sequence[Sequence[int]
         Slot(f"output {k}", tuple(shape), type_.dtype.numpy)
         for k, (type_, shape) in enumerate(zip(outputs, storage, strict=True))
     )
-
-
-def _facts(segment: Segment) -> tuple[list[tuple[int, ...]], list[tuple[int, int, int]]]:
-    """The shapes of the results in storage; (result, axis, position of its length) of data-dependent dims."""
-    lengths = [(count.result, count.axis, count.source - segment.results) for count in segment.counts]
-    return _storage(segment), lengths
 
 
 def _storage(segment: Segment) -> list[tuple[int, ...]]:

@@ -14,9 +14,10 @@ from ...ir.visitor import rewrite_leaves
 from ...operator import TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel
-from ..compile.plan import is_segment, make_plan, segments_of
+from ..compile.parts import evaluated, sites_of
+from ..compile.plan import Site, is_segment, make_plan, segments_of
 from ..interpret import Arrays, as_array, run
-from ..pipeline import compile_segment, optimise
+from ..pipeline import compile_parts, compile_segment, optimise
 from .artifact import read
 from .executable import Executable, OneKernel, Planned, copy_into, executable_of
 
@@ -50,20 +51,25 @@ def build(
         module = module.with_functions({"main": _bound(module["main"], params)})
     function = optimise(module, context)["main"]
     _refuse_calls(function)
-    segments = segments_of(function)
     chosen = Target.host() if target is None else Target.parse(target)
-    kernels = [
-        compile_segment(segment, chosen, context, digest)
-        for segment, digest in zip(segments.functions, segments.digests, strict=True)
+    function = evaluated(function, lambda segment: compile_segment(segment, chosen, context))
+    segments = segments_of(function)
+    parts = [
+        compile_parts(segment, constant, chosen, context, digest)
+        for segment, digest, constant in zip(
+            segments.functions, segments.digests, segments.constant, strict=True
+        )
     ]
+    kernels = [part.main for part in parts]
+    sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
     if _is_one_kernel(function):
         single = not isinstance(function.body.checked_type, TupleType)
         return OneKernel(inputs, kernels[0], str(chosen), single)
-    plan = make_plan(function, segments)
+    plan = make_plan(function, segments, sites)
     if plan is not None:
-        return Planned(inputs, kernels, plan, str(chosen))
-    return Interpreted(function, kernels, segments.numbers)
+        return Planned(inputs, kernels, plan, str(chosen), prepare)
+    return Interpreted(function, kernels, sites, prepare)
 
 
 def load(path: str | PathLike[str]) -> Executable:
@@ -116,10 +122,16 @@ def _is_one_kernel(function: Function) -> bool:
 class Interpreted(Executable):
     """A program with control flow, or with shapes that depend on data: its calls run node by node, each a kernel."""
 
-    def __init__(self, function: Function, kernels: Sequence[Kernel], numbers: Mapping[int, int]) -> None:
-        super().__init__([param.name_hint for param in function.params], kernels)
+    def __init__(
+        self,
+        function: Function,
+        kernels: Sequence[Kernel],
+        sites: Mapping[int, Site],
+        prepare: Sequence[str] = (),
+    ) -> None:
+        super().__init__([param.name_hint for param in function.params], kernels, prepare)
         self._function = function
-        self._numbers = numbers
+        self._sites = sites
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         function = self._function
@@ -131,8 +143,9 @@ class Interpreted(Executable):
 
     def run_segment(self, function: Function, args: Sequence[Arrays]) -> Arrays:
         flat = [array for arg in args for array in (arg if isinstance(arg, tuple) else (arg,))]
-        kernel = self.compiled[self._numbers[id(function)]]
-        found = kernel.run(flat, None)  # type: ignore[arg-type]  # operands nest one level deep
+        site = self._sites[id(function)]
+        taken = [*[flat[k] for k in site.operands], *site.prepared]
+        found = self.compiled[site.kernel].run(taken, None)  # type: ignore[arg-type]  # operands nest one level deep
         return tuple(found) if isinstance(function.body.checked_type, TupleType) else found[0]
 
 

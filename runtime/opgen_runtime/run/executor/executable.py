@@ -19,11 +19,13 @@ class Executable:
     """A compiled program: `run(arrays)` gives new arrays.  It may be run by several threads at once.
 
     `inputs`: the names of what `run` takes, in order.  `kernels`: the names of the kernels that a run calls, in order;
-    of a program with control flow, of those that it may call.
+    of a program with control flow, of those that it may call.  `prepare_kernels`: the names of those that ran while
+    the program was built, on its constants; one that was loaded has what they computed.
     """
 
-    def __init__(self, inputs: Sequence[str], kernels: Sequence[Kernel]) -> None:
+    def __init__(self, inputs: Sequence[str], kernels: Sequence[Kernel], prepare: Sequence[str] = ()) -> None:
         self.inputs = tuple(inputs)
+        self.prepare_kernels = tuple(prepare)
         self.compiled = tuple(kernels)
 
     @property
@@ -108,8 +110,15 @@ class OneKernel(Executable):
 class Planned(Executable):
     """A program whose kernels run in a fixed order."""
 
-    def __init__(self, inputs: Sequence[str], kernels: Sequence[Kernel], plan: Plan, target: str) -> None:
-        super().__init__(inputs, kernels)
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        kernels: Sequence[Kernel],
+        plan: Plan,
+        target: str,
+        prepare: Sequence[str] = (),
+    ) -> None:
+        super().__init__(inputs, kernels, prepare)
         self._plan = plan
         self._target = target
         self._steps = [self.compiled[step.kernel] for step in plan.steps]

@@ -5,8 +5,9 @@
 A row axis i moves X alone, the column axes j, the last ones of the result, Y alone: matrix products, dense layers,
 convolutions of channels that come before the positions.  The columns become one axis, cut in panels; the part of Y
 that a panel needs is packed: read once, whatever it is computed from (padding, strides, casts), into lines of one
-element of k each.  A tile of rows and a panel of columns stay in registers over all of k.  What reads the result
-element by element runs where the tile is stored.
+element of k each.  Where Y is constant all of it is packed, panel by panel, once and for all.  A tile of rows and a
+panel of columns stay in registers over all of k.  What reads the result element by element runs where the tile is
+stored.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, lt, post_order
 from ....base.target import Target
 from ....compute.te.tensor import IterVar, Read, Reduce
-from ...schedule import Schedule, Stage
+from ...schedule import Schedule, Stage, constant_stages
 from .access import analyse, contiguous_groups, total_extent
 from .elementwise import schedule_elementwise
 from .plan import readers_of
@@ -160,7 +161,9 @@ def _schedule(
     moving = [axis.var in _vars(whole.packed) for axis in flat.axes[:-2]]
     outer = [axis for axis, moves in zip(flat.axes, moving, strict=False) if moves]
     inside = None if column.extent == count else lt(column.var, count)
-    packing = schedule[schedule.pack(flat.tensor, whole.packed, (*outer, *flat.reduce_axes, column), inside)]
+    lines = panel if _is_constant(schedule, whole.packed) else None
+    axes = (*outer, *flat.reduce_axes, column)
+    packing = schedule[schedule.pack(flat.tensor, whole.packed, axes, inside, lines)]
 
     around, still = _loops(leader, moving)
     panels, within = leader.split(leader.fuse(*leader.axes[len(moving) + 1 :]), panel)
@@ -170,7 +173,12 @@ def _schedule(
     work = total_extent((*flat.axes, *flat.reduce_axes)) or 0
     shared = target.num_threads > 1 and work > target.parallel_threshold
     parts = total_extent((*around, panels))
-    if shared and parts is not None and parts < _PANELS_PER_THREAD * target.num_threads:
+    if lines is not None and packing in constant_stages(schedule):
+        schedule_elementwise(packing, target)
+        at = leader.fuse(*around, panels, *still, tiles) if shared else tiles
+        if shared:
+            leader.parallel(at)
+    elif shared and parts is not None and parts < _PANELS_PER_THREAD * target.num_threads:
         at = leader.fuse(*around, panels, *still, tiles)
         schedule_elementwise(packing, target)
         leader.parallel(at)
@@ -184,6 +192,13 @@ def _schedule(
     _multiply(flat, rows, panel, lanes)
     flat.compute_at(leader, at)
     return [leader, stage, flat, packing]
+
+
+def _is_constant(schedule: Schedule, operand: Expr) -> bool:
+    """Whether all that an expression reads is constant."""
+    constant = constant_stages(schedule)
+    reads = [node for node in post_order(operand) if isinstance(node, Read)]
+    return bool(reads) and all(schedule[read.tensor] in constant for read in reads)
 
 
 def _tile_rows(row: IterVar, most: int) -> int:

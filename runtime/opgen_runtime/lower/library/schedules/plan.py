@@ -8,7 +8,7 @@ from typing import Final
 
 from ....base.arith import Const, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
-from ...schedule import Schedule, Stage, reads_of
+from ...schedule import Schedule, Stage, constant_stages, reads_of
 from .access import cost_of, total_extent
 
 _COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
@@ -19,8 +19,10 @@ _MODERATE: Final = 3
 def inline_cheap(schedule: Schedule) -> None:
     """Inline the stages that are not worth storing, and fold them.
 
-    Reductions, outputs, and costly stages of which elements are read again are stored.
+    Reductions, outputs, and costly stages of which elements are read again are stored, and what can be computed of
+    constants once and for all.
     """
+    constant = constant_stages(schedule)
     readers = readers_of(schedule)
     sinks: dict[Stage, dict[Stage, None]] = {}
     for stage in reversed(schedule.stages):
@@ -30,7 +32,8 @@ def inline_cheap(schedule: Schedule) -> None:
         sinks[stage] = found
         if stage.body is None or stage.is_output or isinstance(stage.body, Reduce):
             continue
-        if not _worth_storing(stage, list(found)):
+        known = stage in constant and cost_of(post_order(stage.body)) >= _MODERATE
+        if not known and not _worth_storing(stage, list(found)):
             stage.compute_inline()
     schedule.normalize()
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ....base.target import Target
 from ....compute.te.tensor import IterVar, Tensor
-from ...schedule import Schedule, Stage, create_schedule
+from ...schedule import Schedule, Stage, constant_stages, create_schedule
 from .access import analyse, contiguous_groups, total_extent
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
@@ -37,9 +37,10 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     inline_cheap(schedule)
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_contractions(schedule, target, placed)
+    constant = constant_stages(schedule)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
-        placement = place(schedule, stage, readers, position, placed)
+        placement = place(schedule, stage, readers, position, {*placed, *constant})
         if placement is not None:
             placed.update((stage, *placement.stages))
             _schedule_placement(placement, target)
