@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from ...base.vocabulary import INDEX, INT64, DType
 from ...operator import Binding, Signature, parse_layout, stored_indices, to_canonical
 from ..te.proved import Proved
 from ..te.tensor import Compute, IterVar, Read, Tensor
+from ..te.values import Body, Values, body_of, reads_of, under
 from ..te.widen import widen
 from .facts import facts_of_read
 from .failures import Failure, Failures, Poisoned
@@ -45,18 +46,43 @@ class Builder:
 
     around: Surroundings
     recorder: Recorder
-    defined: list[Defined]
+    values: Values = field(init=False)
 
-    def facts(self, index: Expr) -> tuple[Expr, ...]:
-        """What the recurrences among the tensors say of the values that `index` reads."""
-        found: list[Expr] = []
-        for node in arith.post_order(index):
-            if isinstance(node, Read):
-                for handle in self.defined:
-                    recurrence = handle.recurrence(node.tensor)
-                    if recurrence is not None:
-                        found.extend(facts_of_read(node, recurrence))
-        return tuple(found)
+    def __post_init__(self) -> None:
+        self.values = Values(self._body)
+
+    @property
+    def defined(self) -> list[Defined]:
+        return self.around.defined
+
+    def facts(self, index: Expr) -> Iterator[tuple[Expr, ...]]:
+        """What the tensors' definitions say of the values that `index` reads, more and more of it."""
+        if not any(isinstance(node, Read) for node in arith.post_order(index)):
+            return
+        counts = tuple(fact for read, where in reads_of(index) for fact in self._counted(read, where))
+        spans = (*self.values.spans(index), *counts)
+        if spans:
+            yield spans
+        equations = self.values.equations(index)
+        if equations:
+            yield (*spans, *equations)
+
+    def _counted(self, read: Read, where: Expr | None) -> Iterator[Expr]:
+        handle = self._relied_on(read.tensor)
+        recurrence = None if handle is None else handle.recurrence(read.tensor)
+        if recurrence is not None:
+            yield from (under(where, fact) for fact in facts_of_read(read, recurrence))
+
+    def _body(self, tensor: Tensor) -> Body | None:
+        return None if self._relied_on(tensor) is None else body_of(tensor)
+
+    def _relied_on(self, tensor: Tensor) -> Defined | None:
+        """The handle whose elements are what `tensor` says: from now on it may not be updated."""
+        handle = next((h for h in self.defined if h.holds(tensor)), None)
+        if handle is None or handle.updated:
+            return None
+        handle.relied_on = True
+        return handle
 
     def tensor(self, name: str, shape: Value, dtype: DType | None = None) -> Defined:
         made = Defined(name, static_shape(shape), dtype, self.around)
@@ -119,8 +145,8 @@ def build(
         raise LanguageError("the op has no compute expression", "compute")
     template = Scope(unproved=unproved, assumptions=_facts(binding), proved=proved, trusted=trusted)
     recorder = Recorder()
-    builder = Builder(Surroundings(template, recorder.put, [], failures), recorder, [])
-    template.facts = builder.facts
+    builder = Builder(Surroundings(template, recorder.put, [], [], failures), recorder)
+    template.values = builder.facts
     names = dict(binding.names)
     for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
         names[declared.name] = _handles(declared.name, operand, declared.layout, names)

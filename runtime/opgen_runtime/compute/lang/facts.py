@@ -2,7 +2,7 @@
 
 A tensor `c[t] = (c[t-1] if t > 0 else c0) + d` with an increment `low <= d <= high` has
 `c0 + (t+1)*low <= c[t] <= c0 + (t+1)*high` by induction, and `c[t] - d` is the value before the step, which lies
-in the same bounds for t.  A count of hits can thus be used as a position: under the guard that `t` is a hit, d is 1.
+in the same bounds for t.  Where d at 0 is a number, c[0] is one, and the bounds count from there.  A count of hits can thus be used as a position: under the guard that `t` is a hit, d is 1.
 The guard may have any form: a condition of d that stands among the guards, written the same, is taken as it stands.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...base import arith
 from ...base.arith import structural_equal, structural_hash
 from ...base.arith.expr import Const, Expr, Not, Select, Var
-from ...base.vocabulary import BOOL
+from ...base.vocabulary import BOOL, INDEX
 from ..te.tensor import IterVar, Read, Tensor
 from .scope import bound, current
 
@@ -33,16 +33,21 @@ def facts_of_read(read: Read, recurrence: Recurrence) -> tuple[Expr, ...]:
     """Conditions that hold of the value of `read`, an element of the recurrence."""
     with bound(recurrence.axes), current().analysis() as analyzer:
         span = analyzer.interval(recurrence.increment)
+        begin = {recurrence.axes[recurrence.position].var: arith.const(0, INDEX)}
+        start = analyzer.interval(arith.substitute(recurrence.increment, begin))
     if span.lo is None or span.hi is None or max(abs(span.lo), abs(span.hi)) > 1 << 31:
         return ()
+    start = start.meet(span)
+    assert start.lo is not None
+    assert start.hi is not None
     values = {axis.var: index for axis, index in zip(recurrence.axes, read.indices, strict=True)}
     time = read.indices[recurrence.position]
     increment = _under_guards(arith.substitute(recurrence.increment, values))
     before = arith.sub(read, increment)
     first = recurrence.first
     return (
-        arith.le(arith.add(arith.mul(arith.add(time, 1), span.lo), first), read),
-        arith.le(read, arith.add(arith.mul(arith.add(time, 1), span.hi), first)),
+        arith.le(arith.add(arith.mul(time, span.lo), first + start.lo), read),
+        arith.le(read, arith.add(arith.mul(time, span.hi), first + start.hi)),
         arith.le(arith.add(arith.mul(time, span.lo), first), before),
         arith.le(before, arith.add(arith.mul(time, span.hi), first)),
     )

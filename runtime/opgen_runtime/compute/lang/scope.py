@@ -29,7 +29,7 @@ class Scope:
     dead: int = 0  # inside a branch that is never taken
     unproved: list[str] | None = None  # collects what symbolic dims leave open; None: raise
     assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
-    facts: Callable[[Expr], tuple[Expr, ...]] | None = None  # what is known of the values that an index reads
+    values: Callable[[Expr], Iterator[tuple[Expr, ...]]] | None = None  # of what an index reads: more and more facts
     proved: Proved | None = None  # what was proved in other builds
     trusted: bool = False  # every access is taken to be in bounds
     elements: bool = False  # inside a definition or an update, where a range is a loop
@@ -43,28 +43,32 @@ class Scope:
             )
         if self.dead or self.trusted or is_plainly_inside(index, extent, self.extents):
             return
-        known = tuple(self._known(index))
-        form = None if self.proved is None else self.proved.form(index, extent, self.extents, known)
-        if self.proved is not None and form is not None and form in self.proved:
-            return
-        message = why_not_inside(name, position, index, extent, self.extents, known)
+        known = (*self.assumptions, *self.guards)
+        message = self._why_not_inside(name, position, index, extent, known)
+        for facts in () if message is None or self.values is None else self.values(index):
+            message = self._why_not_inside(name, position, index, extent, (*known, *facts))
+            if message is None:
+                break
         if message is None:
-            if self.proved is not None and form is not None:
-                self.proved.add(form)
             return
         if self.unproved is None or not self._is_symbolic(index, extent):
             raise AccessError(message)
         self.unproved.append(message)
 
+    def _why_not_inside(
+        self, name: str, position: int, index: Expr, extent: Dim, known: tuple[Expr, ...]
+    ) -> str | None:
+        form = None if self.proved is None else self.proved.form(index, extent, self.extents, known)
+        if self.proved is not None and form is not None and form in self.proved:
+            return None
+        message = why_not_inside(name, position, index, extent, self.extents, known)
+        if message is None and self.proved is not None and form is not None:
+            self.proved.add(form)
+        return message
+
     def _is_symbolic(self, index: Expr, extent: Dim) -> bool:
         exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]
         return any(isinstance(symbol, AnyDim) or symbol.size for e in exprs for symbol in _symbols(e))
-
-    def _known(self, index: Expr) -> Iterator[Expr]:
-        """What holds here."""
-        yield from (*self.assumptions, *self.guards)
-        if self.facts is not None:
-            yield from self.facts(index)
 
     @contextmanager
     def analysis(self) -> Iterator[arith.Analyzer]:

@@ -11,13 +11,13 @@ from typing import Final
 from ...base import arith
 from ...base.arith.expr import Dim, Expr, Shape, Var
 from ...base.errors import DTypeError, LanguageError
-from ...base.vocabulary import INDEX, INT64, DType
+from ...base.vocabulary import FLOAT64, INDEX, INT64, DType
 from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read
 from .conditions import join
 from .facts import Recurrence, recurrence_of
 from .failures import Failures, Poisoned
 from .scope import Scope, bound, current, entered
-from .weak import Value, Weak, as_expr, as_index, describe, settle
+from .weak import Value, Weak, as_expr, as_index, describe, kind_of, settle
 
 
 class _Marker:
@@ -95,6 +95,7 @@ class Surroundings:
 
     template: Scope  # what holds at every definition
     record: Record
+    defined: list[Defined]  # all of them; grows while they are built
     built: list[Defined]  # in the order in which they were finished
     failures: Failures | None = None  # collects what fails; None: raise
 
@@ -117,6 +118,10 @@ class Defined:
         self.declared = dtype is not None
         self.definitions: list[Definition] = []
         self.updated = False
+        self.put_dtype: DType | None = None  # of what updates store; a tensor of literals takes it
+        self._literals = ""  # the kind of a tensor that only literals are stored in, and no update
+        self._as: dict[DType, Defined] = {}  # such a tensor in the dtypes of those that read it
+        self.relied_on = False  # what its definitions say was used in a proof: no update may change it
         self.recursive: Tensor | None = None  # stands for the tensor inside its own definition
         self._around = around
         self._tensor: Tensor | None = None
@@ -142,12 +147,26 @@ class Defined:
             return Weak("unknown", lambda dtype: arith.const(False if dtype.is_bool else 0, dtype))
         if not self._active:
             tensor = self.tensor()
-            return Read(tensor.dtype, tensor, indices)
+            if not self._literals:
+                return Read(tensor.dtype, tensor, indices)
+            self.relied_on = True
+            return Weak(self._literals, partial(self._read_as, indices))
         if self.dtype is None:
             raise CyclicDtype(self)
         if self.recursive is None:
             self.recursive = Tensor(self.name, self.shape, self.dtype, Placeholder())
         return Read(self.dtype, self.recursive, indices)
+
+    def _read_as(self, indices: tuple[Expr, ...], dtype: DType) -> Expr:
+        """An element of a tensor of literals, in the dtype of what it meets."""
+        stored = _stored(dtype)
+        handle = self if stored == self.dtype else self._as.get(stored)
+        if handle is None:
+            handle = self._as[stored] = Defined(self.name, self.shape, stored, self._around)
+            handle.definitions = self.definitions
+            self._around.defined.append(handle)
+        read = Read(stored, handle.tensor(), indices)
+        return read if dtype == stored else arith.cast(read, dtype)
 
     def tensor(self) -> Tensor:
         """The tensor before its updates, built at the first call.  Raises Poisoned where failures are collected."""
@@ -181,9 +200,13 @@ class Defined:
         """Whether an expression reads the tensor, as it is before its updates."""
         return self._tensor is not None and self._tensor in tensors_read(expr)
 
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether `tensor` is this one, complete and before its updates."""
+        return self._tensor is tensor and not self._active
+
     def recurrence(self, tensor: Tensor) -> Recurrence | None:
         """The recurrence that defines `tensor`, if that is this tensor and it is one."""
-        if self.recursive is None or self._tensor is not tensor or not isinstance(tensor.op, Compute):
+        if self.recursive is None or not isinstance(tensor.op, Compute):
             return None
         return recurrence_of(tensor.op.axes, tensor.op.body, self.recursive)
 
@@ -214,7 +237,10 @@ class Defined:
         if self.dtype is not None:
             body = self._matched(value, self.dtype)
         else:
-            body = settle(value)
+            literal = not isinstance(value, Expr)
+            if literal and not self.updated:
+                self._literals = kind_of(value)
+            body = settle(value, self.put_dtype if self.updated else FLOAT64 if self._literals == "float" else None)
             body = arith.cast(body, INT64) if body.dtype == INDEX else body
             self.dtype = body.dtype
         return Tensor(self.name, self.shape, self.dtype, Compute(axes, body))

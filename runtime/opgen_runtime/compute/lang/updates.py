@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ...base import arith
 from ...base.arith.expr import Expr
 from ...base.errors import LanguageError
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, INT64
 from ..te.graph import expressions
 from ..te.tensor import Guard, IterVar, Loop, Put, Tensor, Update, tensors_read
 from .ranges import NdIndex, Range, each
@@ -99,7 +99,15 @@ class Recorder:
         for expr in (*indices, value):
             if isinstance(expr, Expr) and target.is_read_by(expr):
                 raise _reads_itself(target)
+        if target.relied_on and not target.updated:
+            raise LanguageError(
+                f"{target.name} is updated below a place where its definition alone counted (for a proof, or for the "
+                f"dtype of its literals); put the update above what reads {target.name}",
+                "update",
+            )
         target.updated = True
+        if target.put_dtype is None and isinstance(value, Expr):
+            target.put_dtype = INT64 if value.dtype == INDEX else value.dtype
         self.frames[-1].append(_Put(target, indices, PUT_OPERATIONS[op], value))
 
     def targets(self) -> tuple[Defined, ...]:
