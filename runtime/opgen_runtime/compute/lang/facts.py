@@ -2,8 +2,9 @@
 
 A tensor `c[t] = (c[t-1] if t > 0 else c0) + d` with an increment `low <= d <= high` has
 `c0 + (t+1)*low <= c[t] <= c0 + (t+1)*high` by induction, and `c[t] - d` is the value before the step, which lies
-in the same bounds for t.  Where d at 0 is a number, c[0] is one, and the bounds count from there.  A count of hits can thus be used as a position: under the guard that `t` is a hit, d is 1.
-The guard may have any form: a condition of d that stands among the guards, written the same, is taken as it stands.
+in the same bounds for t.  Where d at 0 is a number, c[0] is one, and the bounds count from there.  A count of hits can
+thus be used as a position: under the guard that `t` is a hit, d is 1.  The guard may have any form: a condition of d
+that stands among the guards, written the same, is taken as it stands.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ class Scope:
     dead: int = 0  # inside a branch that is never taken
     unproved: list[str] | None = None  # collects what symbolic dims leave open; None: raise
     assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
-    values: Callable[[Expr], Iterator[tuple[Expr, ...]]] | None = None  # of what an index reads: more and more facts
+    # more and more facts of the values that an index reads
+    values: Callable[[Expr], Iterator[tuple[Expr, ...]]] | None = None
     proved: Proved | None = None  # what was proved in other builds
     trusted: bool = False  # every access is taken to be in bounds
     elements: bool = False  # inside a definition or an update, where a range is a loop

@@ -237,10 +237,10 @@ class Defined:
         if self.dtype is not None:
             body = self._matched(value, self.dtype)
         else:
-            literal = not isinstance(value, Expr)
-            if literal and not self.updated:
+            if not isinstance(value, Expr) and not self.updated:
                 self._literals = kind_of(value)
-            body = settle(value, self.put_dtype if self.updated else FLOAT64 if self._literals == "float" else None)
+            own = FLOAT64 if self._literals == "float" else None
+            body = settle(value, self.put_dtype if self.updated else own)
             body = arith.cast(body, INT64) if body.dtype == INDEX else body
             self.dtype = body.dtype
         return Tensor(self.name, self.shape, self.dtype, Compute(axes, body))

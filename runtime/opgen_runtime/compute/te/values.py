@@ -1,4 +1,4 @@
-"""What is known of the integers that computed tensors hold: an `argmin`, a `clip` or a `%` keeps its range when stored."""
+"""What is known of the integers that computed tensors hold: an `argmin`, a `clip` or a `%` keeps its range."""
 
 from __future__ import annotations
 
