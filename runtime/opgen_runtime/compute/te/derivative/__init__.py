@@ -1,0 +1,16 @@
+"""Derivatives of tensor expressions: the adjoint of an input from those of the outputs.
+
+local.py        one node: the adjoints of its operands
+term.py         one body: what each of its reads adds to the adjoint of the tensor that it reads
+linear.py       indices as sums, quotients and remainders as variables
+inverse.py      who reads a position: index maps turned around
+place.py        the terms of a tensor as one adjoint: gathered, or scattered by an update
+reductions.py   what the elements of a reduction get
+stages.py       the form that is differentiated
+pull.py         all of it, tensor by tensor backwards
+"""
+
+from .pull import pullback, zeros
+from .stages import rebuilt
+
+__all__ = ["pullback", "rebuilt", "zeros"]

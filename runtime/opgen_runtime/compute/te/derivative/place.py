@@ -1,0 +1,157 @@
+"""The adjoint of a tensor from the terms of its readers: as sums that gather, or as updates that scatter.
+
+Each term is what takes fewer steps.  A gather runs over the tensor and over what its position leaves open (`inverse`);
+an update runs over the points at which the tensor is read, one after the other, which is why a step of it counts more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ....base.arith import Expr, Var, add, const, lt, post_order, substitute
+from ....base.errors import LanguageError
+from ....base.vocabulary import INDEX, DType
+from ..access import analysis
+from ..construct import data_axes
+from ..graph import Statement, expressions
+from ..tensor import Compute, Guard, IterVar, Loop, Put, Read, Reduce, Tensor, Update, tensors_read
+from .inverse import Inverse, both, invert
+from .local import adjoint_dtype, where
+from .term import Term
+
+_UPDATE_STEP: Final = 8  # steps of a gather, which are vectorised and shared among threads, for one of an update
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A term as a sum over `loops` of `value` where `condition` holds, at one position."""
+
+    loops: tuple[IterVar, ...]
+    condition: Expr | None
+    value: Expr
+
+    def expression(self) -> Expr:
+        if not self.loops:
+            return self.value if self.condition is None else where(self.condition, self.value)
+        return Reduce(self.value.dtype, "sum", self.loops, self.value, self.condition)
+
+
+def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Tensor:
+    """The adjoint of `tensor`: the sum of `first`, of its shape, and of the terms."""
+    name, dtype = f"d_{tensor.name}", adjoint_dtype(tensor.dtype)
+    axes = data_axes(tensor.shape)
+    at = tuple([axis.var for axis in axes])
+    parts: list[Expr] = [Read(each.dtype, each, at) for each in first]
+    sums: list[Tensor] = []
+    scattered: list[Term] = []
+    for term in terms:
+        if steps(term) == 0:
+            continue
+        found, inverse = gathered(term, axes)
+        if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _UPDATE_STEP * steps(term):
+            scattered.append(term)
+        elif found.loops:
+            sums.append(_stored(f"{name}{len(sums) or ''}", tensor, dtype, term))
+            parts.append(Read(dtype, sums[-1], at))
+        else:
+            parts.append(found.expression())
+    if len(parts) == 1 and len(sums) + len(first) == 1:
+        made = (*first, *sums)[0]
+    else:
+        made = Tensor(name, tensor.shape, dtype, Compute(axes, total(parts, dtype)))
+    for term in scattered:
+        made = scatter(name, made, term)
+    return made
+
+
+def _stored(name: str, tensor: Tensor, dtype: DType, term: Term) -> Tensor:
+    axes = data_axes(tensor.shape)
+    return Tensor(name, tensor.shape, dtype, Compute(axes, gathered(term, axes)[0].expression()))
+
+
+def total(parts: Sequence[Expr], dtype: DType) -> Expr:
+    found: Expr | None = None
+    for part in parts:
+        found = part if found is None else add(found, part)
+    return const(0.0, dtype) if found is None else found
+
+
+def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:
+    """The term at the position of `axes`, and how its domain follows from it."""
+    domain, inside = counted(term.domain)
+    positions = [(axis.var, int_of(axis.extent)) for axis in axes]
+    found = invert([_index(i) for i in term.indices], positions, domain)
+    condition = both(inside, term.condition)
+    if condition is not None:
+        condition = substitute(condition, found.values)
+    value = substitute(term.value, found.values)
+    return Gathered(found.loops, both(found.condition, condition), value), found
+
+
+def _index(index: Expr) -> Expr:
+    return index
+
+
+def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None]:
+    """The extents of a domain as numbers, and the condition under which its points are in it.
+
+    An extent that is no number counts as the greatest that it can be.
+    """
+    extents: dict[Var, int] = {}
+    inside: Expr | None = None
+    for axis in domain:
+        if isinstance(axis.extent, int):
+            extents[axis.var] = axis.extent
+            continue
+        with analysis({var: extent for var, extent in extents.items() if extent}, ()) as analyzer:
+            greatest = analyzer.interval(axis.extent).hi
+        if greatest is None or greatest > 1 << 40:
+            raise LanguageError(f"the extent {axis.extent} of {axis.var.name} has no bound, and no derivative")
+        extents[axis.var] = max(greatest, 0)
+        inside = both(inside, lt(axis.var, axis.extent))
+    return extents, inside
+
+
+def int_of(extent: int | Expr) -> int:
+    """A dim that is known. Raises LanguageError for one that is not."""
+    if not isinstance(extent, int):
+        raise LanguageError(f"the dim {extent} is not known, so that no derivative can be made")
+    return extent
+
+
+def steps(term: Term) -> int:
+    """The points of a term's domain."""
+    return math.prod(counted(term.domain)[0].values())
+
+
+def scatter(name: str, base: Tensor, term: Term) -> Tensor:
+    """`base` with the term added, one point of the domain after the other."""
+    fresh: list[IterVar] = []
+    values: dict[Var, Expr] = {}
+    for axis in term.domain:
+        extent = substitute(axis.extent, values) if isinstance(axis.extent, Expr) else axis.extent
+        fresh.append(IterVar(Var(INDEX, axis.var.name), extent))
+        values[axis.var] = fresh[-1].var
+    indices = tuple([substitute(index, values) for index in term.indices])
+    body: tuple[Statement, ...] = (Put(indices, "add", substitute(term.value, values)),)
+    if term.condition is not None:
+        body = (Guard(substitute(term.condition, values), body),)
+    for axis in reversed(fresh):
+        body = (Loop(axis, body),)
+    return updated(name, base, body)
+
+
+def updated(name: str, base: Tensor, body: tuple[Statement, ...]) -> Tensor:
+    """`base` after the statements."""
+    reads: dict[Tensor, None] = {}
+    for each in expressions(body):
+        reads.update(dict.fromkeys(tensors_read(each)))
+    return Tensor(name, base.shape, base.dtype, Update(base, body, tuple(reads)))
+
+
+def has_reads(e: Expr) -> bool:
+    """Whether a value depends on elements."""
+    return any(isinstance(node, Read) for node in post_order(e))

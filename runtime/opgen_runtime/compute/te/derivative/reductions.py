@@ -1,0 +1,186 @@
+"""Reductions: which elements get what of the adjoint of a result.
+
+    sum            each the adjoint
+    max, min       those that are equal to the result share it equally, or the first one gets it
+    prod           each the adjoint times the product of the others, from products before and after it
+    first          the one that was taken, or the default
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ....base.arith import (
+    Expr, Var, add, cast, const, div, eq, floordiv, floormod, ge, lt, mul, select, sub, substitute
+)  # fmt: skip
+from ....base.vocabulary import INDEX, INT64
+from ..construct import data_axes
+from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
+from .inverse import both
+from .place import counted, int_of
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An expression over a domain, and its adjoint there where `condition` holds."""
+
+    body: Expr
+    domain: tuple[IterVar, ...]
+    condition: Expr | None
+    adjoint: Expr
+
+
+FLAT: Final = ("sum", "prod", "min", "max", "first")  # the reductions that have a derivative
+
+
+def seeds_of(tensor: Tensor, adjoint: Expr, first: bool = False) -> list[Seed]:
+    """The seeds of a tensor whose body is a reduction; `adjoint` is that of its element at its own axes.
+
+    `first`: of equal extrema the first one gets everything.
+    """
+    op = tensor.op
+    assert isinstance(op, Compute)
+    node = op.body
+    assert isinstance(node, Reduce)
+    domain = (*op.axes, *node.axes)
+    if node.combiner == "sum":
+        return [Seed(node.value, domain, node.condition, adjoint)]
+    if node.combiner in ("max", "min"):
+        return [_first(tensor, op, node, adjoint) if first else _shared(tensor, op, node, adjoint)]
+    if node.combiner == "prod":
+        return [_others(tensor, op, node, adjoint)]
+    if node.combiner == "first":
+        return _taken(tensor, op, node, adjoint)
+    return []
+
+
+def _at(axes: Sequence[IterVar]) -> tuple[Var, ...]:
+    return tuple([axis.var for axis in axes])
+
+
+def _over(op: Compute, node: Reduce) -> tuple[tuple[IterVar, ...], Reduce]:
+    """Axes and reduction with variables of their own."""
+    fresh = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in op.axes])
+    made = substitute(node, {a.var: b.var for a, b in zip(op.axes, fresh, strict=True)})
+    assert isinstance(made, Reduce)
+    inner = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce") for axis in made.axes])
+    return fresh, _renamed(made, inner)
+
+
+def _renamed(node: Reduce, inner: tuple[IterVar, ...]) -> Reduce:
+    names = {a.var: b.var for a, b in zip(node.axes, inner, strict=True)}
+    axes = tuple(
+        [
+            IterVar(axis.var, substitute(axis.extent, names), axis.kind) if isinstance(axis.extent, Expr) else axis
+            for axis in inner
+        ]
+    )
+    condition = None if node.condition is None else substitute(node.condition, names)
+    return Reduce(node.dtype, node.combiner, axes, substitute(node.value, names), condition, node.default)
+
+
+def _shared(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
+    axes, inner = _over(op, node)
+    equal = eq(inner.value, Read(tensor.dtype, tensor, _at(axes)))
+    one = select(equal, const(1.0, node.dtype), const(0.0, node.dtype))
+    count = Tensor(
+        f"{tensor.name}_ties",
+        tensor.shape,
+        node.dtype,
+        Compute(axes, Reduce(node.dtype, "sum", inner.axes, one, inner.condition)),
+    )
+    at = _at(op.axes)
+    wins = eq(node.value, Read(tensor.dtype, tensor, at))
+    share = div(adjoint, Read(count.dtype, count, at))
+    return Seed(node.value, (*op.axes, *node.axes), both(node.condition, wins), share)
+
+
+def _position(tensor: Tensor, op: Compute, node: Reduce, combiner: str) -> Tensor:
+    """The row-major position of the element that a result is, -1 where it is none."""
+    axes, inner = _over(op, node)
+    if combiner == "first":
+        where, _ = _flat(inner.axes)
+        made = Reduce(INDEX, "first", inner.axes, where, inner.condition, const(-1, INDEX))
+    else:
+        made = Reduce(INDEX, combiner, inner.axes, inner.value, inner.condition)
+    return Tensor(f"{tensor.name}_at", tensor.shape, INT64, Compute(axes, cast(made, INT64)))
+
+
+def _flat(axes: Sequence[IterVar]) -> tuple[Expr, int]:
+    """The row-major position on axes, an extent that depends on data counted as the greatest that it can be."""
+    place: Expr = const(0, INDEX)
+    count = 1
+    for var, extent in counted(axes)[0].items():
+        place = add(mul(place, extent), var)
+        count *= extent
+    return place, count
+
+
+def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
+    place = cast(
+        Read(INT64, _position(tensor, op, node, f"arg{node.combiner}"), _at(op.axes)),
+        INDEX,
+    )
+    values: dict[Var, Expr] = {}
+    rest: Expr = place
+    for axis in reversed(node.axes):
+        extent = int_of(axis.extent)
+        values[axis.var] = floormod(rest, extent)
+        rest = floordiv(rest, extent)
+    found = ge(place, 0)
+    condition = None if node.condition is None else substitute(node.condition, values)
+    return Seed(substitute(node.value, values), op.axes, both(found, condition), adjoint)
+
+
+def _taken(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> list[Seed]:
+    place = _position(tensor, op, node, "first")
+    read = cast(Read(INT64, place, _at(op.axes)), INDEX)
+    own, _ = _flat(node.axes)
+    taken = Seed(node.value, (*op.axes, *node.axes), both(node.condition, eq(own, read)), adjoint)
+    assert node.default is not None
+    return [taken, Seed(node.default, op.axes, lt(read, 0), adjoint)]
+
+
+def _others(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
+    """Products of the factors before each one, and of those after it, along the reduced axes as one."""
+    axes, inner = _over(op, node)
+    extents = [int_of(axis.extent) for axis in inner.axes]
+    count = math.prod(extents)
+    row = IterVar(Var(INDEX, "k"), count)
+    rest: Expr = row.var
+    values: dict[Var, Expr] = {}
+    for axis, extent in zip(reversed(inner.axes), reversed(extents), strict=True):
+        values[axis.var] = floormod(rest, extent) if len(extents) > 1 else rest
+        rest = floordiv(rest, extent)
+    factor = substitute(inner.value, values)
+    if inner.condition is not None:
+        factor = select(substitute(inner.condition, values), factor, const(1.0, node.dtype))
+    shape = (*tensor.shape, count)
+    factors = Tensor(f"{tensor.name}_factors", shape, node.dtype, Compute((*axes, row), factor))
+    before = _exclusive(f"{tensor.name}_before", factors, 1)
+    after = _exclusive(f"{tensor.name}_after", factors, -1)
+    place: Expr = const(0, INDEX)
+    for axis, extent in zip(node.axes, extents, strict=True):
+        place = add(mul(place, extent), axis.var)
+    at = (*_at(op.axes), place)
+    others = mul(Read(node.dtype, before, at), Read(node.dtype, after, at))
+    return Seed(node.value, (*op.axes, *node.axes), node.condition, mul(adjoint, others))
+
+
+def _exclusive(name: str, factors: Tensor, direction: int) -> Tensor:
+    """Products along the last axis of what lies before each element (after it, for direction -1)."""
+    axes = data_axes(factors.shape)
+    count = int_of(factors.shape[-1])
+    state = State(axes, factors.ndim - 1)
+    made = Tensor(name, factors.shape, factors.dtype, Scan((state,), count, direction))
+    row = axes[-1].var
+    last = sub(row, 1) if direction > 0 else add(row, 1)
+    start = eq(row, 0 if direction > 0 else count - 1)
+    before = (*_at(axes[:-1]), last)
+    step = mul(Read(made.dtype, made, before), Read(factors.dtype, factors, before))
+    state.tensor = made
+    state.body = select(start, const(1.0, factors.dtype), step)
+    return made
