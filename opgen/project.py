@@ -112,6 +112,8 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
     namespace = _text(file, table, "namespace", package.split(".")[0])
     if namespace and not _is_name(namespace):
         raise ProjectError(f"{file}: [tool.opgen] namespace = {namespace!r} is not an identifier")
+    if namespace == "vjp":
+        raise ProjectError(f"{file}: [tool.opgen] namespace = 'vjp' is that of derived ops; choose another")
     output = _folder(root, file, _text(file, table, "output", package.replace(".", "/")))
     if output.parts[-len(package.split(".")) :] != tuple(package.split(".")):
         raise ProjectError(

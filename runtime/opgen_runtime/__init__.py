@@ -77,7 +77,13 @@ if TYPE_CHECKING:
     from .run.executor import build as build
     from .run.executor import create_executor as create_executor
     from .run.executor import load as load
+    from .run.tracing import custom_vjp as custom_vjp
+    from .run.tracing import grad as grad
     from .run.tracing import jit as jit
+    from .run.tracing import jvp as jvp
+    from .run.tracing import stop_gradient as stop_gradient
+    from .run.tracing import value_and_grad as value_and_grad
+    from .run.tracing import vjp as vjp
     from .transform import PassContext as PassContext
     from .transform import Sequential as Sequential
 
@@ -90,7 +96,7 @@ _NAMES = {
         "const", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
-    "run.tracing": ("jit",),
+    "run.tracing": ("custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp"),
     "operator.registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
     "base.target": ("Target",),
     "transform": ("PassContext", "Sequential"),

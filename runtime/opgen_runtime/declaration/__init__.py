@@ -22,7 +22,7 @@ from .contract import compute_call
 from .declaration import OpDeclaration, StrategyEntry
 from .declare import register
 from .evaluate import Arrays, CallTensors, array_type, call_tensors, evaluate_call
-from .stated import Stated, stated
+from .stated import Stated, pattern_of, stated
 
 __all__ = [
     "Arrays",
@@ -38,6 +38,7 @@ __all__ = [
     "compute_of",
     "evaluate_call",
     "lang",
+    "pattern_of",
     "register",
     "stated",
     "statement",

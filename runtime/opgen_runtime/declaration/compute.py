@@ -25,6 +25,9 @@ def compute_of(declaration: OpDeclaration) -> Compute:
 
     The outputs come in the binding's order, then one rank-0 int64 tensor for each data-dependent dim.
     """
+    derive = declaration.derive
+    if derive is not None:
+        return lambda binding, operands: derive(binding, operands)
     if declaration.te is not None:
         return lambda binding, operands: _te_outputs(declaration, binding, operands)
     if declaration.extern is None:

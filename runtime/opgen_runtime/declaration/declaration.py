@@ -34,7 +34,8 @@ class OpDeclaration:
     `arity`: the number of operands, -1 if it varies.  `compute`: the index-level definition, or None where `extern`
     names a hand-written function `package.module:function(*arrays, **attrs)`, or `te` one of te tensors.  `traits`:
     plain data that passes read.  `source`: the file of the declaration.  `digest`: of the declaration with all that
-    it extends.  `namespace`: the project's, "" for the built-in ops.
+    it extends.  `namespace`: the project's, "" for the built-in ops.  Of a derived op `base` is the op whose derivative
+    it is, and `derive` makes the tensors: `(binding, operands) -> tensors`.
     """
 
     name: str
@@ -52,6 +53,8 @@ class OpDeclaration:
     digest: str = ""
     namespace: str = ""
     te: str | None = None
+    base: OpDeclaration | None = None
+    derive: Callable[..., Any] | None = None
 
     @property
     def full_name(self) -> str:

@@ -45,6 +45,8 @@ from ..operator import set_op_loader
 
 ENTRY_POINT_GROUP: Final = "opgen.ops"
 BUILT_IN: Final = "opgen_runtime.ops"
+_DERIVED: Final = "vjp."  # what the names of derived ops begin with
+_GRADIENT: Final = f"{__name__.rpartition('.')[0]}.gradient"  # imported by who asks for one
 _ARRAYS: Final = "eager"  # the generated module of a project's ops on arrays
 
 
@@ -104,6 +106,8 @@ def load_op(name: str) -> bool:
 
     Raises whatever importing that module raises.
     """
+    if name.startswith(_DERIVED):
+        return bool(import_module(_GRADIENT).load_derived(name))
     for discover in (None, _discover_built_in, _discover_entry_points):
         if discover is not None:
             discover()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.errors import TypeInferenceError
+from ..base.vocabulary import OpPattern
 from ..ir.forward import binding_of, call_type
 from ..operator import Attrs, Binding, Op, TensorType, TupleType, Type
 from .compute import Compute, OperandTensors
@@ -39,6 +40,14 @@ def stated(op: Op, attrs: Attrs | None, types: Sequence[Type], site: object | No
     inputs = tuple([(each.name, each.variadic) for each in declaration.signature.inputs])
     # a hand-written function cuts its results by itself
     return Stated(binding, compute, inputs, 0 if declaration.extern is not None else len(binding.dynamic))
+
+
+def pattern_of(op: Op, attrs: Attrs | None, types: Sequence[Type]) -> OpPattern:
+    """The fusion pattern of a call: that of the op, or where it differs from call to call (`TOpPatternOf`) its own."""
+    own = op.get_attr("TOpPatternOf")
+    if own is not None and all([t.is_complete for t in types]):
+        return OpPattern(own(attrs, types))
+    return OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
 
 
 def _by_hand(op: Op, attrs: Attrs | None, types: tuple[Type, ...], site: object | None) -> Stated | None:

@@ -12,6 +12,7 @@ contract.py         what a pass must give back
 infer_type.py       InferType
 fusion/             which ops become one segment, and why others do not
 fuse_ops.py         FuseOps
+gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 

@@ -22,6 +22,7 @@ CAST: Final = ("cast", "dtype")
 CONCATENATE: Final = ("concatenate", "axis")
 STACK: Final = ("stack", "axis")
 SPLIT: Final = ("split", "axis")
+FULL: Final = ("full", "shape")
 LAYOUT: Final = ("layout_transform", "src_layout", "dst_layout")
 # The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
 SYMBOLS: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
@@ -74,6 +75,11 @@ def stack(xs: Sequence[Expr], axis: int) -> Expr:
 def split(x: Expr, cuts: Sequence[int], axis: int) -> Expr:
     """`x` cut at positions along an axis."""
     return call(SPLIT[0], [x], indices_or_sections=tuple(cuts), as_positions=True, **{SPLIT[1]: axis})
+
+
+def full(value: Expr, shape: Sequence[int]) -> Expr:
+    """A tensor of one value, of rank 0."""
+    return call(FULL[0], [value], **{FULL[1]: tuple(shape)})
 
 
 def binary(op: str, a: Expr, b: Expr) -> Expr | None:

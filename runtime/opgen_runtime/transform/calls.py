@@ -24,7 +24,7 @@ from ..base.kept import Kept
 from ..base.vocabulary import DType, OpPattern
 from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
 from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
-from ..declaration import CallTensors, call_tensors
+from ..declaration import CallTensors, call_tensors, pattern_of
 from ..ir import Call, Expr
 from ..operator import Op
 
@@ -222,7 +222,7 @@ def move_facts(call: Expr) -> Facts | None:
     """`facts` of a call without reductions, None for others: what is heavy is not asked for its form in vain."""
     if not isinstance(call, Call) or not isinstance(call.op, Op):
         return None
-    pattern = call.op.get_attr("TOpPattern", OpPattern.OPAQUE)
+    pattern = pattern_of(call.op, call.attrs, [arg.checked_type for arg in call.args])
     return facts(call) if pattern <= OpPattern.INJECTIVE else None
 
 

@@ -152,7 +152,7 @@ def test_jit_structures_of_arguments_and_results() -> None:
     np.testing.assert_array_equal(total, A + A)
     assert (float(s), float(constant)) == (2.0, 1.5)
     assert not np.shares_memory(same, A)
-    with pytest.raises(CallError, match="gives tensors or tuples of them, found NoneType"):
+    with pytest.raises(CallError, match="gives tensors, or tuples, lists and dicts of them, found NoneType"):
         rt.jit(lambda a: None)(A)
     with pytest.raises(CallError, match="takes arrays, numbers and texts, found object"):
         f(A, object())

@@ -16,7 +16,7 @@ from ...base.target import Target
 from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
-from ...declaration import compute_call, stated
+from ...declaration import compute_call, pattern_of, stated
 from ...operator import Binding, Op, TensorType, TupleType, Type
 from .strategy import Selection, StrategyCall, choose
 
@@ -259,9 +259,9 @@ class _Translation:
         binding, lengths = what_is.binding, what_is.lengths
         values = [self.values[id(arg)] for arg in node.args]
         inputs = tuple([tensor for value in values for tensor in _flat(value)])
-        asked = StrategyCall(node.attrs, inputs, binding.result_type, binding.names)
+        pattern = pattern_of(op, node.attrs, [arg.checked_type for arg in node.args])
+        asked = StrategyCall(node.attrs, inputs, binding.result_type, binding.names, pattern)
         selection = choose(op, asked, self.target)
-        pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
         self.calls.append(ChosenCall(op, pattern, selection))
         results = len(binding.outputs)
         own = selection.implementation.compute

@@ -84,6 +84,11 @@ _COMPUTE_MODULE: Final = f"{OpDeclaration.__module__.rpartition('.')[0]}.compute
 def _declaration_digest(declaration: OpDeclaration) -> str | None:
     """`OpDeclaration` compares by identity: a declaration that is registered again is digested again."""
     parts = [declaration.digest]
+    if declaration.base is not None:
+        below = _declaration_digest(declaration.base)
+        if below is None:
+            return None
+        parts.append(below)
     functions: list[Callable[..., object]] = [] if declaration.compute is None else [declaration.compute]
     if declaration.te is not None:
         functions.append(extern(declaration.te, declaration.full_name))

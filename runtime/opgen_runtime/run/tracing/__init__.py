@@ -1,6 +1,8 @@
 """Compiled functions: `jit`, and what the functions compute with while they are traced.
 
 jitted.py       jit and Jitted
+gradient.py     grad, value_and_grad, vjp, jvp, stop_gradient, custom_vjp
+trees.py        trees of values
 arguments.py    arguments: what decides the program, what is given when it runs
 tracer.py       Tracer, an array's stand-in, and what it refuses
 face.py         its operators, methods and numpy's protocols
@@ -12,7 +14,10 @@ indexing.py     tensor[...]
 """
 
 from . import face as face
+from .gradient import custom_vjp, grad, jvp, stop_gradient, value_and_grad, vjp
 from .jitted import Jitted, jit
 from .tracer import Tracer
 
-__all__ = ["Jitted", "Tracer", "jit"]
+__all__ = [
+    "Jitted", "Tracer", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp",
+]  # fmt: skip

@@ -51,7 +51,7 @@ class Jitted(Generic[P, R]):
         self._gate = entered(self, has_out=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The result as arrays, in the tuples in which the function gives it.
+        """The result as arrays, in the tuples, lists and dicts in which the function gives it.
 
         Raises CallError for what is no argument or result, or where Python needs the value of a traced one; and what
         the ops' type relations raise.
@@ -169,7 +169,8 @@ def jit(
                         of these
 
     Arguments that `static_argnums` or `static_argnames` name are as they are, too, whatever they are, if they have a
-    hash: a float that decides the program, a function.  Results are tensors, numbers, and tuples of them.
+    hash: a float that decides the program, a function.  Results are tensors, numbers, and tuples, lists and dicts of
+    them.
 
     Raises CallError for a name that is no parameter's.
     """
@@ -199,9 +200,13 @@ def _static(
 
 
 def _collect(result: object, results: list[Expr]) -> Any:
-    """The tensors of a traced result, and its structure: None for one tensor, else a tuple of structures."""
-    if isinstance(result, tuple | list):
+    """The tensors of a traced result, and its structure: None for one tensor, else a tuple, list or dict of those."""
+    if isinstance(result, list):
+        return [_collect(item, results) for item in result]
+    if isinstance(result, tuple):
         return tuple([_collect(item, results) for item in result])
+    if isinstance(result, dict):
+        return {name: _collect(item, results) for name, item in result.items()}
     if isinstance(result, Expr) and isinstance(result.checked_type, TupleType):
         return tuple([_collect(item, results) for item in result])
     if isinstance(result, Traced):
@@ -211,7 +216,9 @@ def _collect(result: object, results: list[Expr]) -> Any:
     elif is_literal(result) or admissible(result):
         results.append(tensor(result).expr)
     else:
-        raise CallError(f"a compiled function gives tensors or tuples of them, found {type(result).__name__}")
+        raise CallError(
+            f"a compiled function gives tensors, or tuples, lists and dicts of them, found {type(result).__name__}"
+        )
     return None
 
 
@@ -230,6 +237,8 @@ def _tuple(results: Sequence[Expr]) -> Expr:
 def _exprs(result: Any) -> Any:
     if isinstance(result, tuple | list):
         return tuple([_exprs(item) for item in result])
+    if isinstance(result, dict):
+        return {name: _exprs(item) for name, item in result.items()}
     return result.expr if isinstance(result, Traced) else result
 
 
@@ -240,4 +249,8 @@ def _same(leaves: Sequence[object], args: Sequence[object]) -> bool:
 
 def _shaped(shape: Any, leaves: Iterator[np.ndarray]) -> Any:
     """The arrays in the structure of the traced result."""
-    return next(leaves) if shape is None else tuple([_shaped(part, leaves) for part in shape])
+    if shape is None:
+        return next(leaves)
+    if isinstance(shape, dict):
+        return {name: _shaped(part, leaves) for name, part in shape.items()}
+    return type(shape)([_shaped(part, leaves) for part in shape])

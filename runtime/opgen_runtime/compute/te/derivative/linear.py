@@ -1,6 +1,6 @@
 """Indices as sums: `4*i + 2*k - 1` over variables, with quotients and remainders as variables of their own.
 
-    x // c, x % c   -->   q, r   with   x = c*q + r,   0 <= r < c
+x // c, x % c   -->   q, r   with   x = c*q + r,   0 <= r < c
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class Divisions:
     def equations(self) -> list[Linear]:
         """What holds of the variables made here: each sum is zero."""
         return [
-            each.dividend.plus(self._result(each, each.dividend.span(self.extents)[0])[0], -each.divisor).plus(
-                of(each.remainder), -1
-            )
+            each.dividend.plus(
+                self._result(each, each.dividend.span(self.extents)[0])[0], -each.divisor
+            ).plus(of(each.remainder), -1)
             for each in self.found
         ]

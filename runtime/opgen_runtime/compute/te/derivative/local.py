@@ -1,7 +1,7 @@
 """Derivatives of single nodes: the adjoint of a node's value as adjoints of its operands'.
 
-The adjoint of a half is float32: halves are computed in float32 and rounded once (`te.widen`).  Choices stay choices, so
-that what is not evaluated is not multiplied by zero.  Ties share equally.
+The adjoint of a half is float32: halves are computed in float32 and rounded once (`te.widen`).  Choices stay choices,
+so that what is not evaluated is not multiplied by zero.  Ties share equally.
 """
 
 from __future__ import annotations
@@ -143,7 +143,10 @@ _CALLS: Final[dict[str, Callable[..., Parts]]] = {
     "pow": _power,
     "fmod": lambda a, b, g, y: (g, negate(mul(g, call("trunc", div(a, b))))),
     "abs": lambda x, g, y: (mul(g, call("sign", x)),),
-    "copysign": lambda a, b, g, y: (mul(g, mul(call("sign", a), call("copysign", const(1.0, b.dtype), b))), None),
+    "copysign": lambda a, b, g, y: (
+        mul(g, mul(call("sign", a), call("copysign", const(1.0, b.dtype), b))),
+        None,
+    ),
     "fma": lambda a, b, c, g, y: (mul(g, b), mul(g, a), g),
 }
 

@@ -22,7 +22,9 @@ from .inverse import Inverse, both, invert
 from .local import adjoint_dtype, where
 from .term import Term
 
-_UPDATE_STEP: Final = 8  # steps of a gather, which are vectorised and shared among threads, for one of an update
+_UPDATE_STEP: Final = (
+    8  # steps of a gather, which are vectorised and shared among threads, for one of an update
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,9 @@ def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None]:
         with analysis({var: extent for var, extent in extents.items() if extent}, ()) as analyzer:
             greatest = analyzer.interval(axis.extent).hi
         if greatest is None or greatest > 1 << 40:
-            raise LanguageError(f"the extent {axis.extent} of {axis.var.name} has no bound, and no derivative")
+            raise LanguageError(
+                f"the extent {axis.extent} of {axis.var.name} has no bound, and no derivative"
+            )
         extents[axis.var] = max(greatest, 0)
         inside = both(inside, lt(axis.var, axis.extent))
     return extents, inside

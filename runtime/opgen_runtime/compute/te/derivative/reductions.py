@@ -1,9 +1,9 @@
 """Reductions: which elements get what of the adjoint of a result.
 
-    sum            each the adjoint
-    max, min       those that are equal to the result share it equally, or the first one gets it
-    prod           each the adjoint times the product of the others, from products before and after it
-    first          the one that was taken, or the default
+sum            each the adjoint
+max, min       those that are equal to the result share it equally, or the first one gets it
+prod           each the adjoint times the product of the others, from products before and after it
+first          the one that was taken, or the default
 """
 
 from __future__ import annotations
@@ -14,7 +14,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....base.arith import (
-    Expr, Var, add, cast, const, div, eq, floordiv, floormod, ge, lt, mul, select, sub, substitute
+    Expr,
+    Var,
+    add,
+    cast,
+    const,
+    div,
+    eq,
+    floordiv,
+    floormod,
+    ge,
+    lt,
+    mul,
+    select,
+    sub,
+    substitute,
 )  # fmt: skip
 from ....base.vocabulary import INDEX, INT64
 from ..construct import data_axes
@@ -74,7 +88,9 @@ def _renamed(node: Reduce, inner: tuple[IterVar, ...]) -> Reduce:
     names = {a.var: b.var for a, b in zip(node.axes, inner, strict=True)}
     axes = tuple(
         [
-            IterVar(axis.var, substitute(axis.extent, names), axis.kind) if isinstance(axis.extent, Expr) else axis
+            IterVar(axis.var, substitute(axis.extent, names), axis.kind)
+            if isinstance(axis.extent, Expr)
+            else axis
             for axis in inner
         ]
     )

@@ -63,7 +63,9 @@ def _stored(name: str, axes: Sequence[IterVar], value: Expr) -> Expr:
     fresh = [IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in axes]
     for axis in axes:
         if not isinstance(axis.extent, int):
-            raise LanguageError(f"{name}: a reduction inside one whose extent depends on data has no derivative")
+            raise LanguageError(
+                f"{name}: a reduction inside one whose extent depends on data has no derivative"
+            )
     body = substitute(value, {a.var: f.var for a, f in zip(axes, fresh, strict=True)})
     shape = tuple([axis.extent for axis in axes])
     made = Tensor(name, shape, BOOL if value.dtype is BOOL else value.dtype, Compute(tuple(fresh), body))

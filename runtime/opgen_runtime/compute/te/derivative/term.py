@@ -1,6 +1,6 @@
 """What one read adds to the adjoint of the tensor that it reads.
 
-    out[i] = sum(x[i, k] * w[k] for k in range(n))   -->   Term(w, (k,), over (i, k), grad[i] * x[i, k])
+out[i] = sum(x[i, k] * w[k] for k in range(n))   -->   Term(w, (k,), over (i, k), grad[i] * x[i, k])
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ....base.vocabulary import OpPattern
+from ....declaration import pattern_of
 from ....ir import Call, Expr, Function, Tuple, post_order
 from ....ir.scopes import Block, blocks_of
 from ....operator import Op, TensorType
@@ -129,7 +130,7 @@ def _common(a: Node, b: Node, reach: OpPattern, limit: int) -> tuple[Node, OpPat
 
 def _pattern(expr: Expr) -> OpPattern:
     if isinstance(expr, Call) and isinstance(expr.op, Op) and isinstance(expr.checked_type, TensorType):
-        return OpPattern(expr.op.get_attr("TOpPattern", OpPattern.OPAQUE))
+        return pattern_of(expr.op, expr.attrs, [arg.checked_type for arg in expr.args])
     return OpPattern.OPAQUE
 
 

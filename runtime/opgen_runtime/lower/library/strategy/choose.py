@@ -22,13 +22,14 @@ class StrategyCall:
     """The call that a strategy is asked for.
 
     `inputs`: its operands as tensors of the expression.  `out_type`: of its results.  `names`: its binding's, which
-    conditions ask for.
+    conditions ask for.  `pattern`: the call's, where it is known.
     """
 
     attrs: Attrs | None
     inputs: tuple[object, ...]
     out_type: Type
     names: Mapping[str, Any]
+    pattern: OpPattern | None = None
 
 
 def choose(op: Op, call: StrategyCall, target: HasKeys) -> Selection:
@@ -58,12 +59,12 @@ def strategy_of(op: Op, call: StrategyCall, target: HasKeys) -> tuple[OpStrategy
         raise StrategyError(
             f"{op.name}: its strategy is {declared!r:.80}, expected an OpStrategy or a function"
         )
-    return _from_entries(op, declared or ()), ""
+    return _from_entries(op, declared or (), call.pattern), ""
 
 
-def _from_entries(op: Op, entries: Sequence[StrategyEntry]) -> OpStrategy:
+def _from_entries(op: Op, entries: Sequence[StrategyEntry], known: OpPattern | None) -> OpStrategy:
     strategy = OpStrategy()
-    pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
+    pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE)) if known is None else known
     for entry in entries:
         schedule = schedule_named(entry.schedule) if entry.schedule else schedule_for_pattern(pattern)
         keys = tuple(key.strip() for key in entry.target.split(",") if key.strip())

@@ -1,0 +1,159 @@
+"""The derivative of one call of an op: the adjoint of one operand, as tensor expressions over placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
+from ..base.kept import Kept
+from ..base.vocabulary import OpPattern
+from ..compute.te import derive_pattern, placeholder, tensor_order
+from ..compute.te.derivative import pullback, rebuilt, zeros
+from ..compute.te.tensor import Tensor
+from ..operator import (
+    Attrs,
+    Binding,
+    Op,
+    TensorType,
+    TupleType,
+    Type,
+    certainly_different,
+)
+from .compute import OperandTensors
+from .declaration import OpDeclaration
+from .evaluate import call_tensors
+
+UNIT: Final = TupleType(())
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """`output` over `inputs`, the operands' tensors in line: those of the op, its outputs, their cotangents.
+
+    `reads`: the positions of the operands that are read, of the derived op.  `is_zero`: nothing is.
+    """
+
+    inputs: tuple[Tensor, ...]
+    output: Tensor
+    reads: frozenset[int]
+    is_zero: bool
+    pattern: OpPattern
+
+
+_derived: Final[Kept[Derived]] = Kept(1024)
+
+
+def derived(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt: str) -> Derived:
+    """The adjoint of the operand `wrt` of a call of `base`, made once and kept.
+
+    `types`: one a declared input, then one an output and one a cotangent, the unit where absent.  Raises AttrError
+    for a `wrt` that names no operand that is there, LanguageError for what has no derivative.
+    """
+    key = (base, attrs, tuple(types), wrt)
+    found = _derived.get(key)
+    return _derived.put(key, _derive(base, attrs, types, wrt)) if found is None else found
+
+
+def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt: str) -> Derived:
+    signature = base.signature
+    count, results = len(signature.inputs), len(signature.outputs)
+    made = call_tensors(Op.get(base.full_name), attrs, types[:count])
+    results_of = made.outputs[: len(made.binding.outputs)]
+    position, element = operand_named(base, wrt)
+    operand = made.operands[position]
+    target = operand[element] if isinstance(operand, tuple) and element < len(operand) else operand
+    if not isinstance(target, Tensor):
+        raise AttrError(f"vjp.{base.full_name}: attr 'wrt' is {wrt!r}, an operand that is absent")
+    if not target.dtype.is_float:
+        raise LanguageError(f"vjp.{base.full_name}: {wrt} is {target.dtype}, and only floats have a gradient")
+    owners: dict[Tensor, int] = {}
+    for k, operands in enumerate(made.operands):
+        for tensor in operands if isinstance(operands, tuple) else (operands,):
+            if isinstance(tensor, Tensor):
+                owners[tensor] = k
+    saved = _held(base, types[count : count + results], made.binding, "", owners, count)
+    cotangents = _held(base, types[count + results :], made.binding, "grad_", owners, count + results)
+    first = base.traits.get("ties") == "first"
+    try:
+        found = pullback(results_of, cotangents, target, saved, first)
+    except LanguageError as error:
+        raise LanguageError(f"vjp.{base.full_name}: {error}") from error
+    output = zeros(target) if found is None else found
+    inputs = tuple(owners)
+    read = frozenset([owners[tensor] for tensor in tensor_order([output]) if tensor in owners])
+    pattern, _ = derive_pattern([output], inputs)
+    return Derived(inputs, output, read, found is None, pattern)
+
+
+def _held(
+    base: OpDeclaration,
+    types: Sequence[Type],
+    binding: Binding,
+    prefix: str,
+    owners: dict[Tensor, int],
+    start: int,
+) -> list[Tensor | None]:
+    """A placeholder for each result that an operand of the derived op holds, None for the others."""
+    found: list[Tensor | None] = []
+    for k, (output, type_, count) in enumerate(
+        zip(base.signature.outputs, types, binding.counts, strict=True)
+    ):
+        fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+        for j in range(count):
+            own = fields[j] if j < len(fields) else None
+            if not isinstance(own, TensorType):
+                found.append(None)
+                continue
+            found.append(placeholder(f"{prefix}{output.name}", own.shape, own.dtype))
+            owners[found[-1]] = start + k  # type: ignore[index]  # the tensor just made
+    return found
+
+
+def operand_named(base: OpDeclaration, wrt: str) -> tuple[int, int]:
+    """The declared input that `wrt` names, and which of its tensors: `data`, or `data[1]` of a variadic one.
+
+    Raises AttrError where it names none.
+    """
+    name, bracket, rest = wrt.partition("[")
+    for position, declared in enumerate(base.signature.inputs):
+        if declared.name == name and declared.variadic == bool(bracket):
+            element = rest.removesuffix("]") if bracket else "0"
+            if element.isdecimal():
+                return position, int(element)
+    known = ", ".join(f"{i.name}[k]" if i.variadic else i.name for i in base.signature.inputs)
+    raise AttrError(f"vjp.{base.full_name}: attr 'wrt' is {wrt!r}, expected one of {known}")
+
+
+def check_operands(base: OpDeclaration, binding: Binding, types: Sequence[Type], site: object) -> None:
+    """Outputs and cotangents have the types of the results, or are absent.  Raises DTypeError, ShapeError."""
+    start, results = len(base.signature.inputs), len(base.signature.outputs)
+    for offset, what in ((0, "the output"), (results, "the cotangent of")):
+        at = 0
+        for k, (output, count) in enumerate(zip(base.signature.outputs, binding.counts, strict=True)):
+            found = types[start + offset + k]
+            fields = found.fields if isinstance(found, TupleType) else (found,)
+            for own, wanted in zip(fields, binding.outputs[at : at + count], strict=False):
+                if isinstance(own, TensorType) and not _fits(own, wanted):
+                    error = DTypeError if own.dtype is not wanted.dtype else ShapeError
+                    raise error(
+                        f"vjp.{base.full_name}: {what} {output.name} is {own}, expected {wanted}\n  at {site}"
+                    )
+            at += count
+
+
+def _fits(own: TensorType, wanted: TensorType) -> bool:
+    return (
+        own.dtype is wanted.dtype
+        and own.ndim == wanted.ndim
+        and not any(certainly_different(a, b) for a, b in zip(own.shape, wanted.shape, strict=True))
+    )
+
+
+def over_operands(found: Derived, operands: Sequence[OperandTensors]) -> tuple[Tensor, ...]:
+    """The derived tensor over the operands of a call."""
+    flat: list[Tensor] = []
+    for operand in operands:
+        flat.extend(operand if isinstance(operand, tuple) else () if operand is None else (operand,))
+    return rebuilt([found.output], dict(zip(found.inputs, flat, strict=True)))
