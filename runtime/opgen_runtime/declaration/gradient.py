@@ -4,8 +4,8 @@
 
 Inputs are those of the op, its outputs (which may be absent: what is not given is computed again) and a cotangent for
 each output (absent: zero).  Attrs are the op's and `wrt`, the operand's name, `data[1]` for one of several
-(`wrt2` where the op has such an attr).  The result has the operand's type, in the layout in which it is stored.  Derived ops are ops:
-they have derived ops themselves.
+(`wrt2` where the op has such an attr).  The result has the operand's type, in the layout in which it is stored.
+Derived ops are ops: they have derived ops themselves.
 """
 
 from __future__ import annotations
