@@ -24,10 +24,10 @@ REASONS: Final = {
     ("codegen/llvm/expression.py", "lower/tir/phases/simplify.py"): _WALK,
     ("codegen/llvm/repetition.py", "lower/tir/phases/simplify.py"): _WALK,
     ("lower/tir/contract.py", "lower/tir/contract.py"): _WALK,
-    ("lower/tir/phases/simplify.py", "lower/tir/region.py"): _WALK,
+    ("base/arith/relax.py", "lower/tir/phases/simplify.py"): _WALK,
     ("lower/tir/phases/simplify.py", "lower/tir/vector.py"): _WALK,
     ("lower/tir/phases/storage_flatten.py", "lower/tir/relocate.py"): _WALK,
-    ("lower/tir/region.py", "lower/tir/vector.py"): _WALK,
+    ("base/arith/relax.py", "lower/tir/vector.py"): _WALK,
     ("lower/tir/shared.py", "lower/tir/shared.py"): _WALK,
     ("transform/canonicalize_ops.py", "transform/simplify_expr.py"): _PASS,
     (

@@ -21,12 +21,12 @@ import numpy as np
 
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES, DType, OpPattern, is_float_array
+from opgen_runtime.declaration.structure import structure_of
 from opgen_runtime.run.executor import create_executor
 from opgen_runtime.testing import Suite, suite_of
 from opgen_runtime.testing.cases import Case, case_call, declaration_of, specs_of
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import Spec, ordinary
-from opgen_runtime.testing.structure import structure_of
 
 COUNT = 4000
 SUITES = Path(__file__).parents[1] / "generated"
@@ -178,7 +178,8 @@ def run(of: type[Suite], case: Case, random: Random) -> None:
                 return  # many functions of numpy take no empty arrays
             raise AssertionError(f"{op.name}({case}): its reference does not take it") from error
     what = f"{op.name}({case})"
-    assert_close(found, expected, call.checked_type, flat, pattern, what, structure_of(call, specs))
+    structure = structure_of(op, call.attrs, [arg.checked_type for arg in call.args])
+    assert_close(found, expected, call.checked_type, flat, pattern, what, structure)
     if exact:
         sizes = [np.abs(a.astype(np.float64)) for a in flat if is_float_array(a.dtype)]
         scale = max((float(s[s <= 1e4].max(initial=1.0)) for s in sizes), default=1.0)

@@ -215,3 +215,4 @@ class OpPattern(IntEnum):
 
 
 REDUCTIONS: Final[tuple[str, ...]] = ("sum", "prod", "min", "max", "any", "all", "argmax", "argmin", "first")
+POSITIONAL: Final[tuple[str, ...]] = ("argmax", "argmin")  # reductions that give a position

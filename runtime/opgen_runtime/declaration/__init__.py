@@ -7,6 +7,7 @@ declare.py        register(...): what the registry is told; call(...): what wrap
 contract.py       running a compute for one call, held to its binding
 stated.py         what computes a call, of a declared op or of one registered by hand
 evaluate.py       the tensors of one call, and its value by numpy
+structure.py      how exact the results of a call can be
 compute.py        the op attribute "compute": binding and operand tensors -> output tensors
 index.py          the index of a generated package, and finding ops by name
 """

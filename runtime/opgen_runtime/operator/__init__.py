@@ -38,6 +38,7 @@ from .types import (
     TensorType,
     TupleType,
     Type,
+    TypeRelation,
     TypeReporter,
     TypeSolver,
     TypeVar,
@@ -58,9 +59,15 @@ from .types.shapes import prefer
 __all__ = [
     "REQUIRED", "Assumption", "Attrs", "Binding", "Bound", "FuncType", "Function", "IncompleteType", "Input",
     "Let", "Op", "Output", "RelationFunction", "Require", "Rule", "Signature", "Spread", "Static", "TensorType",
-    "TupleType", "Type", "TypeReporter", "TypeSolver", "TypeVar", "attr", "bind", "broadcast",
+    "TupleType", "Type", "TypeRelation", "TypeReporter", "TypeSolver", "TypeVar", "attr", "bind", "broadcast",
     "certainly_different", "dims_equal", "document_attrs", "get_global_func", "has_global_func", "has_op",
     "infer_unknown", "is_absent", "list_global_func_names", "needs_of", "parse_layout", "prefer",
     "provide_func", "register_class", "register_op", "relate", "set_op_loader", "stored_indices",
     "to_canonical", "value_text",
 ]  # fmt: skip
+
+register_class(Type)
+for _final in (TensorType, TupleType, FuncType, TypeVar, IncompleteType, TypeRelation):
+    register_class(_final, final=True)
+register_class(Op, final=True)
+register_class(Attrs)

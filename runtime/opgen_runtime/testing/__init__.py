@@ -10,7 +10,6 @@ interface.py   check_interface, check_refused
 programs.py    run_infer_type, run_opt_pass, count_ops
 data.py        seeded data from specs such as "float32[2, 3]"
 compare.py     tolerances
-structure.py   what the tensor expression of a call says about how exact its results can be
 """
 
 from .bounds import check_bound

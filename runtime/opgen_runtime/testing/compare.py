@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..base.vocabulary import DType, OpPattern, is_float_array
+from ..declaration.structure import Structure
 from ..operator import TensorType, TupleType, Type
-from .structure import Structure
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
 

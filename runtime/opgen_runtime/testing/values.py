@@ -9,12 +9,12 @@ from unittest import SkipTest
 import numpy as np
 
 from ..base.vocabulary import OpPattern
+from ..declaration.structure import structure_of
 from ..operator import Op
 from ..run.executor import create_executor
 from .cases import Case, case_call, declaration_of, specs_of
 from .compare import assert_close
 from .data import Spec, ordinary, scattered, special
-from .structure import structure_of
 
 __tracebackhide__ = True  # pytest shows the line of the suite that fails, not what checks it
 
@@ -34,7 +34,7 @@ def check_values(
     runner = create_executor(executor)
     attrs = call.attrs.as_dict() if call.attrs is not None else {}
     specs = specs_of(op, case)
-    structure = structure_of(call, specs)
+    structure = structure_of(op, call.attrs, [arg.checked_type for arg in call.args])
     for special_values in (False, True):
         operands = [
             _arrays(spec, f"{case} {k}", special_values, pattern, first=k == 0)

@@ -22,7 +22,7 @@ import numpy as np
 from ..base.vocabulary import DType
 from ..compute.te.roles import Role
 from ..ir import Call, Constant, Expr, Function, IRModule, Let, MixedModeMutator, post_order, rebuild
-from ..operator.types import TensorType
+from ..operator import TensorType
 from .build import placed
 from .calls import UNIT, Facts, facts, move_facts
 from .context import PassContext

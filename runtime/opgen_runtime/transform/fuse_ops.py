@@ -9,7 +9,6 @@ Each segment becomes a function marked `Primitive`, called in place of its ops. 
 
 from __future__ import annotations
 
-from ..base.target import Target
 from ..ir import Function, IRModule
 from ..lower.library.fusion import (
     Groups,
@@ -38,11 +37,9 @@ def FuseOps(function: Function, module: IRModule, context: PassContext, *, max_o
     return fuse(function, max_ops, context.opt_level)
 
 
-def fuse(
-    function: Function, max_ops: int = 256, opt_level: int = 2, target: Target | None = None
-) -> Function:
-    """`function` with its ops in segments of at most `max_ops` ops, for a target (this machine by default)."""
-    nodes, groups = _grouped(function, max_ops, opt_level, target)
+def fuse(function: Function, max_ops: int = 256, opt_level: int = 2) -> Function:
+    """`function` with its ops in segments of at most `max_ops` ops."""
+    nodes, groups = _grouped(function, max_ops, opt_level)
     body = partition(function.body, nodes, groups)
     if body is function.body:
         return function
@@ -50,22 +47,18 @@ def fuse(
     return Function(function.params, body, function.ret_type, function.type_params, attrs, span=function.span)
 
 
-def why_apart(
-    function: Function, max_ops: int = 256, opt_level: int = 2, target: Target | None = None
-) -> list[str]:
+def why_apart(function: Function, max_ops: int = 256, opt_level: int = 2) -> list[str]:
     """A line for each op that reads another's result from another segment: `exp -> sum: why`."""
-    return reasons(*_grouped(function, max_ops, opt_level, target))
+    return reasons(*_grouped(function, max_ops, opt_level))
 
 
-def _grouped(
-    function: Function, max_ops: int, opt_level: int, target: Target | None
-) -> tuple[list[Node], Groups]:
+def _grouped(function: Function, max_ops: int, opt_level: int) -> tuple[list[Node], Groups]:
     nodes = dataflow(function.body)
     groups = Groups(nodes, max_ops if opt_level > 0 else 1)
     if groups.max_ops > 1:
         find_post_dominators(nodes, max_ops)
         join_by_pattern(nodes, groups)
         if opt_level > 1:
-            join_rows(nodes, groups, target or Target.host())
+            join_rows(nodes, groups)
             join_sweeps(nodes, groups)
     return nodes, groups

@@ -14,7 +14,7 @@ from functools import partial
 from ...base import arith
 from ...base.arith.expr import Expr
 from ...base.errors import LanguageError
-from ...base.vocabulary import BOOL, INDEX, INT64, DType
+from ...base.vocabulary import BOOL, INDEX, INT64, POSITIONAL, DType
 from ..te.tensor import IterVar, Reduce
 from .choices import search
 from .conditions import both, either, join, less
@@ -124,12 +124,12 @@ def _reduce(combiner: str, axes: tuple[IterVar, ...], value: Value, condition: E
 
     def make(dtype: DType) -> Expr:
         expr = as_expr(value, dtype)
-        result = INDEX if combiner in ("argmax", "argmin") else expr.dtype
+        result = INDEX if combiner in POSITIONAL else expr.dtype
         return Reduce(result, combiner, axes, expr, condition)
 
     if isinstance(value, Expr):
         return make(value.dtype)
-    if combiner in ("argmax", "argmin"):
+    if combiner in POSITIONAL:
         return make(
             INT64 if kind_of(value) == "int" else BOOL if kind_of(value) == "bool" else DType("float64")
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...base.arith import Expr, Shape, Var, boolean, const, operands
 from ...base.errors import DTypeError, ShapeError, shown
-from ...base.vocabulary import BOOL, INDEX, REDUCTIONS, DType
+from ...base.vocabulary import BOOL, INDEX, POSITIONAL, REDUCTIONS, DType
 from .contract import verify_tensor
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
 
@@ -91,5 +91,5 @@ def reduce(
         if default is None:
             raise DTypeError("first needs a default, for when nothing matches")
         value, default = operands(value, default, "choose between")
-    dtype = INDEX if combiner in ("argmax", "argmin") else value.dtype
+    dtype = INDEX if combiner in POSITIONAL else value.dtype
     return Reduce(dtype, combiner, made, value, None if condition is None else boolean(condition), default)

@@ -20,7 +20,7 @@ from ...base.arith import (
     register_range,
     sub,
 )
-from ...base.vocabulary import INDEX, INT64
+from ...base.vocabulary import INDEX, INT64, POSITIONAL
 from .tensor import Read, Reduce
 
 _FEW: Final = 1 << 31  # so large may the terms of a sum be that is taken not to wrap
@@ -37,7 +37,7 @@ def _reduced_range(e: Expr) -> tuple[Expr, Expr] | None:
     count = _count(e)
     if count is None:
         return None
-    if e.combiner in ("argmax", "argmin"):
+    if e.combiner in POSITIONAL:
         some = const(0, INDEX) if e.condition is not None else minimum(count, 1)
         return sub(some, 1), sub(count, 1)
     if e.combiner == "sum" and e.dtype == INT64:

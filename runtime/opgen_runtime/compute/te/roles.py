@@ -29,7 +29,7 @@ from ...base.arith import (
     post_order,
     substitute,
 )
-from ...base.vocabulary import INDEX, INT64
+from ...base.vocabulary import INDEX, INT64, POSITIONAL
 from .evaluation import evaluate
 from .graph import tensor_order
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
@@ -205,7 +205,7 @@ def _of_reduction(node: Reduce, parts: list[Role]) -> Role:
         return _chosen(condition, value, Role.ZERO)
     if node.combiner in ("min", "max") and node.dtype.is_float:
         return _extremum(_chosen(condition, value, Role.INFINITE), Role.INFINITE)
-    if node.combiner in ("argmin", "argmax") and condition in _STEADY and value in _SCALED:
+    if node.combiner in POSITIONAL and condition in _STEADY and value in _SCALED:
         return Role.FREE if value in _CONSTANT and condition in _CONSTANT else Role.INVARIANT
     if node.combiner == "first" and default is not None:
         return _chosen(condition, value, default)

@@ -9,13 +9,12 @@ from typing import Final
 from ...base.arith import Expr, Var, post_order, structural_equal
 from ...base.contract import Contract, Rule, When, handed_in, is_own
 from ...base.errors import ScheduleError
-from ...base.target import Target
 from ...compute.te.tensor import IterVar, Reduce, Tensor
 from .kind import ForKind
 from .schedule import Schedule, reads_of
 from .stage import Fuse, Split, Stage, ceil_div, product
 
-ScheduleFunction = Callable[[Sequence[Tensor], Target], object]
+ScheduleFunction = Callable[..., object]  # of the outputs, and of what else a schedule depends on
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +25,18 @@ class Made:
     outputs: tuple[Tensor, ...]
 
 
-def schedule_by(function: ScheduleFunction, what: str, outputs: Sequence[Tensor], target: Target) -> Schedule:
+def schedule_by(
+    function: ScheduleFunction, what: str, outputs: Sequence[Tensor], *situation: object
+) -> Schedule:
     """The schedule that a function gives for `outputs`; `what` names the op and the function.
 
     Raises ScheduleError for what is no schedule or breaks a rule, and for whatever a user's function raises.
     """
     if is_own(function):
-        made = function(outputs, target)
+        made = function(outputs, *situation)
     else:
         with handed_in(what, ScheduleError):
-            made = function(outputs, target)
+            made = function(outputs, *situation)
     if not isinstance(made, Schedule):
         raise ScheduleError(f"{what} gave {made!r:.80}, expected a Schedule")
     SCHEDULE.check(Made(made, tuple(outputs)), what, is_own(function))

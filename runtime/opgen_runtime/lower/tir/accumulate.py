@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...base.arith import Expr, Var, cast, const, eq, ge, logical_and, logical_or, lt, select
-from ...base.vocabulary import BOOL, DType
+from ...base.vocabulary import BOOL, POSITIONAL, DType
 from ...compute.te.tensor import Reduce
 from .combine import (
     accumulator_dtype,
     identity,
-    is_positional,
     join,
     join_positions,
     position_dtype,
@@ -41,7 +40,7 @@ class Accumulators:
         self.never_empty = reduce.condition is None and all(isinstance(n, int) and n > 0 for n in extents)
         dtype = accumulator_dtype(self.combiner, reduce.value.dtype)
         self.buffers = [local(self.combiner, dtype, shape)]
-        if is_positional(self.combiner):
+        if self.combiner in POSITIONAL:
             count: int | Expr = 1
             for extent in extents:
                 count = count * extent
@@ -57,7 +56,7 @@ class Accumulators:
     def step(self, at: At, value: Expr, position: Expr, in_order: bool) -> Stmt:
         """An element joins; `in_order` tells that each accumulator meets its elements in row-major order."""
         now = self.loads(at)
-        if not is_positional(self.combiner):
+        if self.combiner not in POSITIONAL:
             return Store(self.buffers[0], at, join(self.combiner, now[0], cast(value, now[0].dtype)))
         best, place = self.buffers
         fresh, better = Var(value.dtype, "candidate"), Var(BOOL, "better")
@@ -78,14 +77,14 @@ class Accumulators:
 
     def joined(self, a: list[Expr], b: list[Expr]) -> list[Expr]:
         """The state after the elements of both."""
-        if is_positional(self.combiner):
+        if self.combiner in POSITIONAL:
             return list(join_positions(self.combiner, (a[0], a[1]), (b[0], b[1]), self.never_empty))
         return [join(self.combiner, a[0], b[0])]
 
     def across_lanes(self, state: list[Expr], lane: Var, lanes: int) -> Expr:
         """The scalar result of one vector of states, that is `state` for lane = 0 .. lanes - 1."""
         best = reduce_lanes(self.combiner, vectorize_expr(state[0], lane, lanes))
-        if not is_positional(self.combiner):
+        if self.combiner not in POSITIONAL:
             return best
         # the least position among the lanes that hold the best value; lanes without an element hold -1
         none = const(state[1].dtype.highest, state[1].dtype)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...base.arith import Analyzer, Binary, Expr, Var, const, ge, lt, post_order, substitute
+from ...base.arith.relax import Range, Relaxer, linear, union
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ..schedule import Fuse, Schedule, Split, Stage
-from .region import Range, Relaxer, linear, union
 
 Extent = int | Expr
 

@@ -32,11 +32,6 @@ SINGLE: Final = {"sum": "sum", "prod": "prod", "min": "min", "max": "max", "any"
 _INT32_HIGHEST: Final = (1 << 31) - 1
 
 
-def is_positional(combiner: str) -> bool:
-    """Whether the result is a position: argmax or argmin."""
-    return combiner in ("argmax", "argmin")
-
-
 def accumulator_dtype(combiner: str, dtype: DType) -> DType:
     """Sums and products of halves are kept in float32 and rounded once."""
     return FLOAT32 if dtype.is_storage and combiner in ("sum", "prod") else dtype

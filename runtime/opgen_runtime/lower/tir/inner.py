@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ...base.arith import Binary, Const, Expr, Var, cast, const, logical_not, lt, post_order
-from ...base.vocabulary import BOOL, INDEX
+from ...base.vocabulary import BOOL, INDEX, POSITIONAL
 from ...compute.te.tensor import IterVar, Read, Reduce
 from ..schedule import ForKind
 from .accumulate import Accumulators
-from .combine import is_positional
 from .nest import ZERO, as_index
 from .prelude import Prelude, Values
 from .stmt import Allocate, For, If, Load, Stmt, Store
@@ -62,7 +61,7 @@ class InnerReduction:
             return 1
         last = reduce.axes[-1]
         own = {axis.var for axis in reduce.axes}
-        fixed = is_positional(reduce.combiner)  # positions are computed from constant extents
+        fixed = reduce.combiner in POSITIONAL  # positions are computed from constant extents
         for axis in reduce.axes:
             extent = axis.extent
             if isinstance(extent, Expr) and (fixed or any(node in own for node in post_order(extent))):
@@ -91,7 +90,7 @@ class InnerReduction:
         loops = [self._loop(axis, env) for axis in self.reduce.axes]
         if self.reduce.combiner == "first":
             return self._first(env, loops)
-        if not is_positional(self.reduce.combiner):
+        if self.reduce.combiner not in POSITIONAL:
             return _nest(loops, self._element(env, lambda value: self.whole.step(AT, value, ZERO, True)))
         # the position counts the elements in row-major order, also where an extent depends on other axes
         count = self.values.local("count", INDEX)

@@ -5,8 +5,6 @@ functions.py   global functions by dotted name, `_init_api` namespaces
 objects.py     type keys and indices of node classes
 """
 
-from ..attrs import Attrs
-from ..types import FuncType, IncompleteType, TensorType, TupleType, Type, TypeRelation, TypeVar
 from .functions import (
     Namespace,
     _init_api,
@@ -45,9 +43,3 @@ __all__ = [
     "provide_func", "register_class", "register_func", "register_op", "register_op_attr", "register_type",
     "registered_types", "remove_global_func", "remove_op", "set_op_loader", "type_info",
 ]  # fmt: skip
-
-register_class(Type)
-for _final in (TensorType, TupleType, FuncType, TypeVar, IncompleteType, TypeRelation):
-    register_class(_final, final=True)
-register_class(Op, final=True)
-register_class(Attrs)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....base.arith import INTRINSICS, Binary, Call, Cast, Compare, Expr, Select, Var, const, post_order
+from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
-from ...tir.region import Relaxer
 
 _CALL_COST: Final = 16
 _LINEAR: Final = Relaxer({}, {})

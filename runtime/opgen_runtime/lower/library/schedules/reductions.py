@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....base.target import Target
+from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage
-from ...tir.combine import is_positional
 from .access import Accesses, analyse, contiguous_groups, total_extent
 
 WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
@@ -82,7 +82,7 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     columns = stage.loop_axes[-1].extent if shape.across else 1
     assert isinstance(columns, int)
     shares = elements // columns * max(1, columns // WIDE_TILE)
-    if shares >= target.num_threads or is_positional(body.combiner):
+    if shares >= target.num_threads or body.combiner in POSITIONAL:
         return None
     axis = max(stage.reduce_axes, key=lambda a: a.extent if isinstance(a.extent, int) else 0)
     parts = _PARTS_PER_THREAD * target.num_threads
@@ -154,7 +154,7 @@ def _vectors(rest: IterVar | None, cost: int, stage: Stage) -> int:
     if rest is None or not isinstance(rest.extent, int):
         return 1
     body = stage.body
-    wanted = 4 if cost <= 8 and not (isinstance(body, Reduce) and is_positional(body.combiner)) else 2
+    wanted = 4 if cost <= 8 and not (isinstance(body, Reduce) and body.combiner in POSITIONAL) else 2
     return max(1, min(wanted, rest.extent))
 
 

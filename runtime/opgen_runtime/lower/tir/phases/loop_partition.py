@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....base.arith import Compare, Expr, Var, const
+from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
 from ..folding import fold_substitute
 from ..nest import ZERO
-from ..region import Relaxer
 from ..relocate import fresh_buffers
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips

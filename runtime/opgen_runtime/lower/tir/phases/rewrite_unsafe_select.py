@@ -26,12 +26,13 @@ from ....base.arith import (
     post_order,
     select,
 )
+from ....base.arith.relax import Relaxer
 from ....base.contract import Rule
 from ....base.vocabulary import UINT64
 from ..contract import View
 from ..folding import rebuild_folding
 from ..guards import SEVERAL, Guard, guards_of
-from ..region import Relaxer, is_within
+from ..region import is_within
 from ..stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
 from ..vector import Lanes, splat
 from ..visit import StmtMutator, trips

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....base.arith import Const, Expr, Select, Var, const, logical_not, post_order
+from ....base.arith.relax import Relaxer
 from ....base.vocabulary import BOOL, INDEX
 from ..folding import fold_substitute
-from ..region import Relaxer, is_within
+from ..region import is_within
 from ..relocate import Relocator
 from ..stmt import (
     Allocate,

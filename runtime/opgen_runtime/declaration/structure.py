@@ -17,17 +17,11 @@ from ..compute.te import (
     Put,
     Reduce,
     Scan,
-    Tensor,
     Update,
-    placeholder,
     tensor_order,
 )
-from ..declaration import OpDeclaration
-from ..ir import Call
-from ..operator import Op, TupleType, Type, bind
-from .data import Spec
-
-AnySpec = Spec | tuple[Spec, ...] | None
+from ..operator import Attrs, Op, Type
+from .evaluate import call_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +35,11 @@ class Structure:
     zero_signs: bool = False
 
 
-def structure_of(call: Call, specs: Sequence[AnySpec]) -> Structure:
-    """The structure of a call of a declared op on operands of these specs."""
-    op = call.op
-    assert isinstance(op, Op)
-    declaration: OpDeclaration = op.get_attr("declaration")
-    binding = bind(declaration.signature, declaration.name, call.attrs, [_type(spec) for spec in specs])
-    tensors = [_operand(f"operand{k}", spec) for k, spec in enumerate(specs)]
-    operations = [tensor.op for tensor in tensor_order(op.get_attr("compute")(binding, tensors))]
-    one_operand = declaration.pattern == OpPattern.ELEMWISE and len(call.args) == 1
+def structure_of(op: Op, attrs: Attrs | None, types: Sequence[Type]) -> Structure:
+    """The structure of a call of a declared op on operands of these types, an empty tuple for an absent one."""
+    operations = [tensor.op for tensor in tensor_order(call_tensors(op, attrs, types).outputs)]
+    one_operand = op.get_attr("declaration").pattern == OpPattern.ELEMWISE and len(types) == 1
     return Structure(max([1, *map(_terms, operations)]), one_operand and not any(map(_chooses, operations)))
-
-
-def _type(spec: AnySpec) -> Type:
-    if isinstance(spec, Spec):
-        return spec.type
-    return TupleType(tuple([item.type for item in spec or ()]))
-
-
-def _operand(name: str, spec: AnySpec) -> Tensor | tuple[Tensor, ...] | None:
-    if spec is None:
-        return None
-    if isinstance(spec, Spec):
-        return placeholder(name, spec.shape, spec.dtype)
-    return tuple([placeholder(f"{name}_{k}", item.shape, item.dtype) for k, item in enumerate(spec)])
 
 
 def _terms(operation: Operation) -> int:

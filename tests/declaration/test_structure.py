@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime.operator.registry import Op
+from opgen_runtime.declaration.structure import Structure, structure_of
+from opgen_runtime.operator import Op
 from opgen_runtime.testing import Case, case_call, check_values
-from opgen_runtime.testing.cases import specs_of
-from opgen_runtime.testing.structure import Structure, structure_of
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ from opgen_runtime.testing.structure import Structure, structure_of
 def test_terms(name: str, case: Case, expected: Structure) -> None:
     op = Op.get(name)
     call, _ = case_call(op, case)
-    assert structure_of(call, specs_of(op, case)) == expected
+    assert structure_of(op, call.attrs, [arg.checked_type for arg in call.args]) == expected
 
 
 def test_a_long_float32_product_is_right() -> None:
