@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.library.schedules.contractions import contraction_of
+from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run import pipeline
@@ -118,6 +118,39 @@ def test_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> No
     agrees(*program, threads)
 
 
+def _contraction(tensor: te.Tensor) -> Contraction | None:
+    stage = create_schedule([tensor])[tensor]
+    return contraction_of(stage.axes, stage.body)
+
+
+@st.composite
+def transposed(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
+    rank = draw(st.integers(1, 2))
+    groups = draw(st.sampled_from([1, 1, 2]))
+    channels, out = draw(st.integers(1, 12)) * groups, draw(st.integers(1, 12))
+    sizes = tuple(draw(st.integers(3, 12)) for _ in range(rank))
+    strides = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    data = var("data", draw(st.integers(1, 2)), channels, *sizes)
+    weight = var("weight", channels, out, *(draw(st.integers(1, 4)) for _ in range(rank)))
+    attrs = {
+        "strides": strides,
+        "padding": tuple(draw(st.integers(0, 1)) for _ in range(2 * rank)),
+        "output_padding": tuple(draw(st.integers(0, stride - 1)) for stride in strides),
+        "dilation": tuple(draw(st.integers(1, 3)) for _ in range(rank)),
+        "groups": groups,
+    }
+    body: ir.Expr = {1: ops.conv1d_transpose, 2: ops.conv2d_transpose}[rank](data, weight, **attrs)
+    if draw(st.booleans()):
+        body = ops.relu(body)
+    return [data, weight], body
+
+
+@given(transposed(), st.sampled_from([1, 2]))
+@settings(max_examples=25, deadline=None)
+def test_transposed_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
+    agrees(*program, threads)
+
+
 def test_two_products_in_one_program() -> None:
     a, b, c = var("a", 24, 30), var("b", 30, 40), var("c", 30, 40)
     agrees([a, b, c], ops.add(ops.matmul(a, b), ops.matmul(a, c)), 2)
@@ -137,7 +170,7 @@ def test_a_last_axis_of_one_is_a_column() -> None:
     data, weight = var("data", 1, 16, 40, 1), var("weight", 24, 16, 5, 1)
     agrees([data, weight], ops.relu(ops.conv2d(data, weight, padding=(2, 0, 2, 0))), 2)
     column = te.compute((32, 64, 1), lambda o, y, _: te.sum(B[STEP, y] * A[o, STEP], axis=STEP), name="C")
-    found = contraction_of(create_schedule([column])[column])
+    found = _contraction(column)
     assert found is not None
     assert [axis.extent for axis in found.columns] == [64, 1]
 
@@ -166,7 +199,7 @@ def test_what_is_small_is_left_alone(rows: int, columns: int, summed: int) -> No
 
 def test_what_is_no_contraction() -> None:
     a, b, c = _product(16, 16, 16)
-    assert contraction_of(create_schedule([c])[c]) is not None
+    assert _contraction(c) is not None
     k = te.reduce_axis((0, 16), name="k")
     for value in (
         lambda y, x: te.sum(a[y, k] + b[k, x], axis=k),
@@ -175,7 +208,7 @@ def test_what_is_no_contraction() -> None:
         lambda y, x: te.sum(a[y, x] * b[k, x], axis=k),
     ):
         made = te.compute((16, 16), value, name="D")
-        assert contraction_of(create_schedule([made])[made]) is None
+        assert _contraction(made) is None
 
 
 SCHEDULE = """\

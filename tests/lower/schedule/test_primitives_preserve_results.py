@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opgen_runtime.base.arith import Binary, Expr, eq, floormod, free_vars, logical_and
+from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Reduce
-from opgen_runtime.lower.schedule import create_schedule, reads_of
+from opgen_runtime.lower.schedule import congruences, create_schedule, reads_of
 from tests.lower.tir.programs import Program, check_lowered, programs, scramble
 
 
@@ -59,4 +61,55 @@ def test_caches_and_partial_reductions(data: st.DataObject, program: Program) ->
         source = data.draw(st.sampled_from(reads_of(stage)))
         if data.draw(st.booleans()):
             schedule.cache_read(source, "local", [stage.tensor])
+    check_lowered(program, schedule)
+
+
+@st.composite
+def congruent(draw: st.DrawFn) -> Program:
+    """Sums of products of the elements of which a sum of axes is a multiple of a number."""
+    n, k, m = draw(st.integers(1, 9)), draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    a, b = te.placeholder("a", (n + k, m), "float32"), te.placeholder("b", (k, m), "float32")
+    steps, across = te.reduce_axis(k, "k"), te.reduce_axis(m, "j")
+    modulus, up, down, off = (draw(st.integers(low, 6)) for low in (2, 0, -4, -9))
+
+    def value(i: Expr) -> Expr:
+        term = te.read(a, i + steps.var, across.var) * te.read(b, steps.var, across.var)
+        condition = eq(floormod(i * up + steps.var * down + off, modulus), 0)
+        if draw(st.booleans()):
+            condition = logical_and(condition, across.var < i)
+        return te.reduce("sum", (steps, across), term, condition)
+
+    return Program((a, b), (te.compute("c", (n,), "float32", value),))
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data(), st.one_of(programs(), congruent()))
+def test_repacked_stages(data: st.DataObject, program: Program) -> None:
+    """Axes divided and flattened, congruences solved, conditions pushed into factors, factors packed."""
+    schedule = create_schedule(program.outputs)
+    for stage in list(schedule.stages):
+        if stage.body is None:
+            continue
+        if isinstance(stage.body, Reduce) and any(congruences(stage.body)) and data.draw(st.booleans()):
+            schedule.solve(stage.tensor)
+        made = stage
+        if data.draw(st.booleans()):
+            factors = {axis: data.draw(st.integers(1, 4)) for axis in stage.axes if data.draw(st.booleans())}
+            made = schedule[schedule.divide(stage.tensor, factors, data.draw(st.booleans()))]
+        if data.draw(st.booleans()):
+            count = data.draw(st.integers(1, len(made.axes)))
+            made = schedule[schedule.flatten(made.tensor, count, data.draw(st.sampled_from([1, 4])))]
+        body = made.body
+        if isinstance(body, Reduce) and body.combiner == "sum":
+            if body.condition is not None and isinstance(body.value, Binary) and body.value.op == "mul":
+                schedule.push_conditions(made.tensor)
+            body = made.body
+            assert isinstance(body, Reduce)
+            factor = body.value.a if isinstance(body.value, Binary) else body.value
+            moving = set(free_vars(factor))
+            axes = [axis for axis in (*made.axes, *made.reduce_axes) if axis.var in moving]
+            if axes:
+                packing = schedule[schedule.pack(made.tensor, factor, data.draw(st.permutations(axes)))]
+                scramble(data.draw, packing)
+        scramble(data.draw, made)
     check_lowered(program, schedule)

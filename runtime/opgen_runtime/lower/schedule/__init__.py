@@ -3,7 +3,8 @@
 kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
-repack.py    what flatten and pack make of a stage
+repack.py    what flatten, divide and pack make of a stage
+congruence.py conditions that hold in every s-th step: the steps in which they do
 rows.py      the steps of a scan: what runs in each, how many rows are kept
 roll.py      which stages follow a scan row by row
 prepare.py   the stages that depend on constants alone, split off
@@ -14,9 +15,11 @@ text.py      a schedule as text: stages, tables of loops, what is computed insid
 
 from __future__ import annotations
 
+from .congruence import congruences, pushed, simplified, slope
 from .contract import SCHEDULE, schedule_by
 from .kind import ForKind
 from .prepare import Parts, constant_stages, parts_of
+from .repack import divided
 from .rows import Line, Rows
 from .schedule import Group, Schedule, create_schedule, reads_of
 from .stage import Attach, Fuse, Split, Stage
@@ -33,9 +36,14 @@ __all__ = [
     "Schedule",
     "Split",
     "Stage",
+    "congruences",
     "constant_stages",
     "create_schedule",
+    "divided",
     "parts_of",
+    "pushed",
     "reads_of",
     "schedule_by",
+    "simplified",
+    "slope",
 ]

@@ -1,11 +1,24 @@
-"""Primitives that change how the elements of a stage, or of one of its operands, lie in memory: flatten and pack."""
+"""Primitives that change how the elements of a stage, or of one of its operands, lie in memory: flatten, divide
+and pack."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ...base.arith import Expr, Var, const, floordiv, floormod, post_order, rewrite, select, substitute
+from ...base.arith import (
+    Expr,
+    Var,
+    const,
+    floordiv,
+    floormod,
+    free_vars,
+    lt,
+    post_order,
+    rewrite,
+    select,
+    substitute,
+)
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Tensor
@@ -15,7 +28,8 @@ from .stage import Stage
 def flattened(stage: Stage, count: int, multiple: int) -> tuple[Tensor, Expr]:
     """The tensor with the last `count` axes of a stage as one, and the stage's new body, which reads it.
 
-    The one axis has a multiple of `multiple` elements; what it has beyond those of the stage is not defined.
+    The one axis has a multiple of `multiple` elements; those beyond the stage's own are not defined, and nothing is
+    read for them that is not there.
     """
     kept, joined = stage.axes[: len(stage.axes) - count], stage.axes[len(stage.axes) - count :]
     extents = [axis.extent for axis in joined]
@@ -35,19 +49,74 @@ def flattened(stage: Stage, count: int, multiple: int) -> tuple[Tensor, Expr]:
         values[axis.var] = outer if axis is joined[0] else floormod(outer, size)
         position = position + axis.var * inner
     assert stage.body is not None
-    body = substitute(stage.body, values)
+    body = _limited(substitute(stage.body, values), [lt(column.var, total)] if total % multiple else [])
     tensor = Tensor(
         f"{stage.name}_flat", tuple(axis.extent for axis in axes), body.dtype, Compute(axes, body)
     )
     return tensor, Read(body.dtype, tensor, (*(axis.var for axis in kept), position))
 
 
+def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[Tensor, Expr]:
+    """The tensor in which some axes of a stage are two, a quotient and a remainder, and the stage's new body.
+
+    The remainders stand before all other axes if `first`, else each behind its quotient.  Where a factor does not
+    divide, elements beyond the stage's own are not defined; nothing is read for them that is not there.
+    """
+    for axis, factor in factors.items():
+        if not any(axis is own for own in stage.axes) or not isinstance(axis.extent, int) or factor < 1:
+            raise ScheduleError(
+                f"divide of {axis.var.name} by {factor} on stage {stage.name}: "
+                "it needs a data axis of constant extent and a factor of at least 1"
+            )
+    values: dict[Var, Expr] = {}
+    places: list[tuple[IterVar, Expr]] = []  # the axes in order, with where the old elements lie
+    remainders: list[tuple[IterVar, Expr]] = []
+    inside: list[Expr] = []
+    for axis in stage.axes:
+        factor = factors.get(axis)
+        if factor is None:
+            same = IterVar(Var(INDEX, axis.var.name), axis.extent)
+            values[axis.var] = same.var
+            places.append((same, axis.var))
+            continue
+        assert isinstance(axis.extent, int)
+        outer = IterVar(Var(INDEX, f"{axis.var.name}_q"), -(-axis.extent // factor))
+        inner = IterVar(Var(INDEX, f"{axis.var.name}_r"), factor)
+        value = values[axis.var] = outer.var * factor + inner.var
+        if axis.extent % factor:
+            inside.append(lt(value, axis.extent))
+        places.append((outer, floordiv(axis.var, factor)))
+        (remainders if first else places).append((inner, floormod(axis.var, factor)))
+    places = [*remainders, *places]
+    axes = tuple(axis for axis, _ in places)
+    assert stage.body is not None
+    body = _limited(substitute(stage.body, values), inside)
+    tensor = Tensor(
+        f"{stage.name}_divided", tuple(axis.extent for axis in axes), body.dtype, Compute(axes, body)
+    )
+    return tensor, Read(body.dtype, tensor, tuple(place for _, place in places))
+
+
+def _limited(body: Expr, inside: Sequence[Expr]) -> Expr:
+    """`body` without what it reads outside of `inside`: each read that moves with what is compared is guarded."""
+    for condition in inside:
+        moving = set(free_vars(condition))
+
+        def guarded(node: Expr, moving: set[Var] = moving, condition: Expr = condition) -> Expr | None:
+            if not isinstance(node, Read) or moving.isdisjoint(free_vars(node)):
+                return None
+            return select(condition, node, const(False if node.dtype.is_bool else 0, node.dtype))
+
+        body = rewrite(body, guarded)
+    return body
+
+
 def packed(
-    stage: Stage, operand: Expr, axes: Sequence[IterVar], inside: Expr | None, panel: int | None = None
+    stage: Stage, operand: Expr, axes: Sequence[IterVar], panel: int | None = None
 ) -> tuple[Tensor, Expr]:
     """The tensor that holds `operand` over `axes`, and the stage's new body, which reads it.
 
-    Where `inside` is false the tensor holds 0.  With `panel` the last axis lies in panels, one after the other.
+    With `panel` the last axis lies in panels, one after the other.
     """
     assert stage.body is not None
     order = post_order(stage.body)
@@ -77,12 +146,11 @@ def packed(
         made = (number, *made[:-1], within)
         values[column] = number.var * panel + within.var
         indices = (floordiv(column, panel), *indices[:-1], floormod(column, panel))
-    body = operand if inside is None else _guarded(operand, inside)
     tensor = Tensor(
         f"{stage.name}_packed",
         tuple(axis.extent for axis in made),
         operand.dtype,
-        Compute(made, substitute(body, values)),
+        Compute(made, substitute(operand, values)),
     )
     read = Read(operand.dtype, tensor, indices)
     return tensor, rewrite(stage.body, lambda node: read if node is operand else None)
@@ -90,7 +158,3 @@ def packed(
 
 def _all(stage: Stage) -> tuple[IterVar, ...]:
     return (*stage.axes, *stage.reduce_axes)
-
-
-def _guarded(operand: Expr, inside: Expr) -> Expr:
-    return select(inside, operand, const(0, operand.dtype))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...base.arith import Expr, Var, lt, rewrite, select, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
+from .congruence import pushed, solved
 from .inline import Folder
-from .repack import flattened, packed
+from .repack import divided, flattened, packed
 from .roll import Roller
 from .stage import Split, Stage
 from .text import to_text
@@ -119,9 +120,9 @@ class Schedule:
     def flatten(self, tensor: Tensor, count: int, multiple: int = 1) -> Tensor:
         """C[i, y, x] = f(i, y, x)  -->  C_flat[i, j] = f(i, j // X, j % X); C[i, y, x] = C_flat[i, y * X + x]
 
-        The last `count` axes become one of a multiple of `multiple` elements; those beyond the tensor's hold what
-        the expression gives there.  Returns the new tensor; its stage takes over the body.  Refuses stages with
-        scheduled loops and axes of symbolic extents.
+        The last `count` axes become one of a multiple of `multiple` elements; those beyond the tensor's are not
+        defined.  Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled loops and axes
+        of symbolic extents.
         """
         stage = self._fresh(tensor, "flatten")
         made, body = flattened(stage, count, multiple)
@@ -129,23 +130,50 @@ class Schedule:
         stage.set_compute(stage.axes, body)
         return made
 
+    def divide(self, tensor: Tensor, factors: Mapping[IterVar, int], first: bool = False) -> Tensor:
+        """C[i, y] = f(i, y)  -->  C_divided[i, q, r] = f(i, q * s + r); C[i, y] = C_divided[i, y // s, y % s]
+
+        Each axis in `factors` becomes two, a quotient and a remainder by its factor s; the remainders come before
+        all axes if `first`.  Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled
+        loops and axes of symbolic extents.
+        """
+        stage = self._fresh(tensor, "divide")
+        made, body = divided(stage, factors, first)
+        self._add(Stage((made,), made.op, f"divide of {tensor.name}"), self.stages.index(stage))
+        stage.set_compute(stage.axes, body)
+        return made
+
+    def solve(self, tensor: Tensor) -> None:
+        """C[i] = sum(f(i, k) for k in range(K) if (i - k) % s == 0)  -->  C[i] = sum(f(i, i % s + k * s) for k in ..)
+
+        The first condition of the reduction that is a congruence is solved for one of its axes, which has then
+        ceil(K / s) steps.  Refuses stages without such a condition, results that are positions, and scheduled loops.
+        """
+        stage = self._fresh(tensor, "solve")
+        stage.set_compute(stage.axes, solved(stage))
+
+    def push_conditions(self, tensor: Tensor) -> None:
+        """C[i] = sum(f(k) * g(k) for k if c)  -->  C[i] = sum((f(k) if c else 0) * (g(k) if c else 0) for k)
+
+        Refuses stages that are no sums of products under a condition, and scheduled loops.
+        """
+        stage = self._fresh(tensor, "push_conditions")
+        if not isinstance(stage.body, Reduce):
+            raise ScheduleError(f"push_conditions on stage {stage.name}: it is no reduction")
+        stage.set_compute(stage.axes, pushed(stage.body))
+
     def pack(
-        self,
-        tensor: Tensor,
-        operand: Expr,
-        axes: Sequence[IterVar],
-        inside: Expr | None = None,
-        panel: int | None = None,
+        self, tensor: Tensor, operand: Expr, axes: Sequence[IterVar], panel: int | None = None
     ) -> Tensor:
         """C[i, j] = sum(f(i, k) * g(j, k))  -->  P[k, j] = g(j, k); C[i, j] = sum(f(i, k) * P[k, j])
 
         `operand` is a part of the stage's body, `axes` those of the stage that it moves with, in the order in which
-        they lie in the new tensor, which is returned.  Where `inside` is false it holds 0.  With `panel` the last axis
-        lies in panels of so many elements, one after the other: P[j // panel, k, j % panel].  Refuses an operand that
-        moves with other axes of the stage, stages with scheduled loops, and a panel that does not divide the axis.
+        they lie in the new tensor, which is returned.  With `panel` the last axis lies in panels of so many elements,
+        one after the other: P[j // panel, k, j % panel].  Refuses an operand that moves with other axes of the stage,
+        stages with scheduled loops, and a panel that does not divide the axis.
         """
         stage = self._fresh(tensor, "pack")
-        made, body = packed(stage, operand, axes, inside, panel)
+        made, body = packed(stage, operand, axes, panel)
         self._add(Stage((made,), made.op, f"pack for {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made

@@ -8,6 +8,8 @@ plan.py         what to inline, what to store, and where stored stages are compu
 access.py       how a body goes through memory, and what it costs
 elementwise.py  loops of stages without reduce axes
 reductions.py   loops of reduction stages
+congruences.py  sums that count in every s-th step: divided and solved
+products.py     which stages are contractions, and what makes them so
 contractions.py loops of sums of products of two operands, one of them packed
 """
 

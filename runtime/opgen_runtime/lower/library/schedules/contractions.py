@@ -12,108 +12,35 @@ stored.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, lt, post_order
+from ....base.arith import Const, Expr, post_order
 from ....base.target import Target
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages
 from .access import analyse, contiguous_groups, total_extent
 from .elementwise import schedule_elementwise
 from .plan import readers_of
+from .products import Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
 
-_LEAST_ROWS: Final = 8
-_LEAST_COLUMNS: Final = 16
-_LEAST_SUMMED: Final = 8
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 8  # rows of a tile where there are 32 vector registers
 _FEW_REGISTERS: Final = 4  # and where there are 16
 _PANELS_PER_THREAD: Final = 4  # fewer are shared among threads by tiles of rows
 
 
-@dataclass(frozen=True, slots=True)
-class Contraction:
-    """The axes of a contraction, and its operands: `fixed` moves with the row, `packed` with the columns."""
-
-    outer: tuple[IterVar, ...]
-    row: IterVar
-    columns: tuple[IterVar, ...]
-    fixed: Expr
-    packed: Expr
-
-
 def schedule_contractions(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
     """Loops for the contractions that are large enough, and what they are computed with; gives these stages."""
     done: set[Stage] = set()
     for stage in list(schedule.stages):
-        if stage in placed or stage in done or stage.inlined or not _is_sum_of_products(stage):
+        if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
-        _simplify(stage)
-        found = contraction_of(stage)
-        if found is not None and _pays(found, stage):
-            done.update(_schedule(schedule, stage, found, _leader(schedule, stage, {*placed, *done}), target))
+        form = form_of(stage)
+        if form is not None:
+            leader = _leader(schedule, stage, {*placed, *done})
+            done.update(_schedule(schedule, stage, form, leader, target))
     return done
-
-
-def _is_sum_of_products(stage: Stage) -> bool:
-    body = stage.body
-    return (
-        isinstance(body, Reduce)
-        and bool(stage.reduce_axes)
-        and body.combiner == "sum"
-        and body.condition is None
-        and isinstance(body.value, Binary)
-        and body.value.op == "mul"
-    )
-
-
-def contraction_of(stage: Stage) -> Contraction | None:
-    """The contraction that a stage is as it stands; None for any other."""
-    body = stage.body
-    if not _is_sum_of_products(stage) or not isinstance(body, Reduce) or not isinstance(body.value, Binary):
-        return None
-    for fixed, packed in ((body.value.a, body.value.b), (body.value.b, body.value.a)):
-        mine, theirs = _vars(fixed), _vars(packed)
-        axes = list(stage.axes)
-        columns: list[IterVar] = []
-        while axes and axes[-1].var not in mine and (axes[-1].var in theirs or axes[-1].extent == 1):
-            columns.insert(0, axes.pop())
-        moves = any(axis.var in theirs for axis in columns)
-        if moves and axes and axes[-1].var in mine and axes[-1].var not in theirs:
-            return Contraction(tuple(axes[:-1]), axes[-1], tuple(columns), fixed, packed)
-    return None
-
-
-def _vars(e: Expr) -> set[Var]:
-    return {node for node in post_order(e) if isinstance(node, Var)}
-
-
-def _simplify(stage: Stage) -> None:
-    """Indices by the extents of the axes: with one group, `o // O * C + c` does not move with o."""
-    analyzer = Analyzer()
-    for axis in (*stage.axes, *stage.reduce_axes):
-        analyzer.bind(axis.var, 0, axis.extent)
-    body = stage.body
-    assert isinstance(body, Reduce)
-    stage.set_compute(stage.axes, Reduce(body.dtype, body.combiner, body.axes, analyzer.simplify(body.value)))
-
-
-def _pays(found: Contraction, stage: Stage) -> bool:
-    """Whether extents are constant and large enough, and the rows' operand is read as it lies."""
-    rows, columns, summed, outer = (
-        total_extent(axes) for axes in ((found.row,), found.columns, stage.reduce_axes, found.outer)
-    )
-    if rows is None or columns is None or summed is None or not outer:
-        return False
-    fixed = found.fixed.a if isinstance(found.fixed, Cast) else found.fixed
-    return (
-        rows >= _LEAST_ROWS
-        and columns >= _LEAST_COLUMNS
-        and summed >= _LEAST_SUMMED
-        and isinstance(fixed, Read)
-    )
 
 
 def _leader(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stage:
@@ -143,31 +70,33 @@ def _is_own(read: Read, stage: Stage) -> bool:
     )
 
 
-def _schedule(
-    schedule: Schedule, stage: Stage, found: Contraction, leader: Stage, target: Target
-) -> list[Stage]:
+def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
+    found = form.contraction
     lanes = target.lanes(found.packed.dtype)
     count = total_extent(found.columns)
     assert count is not None
     panel = lanes * min(_VECTORS, -(-count // lanes))
     rows = _tile_rows(found.row, _MANY_REGISTERS if target.vector_bits >= 512 else _FEW_REGISTERS)
-    flat = schedule[schedule.flatten(stage.tensor, len(found.columns), panel)]
-    if leader is not stage:
-        stage.compute_inline()
-        schedule.normalize()
-    whole = contraction_of(flat)
+    made = prepare(schedule, stage, form)
+    flat = schedule[schedule.flatten(made.tensor, len(found.columns), panel)]
+    folded = [each for each in dict.fromkeys((made, stage)) if each is not leader]
+    for each in folded:
+        each.compute_inline()
+    schedule.normalize()
+    whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
-    column = flat.axes[-1]
-    moving = [axis.var in _vars(whole.packed) for axis in flat.axes[:-2]]
-    outer = [axis for axis, moves in zip(flat.axes, moving, strict=False) if moves]
-    inside = None if column.extent == count else lt(column.var, count)
+    moving = [axis.var in vars_of(whole.packed) for axis in flat.axes[:-2]]
     lines = panel if _is_constant(schedule, whole.packed) else None
-    axes = (*outer, *flat.reduce_axes, column)
-    packing = schedule[schedule.pack(flat.tensor, whole.packed, axes, inside, lines)]
+    packing = _pack(schedule, flat, whole, lines)
+    fixed = None if is_plain(whole.fixed) else _pack_rows(schedule, flat, whole)
+    if fixed is not None:
+        schedule_elementwise(fixed, target)
 
-    around, still = _loops(leader, moving)
-    panels, within = leader.split(leader.fuse(*leader.axes[len(moving) + 1 :]), panel)
-    tiles, tile = leader.split(leader.axes[len(moving)], rows)
+    axes = _divide_loops(leader, form.factors, stage)
+    around = [axis for axis, moves in zip(axes, moving, strict=False) if moves]
+    still = [axis for axis, moves in zip(axes, moving, strict=False) if not moves]
+    panels, within = leader.split(leader.fuse(*axes[len(moving) + 1 :]), panel)
+    tiles, tile = leader.split(axes[len(moving)], rows)
     leader.reorder(*around, panels, *still, tiles, tile, within)
     _in_registers(leader, tile, within, lanes)
     work = total_extent((*flat.axes, *flat.reduce_axes)) or 0
@@ -191,7 +120,31 @@ def _schedule(
             leader.parallel(panels)
     _multiply(flat, rows, panel, lanes)
     flat.compute_at(leader, at)
-    return [leader, stage, flat, packing]
+    return [leader, stage, made, flat, packing, *([fixed] if fixed is not None else [])]
+
+
+def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int | None) -> Stage:
+    """Lines of the columns, one for each element of k; with `panel` those of a panel one after the other."""
+    theirs = vars_of(whole.packed)
+    outer = [axis for axis in flat.axes[:-2] if axis.var in theirs]
+    axes = (*outer, *flat.reduce_axes, flat.axes[-1])
+    return schedule[schedule.pack(flat.tensor, whole.packed, axes, panel)]
+
+
+def _pack_rows(schedule: Schedule, flat: Stage, whole: Contraction) -> Stage:
+    """The rows of a tile side by side, for each element of k."""
+    mine = vars_of(whole.fixed)
+    outer = [axis for axis in flat.axes[:-2] if axis.var in mine]
+    return schedule[schedule.pack(flat.tensor, whole.fixed, (*outer, *flat.reduce_axes, flat.axes[-2]))]
+
+
+def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -> list[IterVar]:
+    """The leader's loops, those whose axes the contraction has divided in two."""
+    divided = {n: factors[axis] for n, axis in enumerate(stage.axes) if axis in factors}
+    loops: list[IterVar] = []
+    for n, axis in enumerate(leader.axes):
+        loops += leader.split(axis, divided[n]) if n in divided else (axis,)
+    return loops
 
 
 def _is_constant(schedule: Schedule, operand: Expr) -> bool:
@@ -206,12 +159,6 @@ def _tile_rows(row: IterVar, most: int) -> int:
     rows = row.extent
     assert isinstance(rows, int)
     return next((n for n in range(most, most // 2, -1) if rows % n == 0), most)
-
-
-def _loops(leader: Stage, moving: list[bool]) -> tuple[list[IterVar], list[IterVar]]:
-    """The leader's outer axes: those with which the packed operand moves, and the others."""
-    outer = list(zip(leader.axes, moving, strict=False))
-    return [axis for axis, moves in outer if moves], [axis for axis, moves in outer if not moves]
 
 
 def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:

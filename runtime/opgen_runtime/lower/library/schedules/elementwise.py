@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ....base.arith import Binary, Const, Var, post_order
 from ....base.target import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Stage
@@ -15,6 +16,7 @@ _LEAST_GATHERED: Final = (
     32  # bits: machines gather no narrower elements, and one by one is faster without vectors
 )
 _MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
+_MOST_INTERLEAVED: Final = 4  # further apart, stores are scattered
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
@@ -29,6 +31,10 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     accesses = analyse(stage.body, stage.tensor.dtype)
     if len(accesses.reads) > _MOST_READS:
         return  # lowering makes a loop for each of the alternatives
+    interleaved = _interleaved(stage, accesses)
+    if interleaved:
+        _interleave(stage, interleaved, accesses, target, attached)
+        return
     groups = contiguous_groups(stage.loop_axes, accesses)
     leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]
@@ -50,6 +56,49 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
             outer = [*outer, part]
     vectorize_inner(stage, inner, lanes, vectors)
     if shared and outer:
+        stage.parallel(stage.fuse(*outer))
+
+
+def _interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
+    """By which number each axis is split whose remainders by it lie far apart in what is read."""
+    assert stage.body is not None
+    last = stage.loop_axes[-1]
+    found: dict[Var, set[int]] = {}
+    for node in post_order(stage.body):
+        if not isinstance(node, Binary) or node.op != "floormod" or not isinstance(node.b, Const):
+            continue
+        if isinstance(node.a, Var) and node.a not in accesses.used:
+            found.setdefault(node.a, set()).add(int(node.b.value))
+    factors = {
+        axis: min(found[axis.var])
+        for axis in stage.loop_axes
+        if isinstance(axis.extent, int) and len(found.get(axis.var, ())) == 1
+    }
+    fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= _MOST_INTERLEAVED < last.extent
+    return {axis: n for axis, n in factors.items() if 1 < n < int(axis.extent)} if fits else {}
+
+
+def _interleave(
+    stage: Stage, factors: dict[IterVar, int], accesses: Accesses, target: Target, attached: bool
+) -> None:
+    """for x: out[x] = a[x % 2, x // 2]  -->  for q: unrolled for r in range(2): out[q * 2 + r] = a[r, q]
+
+    Vectors of q are read in one piece, and stored to every second place.
+    """
+    outer: list[IterVar] = []
+    for axis in stage.loop_axes[:-1]:
+        outer += stage.split(axis, factors[axis]) if axis in factors else (axis,)
+    quotient, remainder = stage.split(stage.loop_axes[-1], factors[stage.loop_axes[-1]])
+    stage.unroll(remainder)
+    assert isinstance(quotient.extent, int)
+    lanes = min(target.lanes(accesses.widest), 1 << (quotient.extent.bit_length() - 1))
+    vectors, lane = stage.split(quotient, lanes)
+    stage.reorder(*outer, vectors, remainder, lane)
+    if lanes > 1:
+        stage.vectorize(lane)
+    work = total_extent(stage.loop_axes)
+    shared = not attached and target.num_threads > 1 and work is not None
+    if shared and outer and work is not None and work * accesses.cost > target.parallel_threshold:
         stage.parallel(stage.fuse(*outer))
 
 

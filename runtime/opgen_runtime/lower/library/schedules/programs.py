@@ -9,6 +9,7 @@ from ....base.target import Target
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, constant_stages, create_schedule
 from .access import analyse, contiguous_groups, total_extent
+from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
 from .plan import Placement, inline_cheap, place, readers_of
@@ -35,6 +36,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops."""
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
+    solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_contractions(schedule, target, placed)
     constant = constant_stages(schedule)

@@ -1,0 +1,66 @@
+"""Reductions of which a step counts where a sum of axes is a multiple of s: as many are made as count.
+
+    C[y] = sum(X[(y - r) // s] * W[r] for r if (y - r) % s == 0)
+-->
+    P[u, q] = sum(X[q - r] * W[u + r * s] for r); C[y] = P[y % s, y // s]
+
+The remainders of the data axes in a congruence become axes of their own, outside all others, and the congruence is
+solved for a reduce axis: transposed convolutions, gradients of strided ones, what spreads and sums.
+"""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+
+from ....base.arith import free_vars
+from ....compute.te.tensor import IterVar, Reduce
+from ...schedule import Schedule, Stage, congruences, slope
+
+
+def solve_congruences(schedule: Schedule) -> None:
+    """Divide and solve every reduction that has congruences; those that read the results fold the quotients in."""
+    changed = False
+    for stage in list(schedule.stages):
+        if (
+            stage.reduce_axes
+            and not stage.inlined
+            and stage.follows is None
+            and isinstance(stage.body, Reduce)
+        ):
+            changed = _solve(schedule, stage) or changed
+    if changed:
+        schedule.normalize()
+
+
+def _solve(schedule: Schedule, stage: Stage) -> bool:
+    factors = _factors(stage)
+    if factors is None:
+        return False
+    tensor = stage.tensor
+    if factors:
+        tensor = schedule.divide(tensor, factors, first=True)
+        if not stage.is_output:
+            stage.compute_inline()
+    made = schedule[tensor]
+    while isinstance(made.body, Reduce) and next(congruences(made.body), None) is not None:
+        schedule.solve(tensor)
+    return bool(factors)
+
+
+def _factors(stage: Stage) -> dict[IterVar, int] | None:
+    """By how much each data axis is divided; None where no condition can be solved."""
+    assert isinstance(stage.body, Reduce)
+    found = list(congruences(stage.body))
+    factors: dict[IterVar, int] = {}
+    for each in found:
+        used = set(free_vars(each.rest))
+        for axis in stage.axes:
+            if axis.var not in used or axis.extent == 1:
+                continue
+            grown = slope(each.rest, axis.var)
+            if grown is None or not isinstance(axis.extent, int):
+                return None
+            factor = each.modulus // gcd(grown, each.modulus)
+            if factor > 1:
+                factors[axis] = lcm(factor, factors.get(axis, 1))
+    return factors if found else None

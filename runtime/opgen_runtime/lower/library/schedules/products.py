@@ -1,0 +1,137 @@
+"""Which stages are contractions, and which of their axes move with which operand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
+from ....compute.te.tensor import IterVar, Read, Reduce
+from ...schedule import Schedule, Stage, divided, pushed, simplified
+from .access import total_extent
+
+LEAST_ROWS: Final = 8
+_LEAST_COLUMNS: Final = 16
+_LEAST_SUMMED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """The axes of a contraction, and its operands: `fixed` moves with the row, `packed` with the columns."""
+
+    outer: tuple[IterVar, ...]
+    row: IterVar
+    columns: tuple[IterVar, ...]
+    fixed: Expr
+    packed: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What makes a stage a contraction: `factors` divide its axes, conditions are pushed into its operands."""
+
+    contraction: Contraction
+    factors: Mapping[IterVar, int]
+    conditional: bool
+
+
+def form_of(stage: Stage) -> Form | None:
+    """How a stage is a contraction that is worth packing; None for any other.  The stage stays as it is."""
+    if not is_sum_of_products(stage.body) or not stage.reduce_axes or not isinstance(stage.body, Reduce):
+        return None
+    factors = _factors(stage)
+    axes, body = stage.axes, stage.body
+    if factors:
+        tensor, _ = divided(stage, factors, first=False)
+        made = Stage((tensor,), tensor.op)
+        axes, body = made.axes, made.body
+        assert isinstance(body, Reduce)
+    conditional = body.condition is not None
+    if conditional:
+        body = pushed(body)
+    body = simplified(axes, body)
+    found = contraction_of(axes, body)
+    if found is None or not _pays(found, body):
+        return None
+    return Form(found, factors, conditional)
+
+
+def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
+    """The stage that is the contraction: that of the divided tensor, or the stage itself."""
+    made = stage
+    if form.factors:
+        made = schedule[schedule.divide(stage.tensor, form.factors)]
+    if form.conditional:
+        schedule.push_conditions(made.tensor)
+    body = made.body
+    assert isinstance(body, Reduce)
+    made.set_compute(made.axes, simplified(made.axes, body))
+    return made
+
+
+def is_sum_of_products(body: Expr | None) -> bool:
+    return (
+        isinstance(body, Reduce)
+        and body.combiner == "sum"
+        and isinstance(body.value, Binary)
+        and body.value.op == "mul"
+    )
+
+
+def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction | None:
+    """The contraction that a body is as it stands; None for any other."""
+    if not is_sum_of_products(body) or not isinstance(body, Reduce) or body.condition is not None:
+        return None
+    assert isinstance(body.value, Binary)
+    for fixed, packed in ((body.value.a, body.value.b), (body.value.b, body.value.a)):
+        mine, theirs = vars_of(fixed), vars_of(packed)
+        rest = list(axes)
+        columns: list[IterVar] = []
+        while rest and rest[-1].var not in mine and (rest[-1].var in theirs or rest[-1].extent == 1):
+            columns.insert(0, rest.pop())
+        moves = any(axis.var in theirs for axis in columns)
+        if moves and rest and rest[-1].var in mine and rest[-1].var not in theirs:
+            return Contraction(tuple(rest[:-1]), rest[-1], tuple(columns), fixed, packed)
+    return None
+
+
+def vars_of(e: Expr) -> set[Var]:
+    return {node for node in post_order(e) if isinstance(node, Var)}
+
+
+def is_plain(operand: Expr) -> bool:
+    """Whether an operand is read as it lies, or cast on the way."""
+    return isinstance(operand.a if isinstance(operand, Cast) else operand, Read)
+
+
+def _pays(found: Contraction, body: Reduce) -> bool:
+    """Whether extents are constant and large enough."""
+    rows, columns, summed, outer = (
+        total_extent(axes) for axes in ((found.row,), found.columns, body.axes, found.outer)
+    )
+    if rows is None or columns is None or summed is None or not outer:
+        return False
+    return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS and summed >= _LEAST_SUMMED
+
+
+def _factors(stage: Stage) -> dict[IterVar, int]:
+    """The data axes of which operands use quotients and remainders by one number, with that number."""
+    axes = {axis.var: axis for axis in stage.axes}
+    analyzer = Analyzer()
+    for axis in (*stage.axes, *stage.reduce_axes):
+        analyzer.bind(axis.var, 0, axis.extent)
+    assert isinstance(stage.body, Reduce)
+    found: dict[IterVar, set[int]] = {}
+    for node in post_order(analyzer.simplify(stage.body.value)):
+        if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod"):
+            continue
+        if isinstance(node.a, Var) and node.a in axes and isinstance(node.b, Const):
+            found.setdefault(axes[node.a], set()).add(int(node.b.value))
+    return {
+        axis: factor
+        for axis, numbers in found.items()
+        if len(numbers) == 1
+        for factor in numbers
+        if isinstance(axis.extent, int) and 1 < factor < axis.extent and axis.extent % factor == 0
+    }

@@ -1,0 +1,144 @@
+"""Conditions that hold in every s-th step of a reduction: the steps in which they do, by number.
+
+    sum(f(k) for k in range(K) if (a + m*k) % s == 0)
+-->
+    sum(f(first + k*step) for k in range(ceil(K / step)) if first + k*step < K and a % g == 0)
+
+with g = gcd(m, s), step = s / g and first = -a/g * (m/g)^-1 mod step (the linear congruence theorem).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from ...base.arith import (
+    Analyzer,
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    Var,
+    const,
+    eq,
+    floordiv,
+    floormod,
+    free_vars,
+    logical_and,
+    logical_not,
+    lt,
+    mul,
+    select,
+    substitute,
+)
+from ...base.arith.conditions import conjuncts
+from ...base.errors import ScheduleError
+from ...base.vocabulary import INDEX
+from ...compute.te.tensor import IterVar, Reduce
+from .stage import Stage
+
+_POSITIONAL = ("argmax", "argmin", "first")  # their results depend on the number of a step
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Congruence:
+    """`condition` of a reduction: rest + factor * axis is a multiple of `modulus`."""
+
+    condition: Expr
+    axis: IterVar
+    factor: int
+    rest: Expr
+    modulus: int
+
+    @property
+    def step(self) -> int:
+        """How far apart the steps are in which it holds."""
+        return self.modulus // gcd(self.factor, self.modulus)
+
+
+def congruences(body: Reduce) -> Iterator[Congruence]:
+    """The conditions of a reduction that can be solved for one of its axes."""
+    if body.combiner in _POSITIONAL or not all(isinstance(axis.extent, int) for axis in body.axes):
+        return
+    for condition in conditions_of(body):
+        found = _congruence(condition, body)
+        if found is not None:
+            yield found
+
+
+def conditions_of(body: Reduce) -> list[Expr]:
+    """What must all hold for an element to count."""
+    if body.condition is None:
+        return []
+    found = conjuncts(body.condition, True)
+    return [part if holds else logical_not(part) for part, holds in reversed(found)]
+
+
+def _congruence(condition: Expr, body: Reduce) -> Congruence | None:
+    if not isinstance(condition, Compare) or condition.op != "eq" or not isinstance(condition.b, Const):
+        return None
+    remainder = condition.a
+    if not isinstance(remainder, Binary) or remainder.op != "floormod" or not isinstance(remainder.b, Const):
+        return None
+    value, modulus = remainder.a - int(condition.b.value), int(remainder.b.value)
+    used = set(free_vars(value))
+    for axis in body.axes:
+        factor = slope(value, axis.var) if axis.var in used and modulus > 1 else None
+        if factor is not None and factor % modulus:
+            return Congruence(
+                condition, axis, factor, substitute(value, {axis.var: const(0, INDEX)}), modulus
+            )
+    return None
+
+
+def slope(e: Expr, var: Var) -> int | None:
+    """By how much an index grows with `var`; None where that is not one number."""
+    grown = Analyzer().simplify(substitute(e, {var: var + 1}) - e)
+    return int(grown.value) if isinstance(grown, Const) else None
+
+
+def solved(stage: Stage) -> Reduce:
+    """The stage's body with the first of its congruences solved."""
+    body = stage.body
+    found = next(congruences(body), None) if isinstance(body, Reduce) else None
+    if found is None or not isinstance(body, Reduce):
+        raise ScheduleError(f"solve on stage {stage.name}: no condition of its body is a congruence")
+    common, step = gcd(found.factor, found.modulus), found.step
+    extent = found.axis.extent
+    assert isinstance(extent, int)
+    steps = IterVar(Var(INDEX, found.axis.var.name), -(-extent // step), found.axis.kind)
+    first = floormod(floordiv(found.rest, common) * -pow(found.factor // common, -1, step), step)
+    value = first + steps.var * step
+    axes = tuple(steps if each is found.axis else each for each in body.axes)
+    condition: Expr = logical_and(lt(value, extent), eq(floormod(found.rest, common), 0))
+    for part in conditions_of(body):
+        if part is not found.condition:
+            condition = logical_and(condition, substitute(part, {found.axis.var: value}))
+    made = substitute(body.value, {found.axis.var: value})
+    return simplified(stage.axes, Reduce(body.dtype, body.combiner, axes, made, condition))
+
+
+def simplified(axes: Sequence[IterVar], body: Reduce) -> Reduce:
+    """A reduction over data `axes` with what follows from the extents of all axes."""
+    analyzer = Analyzer()
+    for axis in (*axes, *body.axes):
+        analyzer.bind(axis.var, 0, axis.extent)
+    parts = [analyzer.simplify(part) for part in conditions_of(body)]
+    condition: Expr | None = None
+    for part in parts:
+        if not (isinstance(part, Const) and part.value):
+            condition = part if condition is None else logical_and(condition, part)
+    return Reduce(
+        body.dtype, body.combiner, body.axes, analyzer.simplify(body.value), condition, body.default
+    )
+
+
+def pushed(body: Reduce) -> Reduce:
+    """A sum of products whose conditions stand in both factors: where they do not hold, 0 is added."""
+    value = body.value
+    if body.combiner != "sum" or body.condition is None or not isinstance(value, Binary) or value.op != "mul":
+        raise ScheduleError("conditions are pushed into the factors of a sum of products; this is none")
+    zero = const(0, value.dtype)
+    a, b = (select(body.condition, factor, zero) for factor in (value.a, value.b))
+    return Reduce(body.dtype, body.combiner, body.axes, mul(a, b))

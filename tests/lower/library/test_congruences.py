@@ -1,0 +1,48 @@
+"""Reductions under congruences: as many steps are made as count, and what is spread is stored in vectors."""
+
+from __future__ import annotations
+
+from opgen_runtime import te
+from opgen_runtime.base.target import Target
+from opgen_runtime.lower.library.schedules import generic
+
+X, W = te.placeholder((40, 16), name="X"), te.placeholder((3, 16), name="W")
+
+
+def test_a_transposed_convolution() -> None:
+    k, c = te.reduce_axis((0, 3), name="k"), te.reduce_axis((0, 16), name="c")
+
+    def spread(y: te.Var) -> te.Expr:
+        return te.sum(X[(y - k) // 2, c] * W[k, c], axis=(k, c), where=te.equal((y + k) % 2, 0))
+
+    out = te.compute((64,), spread, name="C")
+    assert str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))) == SCHEDULE
+
+
+def test_what_is_never_met_and_what_cannot_be_solved_stay() -> None:
+    k = te.reduce_axis((0, 3), name="k")
+    for condition in (lambda y: te.equal((2 * y + 4 * k) % 2, 0), lambda y: te.equal(k * k % 2, y)):
+        out = te.compute(
+            (8,), lambda y, where=condition: te.sum(X[y + k, 0], axis=k, where=where(y)), name="C"
+        )
+        assert "divide" not in str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
+
+
+SCHEDULE = """\
+X: float32[40, 16], input
+W: float32[3, 16], input
+C_divided: float32[2, 32], divide of C, root, global
+    y_r     2
+    y_q_o   8                     y_q // 4
+    k       2  reduce
+    y_q_i   4  unrolled           y_q % 4
+    c      16  reduce vectorized
+    C_divided[y_r, y_q] = sum(X[y_q + (y_r - (0 - y_r) % 2) // 2 - k, c] * W[k * 2 + (0 - y_r) % 2, c] for k in range(2) for c in range(16) if k * 2 + (0 - y_r) % 2 < 3)
+    reordered from y_r, y_q_o, y_q_i, k, c
+C: float32[64], output
+    y_o_o   2              y // 2 // 16
+    y_i     2  unrolled    y % 2
+    y_o_i  16  vectorized  y // 2 % 16
+    C[y] = C_divided[y % 2, y // 2]
+    reordered from y_o_o, y_o_i, y_i\
+"""  # noqa: E501 -- a line of a schedule
