@@ -62,10 +62,10 @@ def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[
     The remainders stand before all other axes if `first`, else each behind its quotient.  Where a factor does not
     divide, elements beyond the stage's own are not defined; nothing is read for them that is not there.
     """
-    for axis, factor in factors.items():
-        if not any(axis is own for own in stage.axes) or not isinstance(axis.extent, int) or factor < 1:
+    for axis, number in factors.items():
+        if not any(axis is own for own in stage.axes) or not isinstance(axis.extent, int) or number < 1:
             raise ScheduleError(
-                f"divide of {axis.var.name} by {factor} on stage {stage.name}: "
+                f"divide of {axis.var.name} by {number} on stage {stage.name}: "
                 "it needs a data axis of constant extent and a factor of at least 1"
             )
     values: dict[Var, Expr] = {}

@@ -41,17 +41,15 @@ def form_of(stage: Stage) -> Form | None:
     if not is_sum_of_products(stage.body) or not stage.reduce_axes or not isinstance(stage.body, Reduce):
         return None
     factors = _factors(stage)
-    axes, body = stage.axes, stage.body
+    made = stage
     if factors:
         tensor, _ = divided(stage, factors, first=False)
         made = Stage((tensor,), tensor.op)
-        axes, body = made.axes, made.body
-        assert isinstance(body, Reduce)
+    body = made.body
+    assert isinstance(body, Reduce)
     conditional = body.condition is not None
-    if conditional:
-        body = pushed(body)
-    body = simplified(axes, body)
-    found = contraction_of(axes, body)
+    body = simplified(made.axes, pushed(body) if conditional else body)
+    found = contraction_of(made.axes, body)
     if found is None or not _pays(found, body):
         return None
     return Form(found, factors, conditional)
