@@ -55,6 +55,49 @@ def test_one_compilation_a_signature() -> None:
     assert [len(known or ()) for known in map(program._compiled.get, program._compiled)] == [1, 1]
 
 
+def outcome(program: Any, inputs: Any) -> Any:
+    """The outputs, or the error's text."""
+    try:
+        return program(inputs)
+    except ModelError as error:
+        return str(error)
+
+
+def test_inputs_of_a_known_call_are_looked_at_again() -> None:
+    """What a program kept for an input changes nothing for others: each is taken, or refused, as by a new program."""
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    others: list[Any] = [
+        [x], {"x": x}, (x,), [x.T], [np.asfortranarray(x)], [np.repeat(x, 2, 1)[:, ::2]], [x.tolist()],
+        [x.astype(">f4")], [x.astype(np.float64)], [x.view(np.int32)], [np.ma.array(x, mask=x > 3)], [x[:2]],
+        [x[:0]], [x.reshape(2, 8)], [np.asarray(x).view(np.matrix)], [], [x, x], {"y": x}, {"x": x, "y": x},
+        {"x": None}, [None], x, np.stack([x]), [memoryview(x)], [x.astype(np.float16)],
+    ]  # fmt: skip
+    known = prepare(DENSE)
+    for inputs in others:
+        known([x])
+        np.testing.assert_equal(outcome(known, inputs), outcome(prepare(DENSE), inputs))
+
+
+@pytest.mark.parametrize("graph", [
+    "(float[n] a, float[n] b) => (float[n] y) { y = Sub (b, a) }",
+    "(float[n] a, float[n] b) => (float[n] y) { y = Neg (b) }",
+    "(float[n] a, float[n] b) => (float[n] y, float[n] z) { y = Sub (b, a)  z = Exp (a) }",
+    "(float[n] a, float[n] b) => (float[n] y, float[n] a) { y = Sub (b, a) }",
+    "(float[n] a, float[n] b) => (float[n] y, float[n] y2) { y = Sub (b, a)  y2 = Identity (y) }",
+    "(float[n] a, float[n] b) => (float[n] a, float[1] c) { c = Constant <value = float[1] {2}> () }",
+])  # fmt: skip
+def test_later_calls_give_what_the_first_gave(graph: str) -> None:
+    """Outputs are new arrays each time, in the graph's order."""
+    program = prepare(model(f"g {graph}"))
+    a, b = f32(5), f32(5)
+    first = program([a, b])
+    kept = [array.copy() for array in first]
+    for inputs in ([a, b], {"b": b, "a": a}, [a, b]):
+        again = program(inputs)
+        np.testing.assert_equal(again, kept)
+        assert not any(np.shares_memory(one, other) for one in again for other in (*first, a, b))
+
+
 def test_inputs_by_name_bytes_and_files(tmp_path: Any) -> None:
     x = f32(1, 4)
     path = tmp_path / "dense.onnx"

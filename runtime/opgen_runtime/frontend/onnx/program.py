@@ -11,6 +11,7 @@ from ...base.errors import OpgenError
 from ...base.kept import Kept
 from ...base.target import Target
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
+from ...operator import TensorType
 from ...run.executor import Executable, array_type, build
 from .check import checked_model
 from .convert import Conversion
@@ -42,25 +43,76 @@ class Program:
         self.limits = limits
         check_supported(self.model)
         self.signature: Signature = signature_of(self.model)
+        self._names = self.signature.names
         self._compiled: Kept[list[_Specialisation]] = Kept(_KEPT)  # by the types of the inputs
+        self._direct: Kept[_Direct] = Kept(_KEPT)  # by the shapes of the inputs
 
     def __call__(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         """The outputs for the inputs. Raises ModelError for inputs that do not fit, UnsupportedOperatorError."""
-        values = self.signature.bind(inputs)
+        try:
+            arrays = self._arrays(inputs)
+            if arrays is not None:
+                direct = self._direct.get(tuple([array.shape for array in arrays]))
+                if direct is not None and direct.takes(arrays):
+                    return direct.run(arrays)
+            return self._specialised(self.signature.bind(inputs))
+        except MemoryError as error:
+            raise ModelError(f"there is not enough memory to run the model: {error}") from error
+
+    def _arrays(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[np.ndarray] | None:
+        """The inputs in order, if they are numpy's own arrays and as many as the model takes."""
+        if len(inputs) != len(self._names):
+            return None
+        arrays: list[Any]
+        if type(inputs) is dict:
+            arrays = [inputs.get(name) for name in self._names]
+        elif isinstance(inputs, list | tuple):
+            arrays = list(inputs)
+        else:
+            return None
+        return arrays if all([type(array) is np.ndarray for array in arrays]) else None
+
+    def _specialised(self, values: list[Any]) -> list[Any]:
+        """The outputs of the specialisation that these inputs need; it is made where there is none."""
         arrays = list(_flat(values))
         key = _key(values)
         known = self._compiled.get(key) or self._compiled.put(key, [])
-        try:
-            for found in known:
-                result = found.run(arrays)
-                if result is not None:
-                    return result
-            made = _Specialisation(self.model, self.signature.names, values, self.target, self.limits)
-            known.append(made)
+        for found in known:
+            result = found.run(arrays)
+            if result is not None:
+                break
+        else:
+            found = _Specialisation(self.model, self._names, values, self.target, self.limits)
+            known.append(found)
             del known[:-_KEPT]
-            return made.first_result(arrays)
-        except MemoryError as error:
-            raise ModelError(f"there is not enough memory to run the model: {error}") from error
+            result = found.first_result(arrays)
+        direct = found.direct()
+        if direct is not None and len(arrays) == len(self._names):
+            self._direct.put(tuple([array.shape for array in arrays]), direct)
+        return result
+
+
+class _Direct:
+    """A specialisation that is one run of its executable on the inputs, if these are as `takes` says."""
+
+    __slots__ = ("_dtypes", "_order", "_run")
+
+    def __init__(self, executable: Executable, dtypes: Sequence[np.dtype[Any]], order: Sequence[int]) -> None:
+        self._run = executable.run
+        self._dtypes = tuple(dtypes)
+        self._order = None if tuple(order) == tuple(range(len(dtypes))) else tuple(order)
+
+    def takes(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether arrays of its shapes have its dtypes and lie in order in memory."""
+        for array, dtype in zip(arrays, self._dtypes, strict=True):
+            if array.dtype is not dtype or not array.flags.c_contiguous:
+                return False
+        return True
+
+    def run(self, arrays: list[np.ndarray]) -> list[Any]:
+        order = self._order
+        found = self._run(arrays if order is None else [arrays[k] for k in order])
+        return list(found) if isinstance(found, tuple) else [found]
 
 
 class _Specialisation:
@@ -85,7 +137,7 @@ class _Specialisation:
         self.executable: Executable | None = None
         self.inputs: list[Var] = []
         if self.computed:
-            body = Tuple(tuple(self.computed))
+            body = self.computed[0] if len(self.computed) == 1 else Tuple(tuple(self.computed))
             self.inputs = free_vars(body)
             self.executable = _built(Function(tuple(self.inputs), body), target, state.budget)
 
@@ -98,6 +150,16 @@ class _Specialisation:
         self.params.append(var)
         given[var] = value
         return var
+
+    def direct(self) -> _Direct | None:
+        """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""
+        is_plain = self.executable is not None and len(self.computed) == len(self.leaves)
+        if not is_plain or self.checks or self.random or self.structure != list(range(len(self.leaves))):
+            return None
+        assert self.executable is not None
+        types = [param.checked_type for param in self.params]
+        dtypes = [each.dtype.numpy for each in types if isinstance(each, TensorType)]
+        return _Direct(self.executable, dtypes, [self.params.index(var) for var in self.inputs])
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
         """The outputs; None if a value that the program was specialised on is another one now."""
@@ -127,7 +189,8 @@ class _Specialisation:
     def _outputs(self, values: dict[Var, np.ndarray]) -> list[Any]:
         computed: Sequence[Any] = ()
         if self.executable is not None:
-            computed = self.executable.run([values[var] for var in self.inputs])  # type: ignore[assignment]
+            result = self.executable.run([values[var] for var in self.inputs])
+            computed = result if isinstance(result, tuple) else (result,)
         rest = iter(computed)
         leaves = [leaf.data.copy() if isinstance(leaf, Constant) else next(rest) for leaf in self.leaves]
         return [_filled(structure, leaves) for structure in self.structure]
