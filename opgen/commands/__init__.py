@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..project import ProjectError
 from .failure import Failure
@@ -29,6 +30,8 @@ _COMMANDS: Final = {
     "list": ("list", "List the ops of the project, or its externs."),
     "show": ("show", "Show one op: declaration, derived facts, documentation, generated files."),
     "explain": ("explain", "Print every stage of one call: declaration to assembly."),
+    "explain-error": ("explain_error", "Say what an error means, with an example and how it is mended."),
+    "where": ("where", "Find the declaration that a line of a generated file comes from."),
     "diff": ("diff", "Say which changes between two versions break callers."),
     "schema": ("schema", "Print the JSON Schema of the declaration language."),
     "run": ("run", "Run an ONNX model, or one op."),
@@ -63,6 +66,15 @@ class _Commands(click.Group):
         """As click does it, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As click does it, without importing the commands."""
+        found = [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, context: click.Context, args: list[str]

@@ -19,6 +19,7 @@ from ..model import CheckedOp
 from ..project import Project
 from ..views.declared import declaration_source
 from .coloured import code
+from .completion import AttrText, OpName, StageName
 from .console import heading, out
 from .example import example_function
 from .failure import Failure, Findings
@@ -38,19 +39,31 @@ class Stage:
 
 
 @click.command()
-@click.argument("op_name", metavar="OP")
+@click.argument("op_name", metavar="OP", type=OpName())
 @click.option(
     "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand in order; '' is a scalar."
 )
 @click.option(
     "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Once for all operands, or once for each."
 )
-@click.option("--attr", "attrs", multiple=True, metavar="NAME=VALUE", help="An attr; may be repeated.")
+@click.option(
+    "--attr",
+    "attrs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    type=AttrText("op_name"),
+    help="An attr; may be repeated.",
+)
 @click.option(
     "--target", "target_text", metavar="TARGET", help='Such as "llvm -mcpu=x86-64-v3"; default: this machine.'
 )
 @click.option(
-    "--stage", "wanted", multiple=True, metavar="NAME", help="Only stages whose name contains this."
+    "--stage",
+    "wanted",
+    multiple=True,
+    metavar="NAME",
+    type=StageName(),
+    help="Only stages whose name contains this.",
 )
 @click.option("--stages", "names_only", is_flag=True, help="Only the names of the stages.")
 @click.option(

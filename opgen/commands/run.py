@@ -17,6 +17,7 @@ from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.executor import array_type
 from opgen_runtime.testing import Spec, ordinary
 
+from .completion import AttrText, OpName
 from .console import note, out, table
 from .example import example_function
 from .failure import Failure, Findings
@@ -27,7 +28,7 @@ _SHOWN: Final = 64  # elements; an output of no more is printed
 
 
 @click.command()
-@click.argument("what", metavar="MODEL.onnx|OP")
+@click.argument("what", metavar="MODEL.onnx|OP", type=OpName())
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; once for each.")
 @click.option(
     "--random", "seed", type=int, metavar="SEED", help="Seeded random values for inputs that are not given."
@@ -41,7 +42,14 @@ _SHOWN: Final = 64  # elements; an output of no more is printed
 @click.option(
     "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Once for all operands of OP, or for each."
 )
-@click.option("--attr", "attrs", multiple=True, metavar="NAME=VALUE", help="An attr of OP; may be repeated.")
+@click.option(
+    "--attr",
+    "attrs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    type=AttrText("what"),
+    help="An attr of OP; may be repeated.",
+)
 @click.option("--output", metavar="FOLDER", help="Write each output there, as NAME.npy.")
 def command(
     what: str,

@@ -13,6 +13,7 @@ from ..project import Project
 from ..views.declared import declaration_source
 from ..views.wrapper import wrapper_view
 from .coloured import code
+from .completion import OpName
 from .console import heading, out
 from .lookup import find_op
 
@@ -20,7 +21,7 @@ _LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLi
 
 
 @click.command()
-@click.argument("op_name", metavar="OP")
+@click.argument("op_name", metavar="OP", type=OpName())
 def command(op_name: str) -> None:
     """Show what is declared for OP, what is derived from it, and where its generated files are.
 

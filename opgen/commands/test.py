@@ -10,6 +10,7 @@ import click
 
 from ..emit.outputs import op_paths
 from ..project import Project, find_project
+from .completion import OpName
 from .failure import Failure
 from .fresh import require_fresh
 from .lookup import unknown_suite
@@ -18,7 +19,7 @@ from .lookup import unknown_suite
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.argument("ops", nargs=-1, metavar="[OP]...")
+@click.argument("ops", nargs=-1, metavar="[OP]...", type=OpName(builtin=False))
 @click.option(
     "--pytest", "extra", multiple=True, metavar="ARG", help="An argument for pytest; may be repeated."
 )

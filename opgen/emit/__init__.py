@@ -4,6 +4,7 @@ header.py    the two lines that stand at the top of every generated file
 plan.py      compare what should be there with what is there
 write.py     carry a plan out: atomic writes, removals
 outputs.py   the files of an op and of a project, rendered
+origin.py    from a line of a generated file back to the key of the declaration
 """
 
 from .header import Header, read_header, with_header
