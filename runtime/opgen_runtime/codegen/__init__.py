@@ -3,7 +3,16 @@
 from .llvm.emit import emit
 from .llvm.pipeline import Pipeline
 from .llvm.pipeline import choose as choose_pipeline
-from .llvm.text import fill
+from .llvm.text import FunctionText, ModuleText, fill
 from .objects.compile import Compiled, optimise_and_compile
 
-__all__ = ["Compiled", "Pipeline", "choose_pipeline", "emit", "fill", "optimise_and_compile"]
+__all__ = [
+    "Compiled",
+    "FunctionText",
+    "ModuleText",
+    "Pipeline",
+    "choose_pipeline",
+    "emit",
+    "fill",
+    "optimise_and_compile",
+]

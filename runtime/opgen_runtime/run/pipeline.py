@@ -52,8 +52,8 @@ from .compile import steps
 from .compile.kernel import Kernel, NativeKernel
 from .compile.key import front_key
 from .compile.parts import Parts, whole
-from .compile.plan import segments_of
 from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .compile.segments import segments_of
 from .interpret import Arrays, run_op_by_op
 
 A = TypeVar("A")
@@ -312,7 +312,7 @@ def texts(
     for row, module in through_graph(partitioned, context):
         partitioned = module
         yield from () if row.texts is None else row.texts(module)
-    segments = segments_of(partitioned["main"]).functions
+    segments = segments_of(*partitioned.functions.values()).functions
     for number, segment in enumerate(segments):
         prefix = f"kernel {number}: " if len(segments) > 1 else ""
         for name, text in kernel_texts(segment, target, context):

@@ -15,7 +15,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime.ir import Constant, Function, var
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.ops import add, multiply, softmax
+from opgen_runtime.ops import add, cumsum, multiply, softmax, split
 from opgen_runtime.run import eager
 from opgen_runtime.run.compile import entry as entry_module
 from opgen_runtime.run.executor import Entry, build
@@ -178,7 +178,17 @@ def test_no_entry_for_large_results_or_several() -> None:
 
     assert built(lambda a: add(a, a), (1024, 1024)) is None
     assert built(lambda a: add(a, a), (0, 3)) is None
-    assert built(lambda a: a, (2, 3)) is None
+    assert built(lambda a: split(a, indices_or_sections=3, axis=1), (2, 3)) is None
+
+
+def test_a_program_of_several_kernels_is_entered() -> None:
+    a = var("a", TensorType((2, 3), "float32"))
+    program = build(Function((a,), softmax(add(softmax(a, axis=0), cumsum(a, axis=1)), axis=1)))
+    entry = program.entry()
+    assert len(program.compiled) > 1
+    assert entry is not None
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(entry.new(data), program.run([data]))
 
 
 def test_eager_and_jit_use_it_and_agree() -> None:

@@ -17,8 +17,8 @@ from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run import pipeline
 from opgen_runtime.run.compile import front_key
 from opgen_runtime.run.compile.kernel import Kernel
-from opgen_runtime.run.compile.plan import segments_of
 from opgen_runtime.run.compile.records import Request
+from opgen_runtime.run.compile.segments import segments_of
 from opgen_runtime.run.executor import build
 from opgen_runtime.run.interpret import run_op_by_op
 from opgen_runtime.transform import FuseOps, PassContext, PassInstrument, PassTiming

@@ -123,13 +123,13 @@ def test_functions_of_a_module_are_inlined_at_every_level(level: int) -> None:
     assert all("add" in name for name in executable.kernels)
 
 
-def test_a_module_without_main_and_a_function_that_calls_itself_are_refused() -> None:
+def test_a_module_without_main_and_a_function_that_never_ends_are_refused() -> None:
     with pytest.raises(ExecutorError, match="the module has no main; it has no function"):
         rt.build(ir.IRModule())
     text = """
     def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { @main(exp(%x)) }
     """
-    with pytest.raises(ExecutorError, match="@main calls itself"):
+    with pytest.raises(ExecutorError, match="@main calls itself whatever its arguments are"):
         rt.build(rt.parse_module(text))
 
 
@@ -148,6 +148,7 @@ SAVED = {
     "bfloat16": ir.Function((WIDE,), ops.exp(WIDE)),
     "nothing to compute": ir.Function((EMPTY,), ops.exp(EMPTY)),
     "a length that depends on data": ir.Function((B,), ops.argwhere(B)),
+    "a branch": ir.Function((A,), ir.If(ops.any(ops.less(A, 0.0)), ops.exp(A), ops.softmax(A, axis=0))),
 }
 
 
@@ -193,10 +194,6 @@ def test_what_cannot_be_saved_says_why(tmp_path: Path) -> None:
         ExecutorError, match=r"opgen_sort calls the hand-written function opgen_runtime\.externs"
     ):
         sort.save(tmp_path / "program")
-    flag = rt.var("flag", rt.TensorType((), "bool"))
-    branch = rt.build(ir.Function((flag, A), ir.If(flag, ops.exp(A), A)))
-    with pytest.raises(ExecutorError, match="a program with control flow"):
-        branch.save(tmp_path / "program")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -208,16 +205,15 @@ def test_a_program_is_pickled_as_it_is_saved() -> None:
         compare(pool.submit(executable.run, arrays(TWO)).result(), expected(TWO))
 
 
-def test_every_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
-    path = tmp_path / "program"
+def test_every_flipped_byte_is_refused_or_harmless() -> None:
     function = ir.Function((B,), ops.negative(B))
-    rt.build(function, target="llvm -num-threads=1").save(path)
-    whole = path.read_bytes()
+    whole = artifact.encode(rt.build(function, target="llvm -num-threads=1")._contents())
     harmless = 0
     for position in range(len(whole)):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x41]) + whole[position + 1 :])
         try:
-            contents = artifact.read(path)
+            contents = artifact.decode(
+                whole[:position] + bytes([whole[position] ^ 0x41]) + whole[position + 1 :], "it"
+            )
         except ExecutorError:
             continue
         harmless += 1

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -37,17 +38,25 @@ _jit: Any = None
 _lock = forks.lock()
 
 
-def load(object_code: bytes, symbol: str, imports: Iterable[str] | None = None) -> Loaded:
+def load(
+    object_code: bytes,
+    symbol: str,
+    imports: Iterable[str] | None = None,
+    addresses: Mapping[str, int] = MappingProxyType({}),
+) -> Loaded:
     """Link `object_code` and find `symbol` in it.
 
-    `imports` are the names that the object needs, where they are known already (a cached object).
+    `imports` are the names that the object needs, where they are known already (a cached object); `addresses` has some
+    of them.
     Raises CodegenError naming what is unresolved, or with the linker's message.
     """
     if imports is None:
         imports = imports_of(object_code)
-    addresses = resolve(imports, symbol)
+    imports = list(imports)
+    found = {name: addresses[name] for name in imports if name in addresses}
+    found.update(resolve([name for name in imports if name not in addresses], symbol))
     builder = llvm.JITLibraryBuilder().add_object_img(object_code)
-    for name, address in addresses.items():
+    for name, address in found.items():
         builder.import_symbol(name, address)
     builder.export_symbol(symbol)
     library = f"{symbol}.{next(_library_numbers)}"

@@ -25,7 +25,7 @@ def load_module(name: str, text: str, exports: tuple[str, ...], cache: ObjectCac
     The code stays in memory until the process ends.  Raises CodegenError if it cannot be linked.
     """
     jit: Any = _jit()
-    object_code = _object_code(name, text, default_cache() if cache is None else cache)
+    object_code = compiled(name, text, cache)
     builder = llvm.JITLibraryBuilder().add_object_img(object_code)
     for symbol in undefined_symbols(object_code):
         if symbol == "_GLOBAL_OFFSET_TABLE_":
@@ -88,7 +88,9 @@ class _Merged(Mapping[str, int]):
         return len(self._owner)
 
 
-def _object_code(name: str, text: str, cache: ObjectCache) -> bytes:
+def compiled(name: str, text: str, cache: ObjectCache | None = None) -> bytes:
+    """Object code of a module for this machine, not optimised, from `cache` (None: the user's) or kept there."""
+    cache = default_cache() if cache is None else cache
     target = Target.host()
     parts = (text, target.triple, target.cpu, target.features, LLVM_VERSION, LLVMLITE_VERSION)
     key = hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()

@@ -7,7 +7,9 @@ key.py        the front key of the caches; provenance.py: digests of functions t
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py: their machine code
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide
-plan.py       a partitioned function as steps over slots and buffers
+segments.py   the segments of a program: which of them are one kernel, and what each is called with
+plan.py       how a program runs, as instructions over slots; planning.py makes plans, arena.py lays slots out in memory
+driver.py     a plan as one native function; program.py: in memory, called like a kernel
 extern.py     kernels that call hand-written functions
 scheduled.py  schedules of tensor expressions as functions of arrays
 """

@@ -58,6 +58,9 @@ class Enterable(Protocol):
     def has_lengths(self) -> bool: ...
 
     @property
+    def is_one(self) -> bool: ...
+
+    @property
     def code_address(self) -> int: ...
 
     @property
@@ -182,7 +185,7 @@ def _descriptor(kernel: Enterable, methods: _Methods) -> _Descriptor:
         Word.CONSTANTS: constants.size,
         Word.CONSTANT_ADDRESSES: address_of(constants),
         Word.RECORDS: address_of(records),
-        Word.RELEASES: int(_bytes(operands) > _HELD_BYTES),
+        Word.RELEASES: int(not kernel.is_one or _bytes(operands) > _HELD_BYTES),
     }.items():
         words[word] = value
     words.kept = (kernel.memory, shapes, dtypes, constants, records)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+import threading
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from ...compute import te
 from ...compute.te.extern import call_extern, fitting_result, function_name
 from ...compute.te.tensor import Extern, Tensor
-from .kernel import Kernel, Slot
+from .kernel import SIGNATURE, Kernel, Slot
+
+_RAISED: Final = 2  # the status of a function that raised
 
 
 class ExternKernel(Kernel):
-    """A Python function of arrays, and what lies around it evaluated by numpy."""
+    """A Python function of arrays, and what lies around it evaluated by numpy.
+
+    Machine code calls it as it calls kernels, at `code_address`; what it raises waits in `raised` for the thread.
+    """
 
     def __init__(
         self,
@@ -26,6 +35,37 @@ class ExternKernel(Kernel):
         super().__init__(name, inputs, outputs)
         self._placeholders = tuple(placeholders)
         self._results = tuple(results)
+        self._raised: dict[int, BaseException] = {}  # by thread
+        self._callback = SIGNATURE(self._call)
+
+    @property
+    def why_not_native(self) -> str | None:
+        if all(isinstance(dim, int) for tensor in self._results for dim in tensor.shape):
+            return None
+        return f"{self.name} gives a tensor whose size depends on data"
+
+    @property
+    def code_address(self) -> int:
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def raised(self) -> BaseException | None:
+        """What the function raised when machine code called it in this thread, once."""
+        return self._raised.pop(threading.get_ident(), None)
+
+    def _call(self, data: int, dims: int, strides: int, context: int) -> int:
+        """The function on the operands whose addresses lie at `data`; a status as of kernels."""
+        count = len(self.inputs) + len(self.outputs)
+        addresses = (ctypes.c_void_p * count).from_address(data)
+        slots = (*self.inputs, *self.outputs)
+        try:
+            arrays = [_array(slot, address or 0) for slot, address in zip(slots, addresses, strict=True)]
+            for array in arrays[: len(self.inputs)]:
+                array.flags.writeable = False
+            self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
+        except BaseException as error:  # goes on in the caller of the machine code, KeyboardInterrupt as well
+            self._raised[threading.get_ident()] = error
+            return _RAISED
+        return 0
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -65,3 +105,10 @@ class ExternKernel(Kernel):
                 results = called[key] = call_extern(op, feeds)
             arrays.append(fitting_result(tensor, results[op.output]))
         return arrays
+
+
+def _array(slot: Slot, address: int) -> np.ndarray:
+    """The array of a slot in memory that is somebody else's."""
+    size = slot.dtype.itemsize * math.prod(slot.shape)
+    memory = (ctypes.c_uint8 * size).from_address(address)
+    return np.ndarray(slot.shape, slot.dtype, memoryview(memory))

@@ -44,6 +44,26 @@ class Kernel(ABC):
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
 
+    @property
+    def constants(self) -> tuple[np.ndarray, ...]:
+        """Operands that belong to the kernel; machine code takes them after the inputs."""
+        return ()
+
+    @property
+    def lengths(self) -> tuple[tuple[int, int, int], ...]:
+        """(output, axis, position among the lengths) of each dim of an output that depends on data."""
+        return ()
+
+    @property
+    def why_not_native(self) -> str | None:
+        """Why machine code cannot call the kernel at its `code_address`; None where it can."""
+        return None
+
+    @property
+    def code_address(self) -> int:
+        """The address of a function as `codegen` emits kernels, 0 where there is nothing to do."""
+        return 0
+
     def entry(self) -> Entry | None:
         """Built-in functions that run the kernel without Python in between; None where there are none."""
         return None
@@ -110,7 +130,7 @@ class Image:
     lengths: tuple[tuple[int, int, int], ...] = ()
 
 
-_SIGNATURE: Final = ctypes.CFUNCTYPE(
+SIGNATURE: Final = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 )
 
@@ -125,7 +145,7 @@ class NativeKernel(Kernel):
         loaded = loaded or load(image.code, image.name, image.imports)
         self.image = image
         self._loaded = loaded  # keeps the code in memory
-        self._function = _SIGNATURE(loaded.address)
+        self._function = SIGNATURE(loaded.address)
         self._constants = tuple(constants)
         self.constant_addresses = [address_of(constant) for constant in constants]
         self._lengths = tuple(lengths)
@@ -139,7 +159,7 @@ class NativeKernel(Kernel):
         )
         shapes += [()] * self._length_count
         self._dims = packed("q", [dim for shape in shapes for dim in shape])
-        self._strides = packed("q", [stride for shape in shapes for stride in _contiguous_strides(shape)])
+        self._strides = packed("q", [stride for shape in shapes for stride in contiguous_strides(shape)])
         self.dims_address = self._dims.buffer_info()[0]
         self.strides_address = self._strides.buffer_info()[0]
 
@@ -153,9 +173,22 @@ class NativeKernel(Kernel):
         return self._loaded, self._constants, self._dims, self._strides
 
     @property
+    def constants(self) -> tuple[np.ndarray, ...]:
+        return self._constants
+
+    @property
+    def lengths(self) -> tuple[tuple[int, int, int], ...]:
+        return self._lengths
+
+    @property
     def has_lengths(self) -> bool:
         """Whether the size of an output depends on data."""
         return bool(self._lengths)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one kernel, whose time its operands tell, and not a program."""
+        return True
 
     def entry(self) -> Entry | None:
         if self._entry is None:
@@ -203,9 +236,17 @@ class NativeKernel(Kernel):
             first = lengths.buffer_info()[0]
             pointers += [first + 8 * position for position in range(self._length_count)]
         data = packed("Q", pointers)
-        if self._function(data.buffer_info()[0], self.dims_address, self.strides_address, None):
-            raise MemoryError(f"{self.name}: no memory for temporaries")
+        if self._function(data.buffer_info()[0], self.dims_address, self.strides_address, self.context()):
+            raise self.failure()
         return results if lengths is None else self._cut(results, lengths)
+
+    def context(self) -> int | None:
+        """What the code is told beside its operands."""
+        return None
+
+    def failure(self) -> BaseException:
+        """What to raise where the code gave up."""
+        return MemoryError(f"{self.name}: no memory for temporaries")
 
     def _cut(self, results: list[np.ndarray], lengths: Sequence[int]) -> list[np.ndarray]:
         """Views of the part of each result that the data filled."""
@@ -252,7 +293,7 @@ class EmptyKernel(Kernel):
         return [np.empty(slot.shape, slot.dtype) for slot in self.outputs]
 
 
-def _contiguous_strides(shape: tuple[int, ...]) -> list[int]:
+def contiguous_strides(shape: tuple[int, ...]) -> list[int]:
     """Strides in elements of a C-contiguous array."""
     strides, step = [], 1
     for dim in reversed(shape):

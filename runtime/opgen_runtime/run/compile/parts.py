@@ -10,7 +10,7 @@ import numpy as np
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
 from .kernel import Kernel
-from .plan import Segments, Site, flat_constants, is_segment
+from .segments import Segments, Site, flat_constants, is_segment
 
 _MOST_BYTES = 1 << 24  # of a value that is larger than the constants that it is made of
 

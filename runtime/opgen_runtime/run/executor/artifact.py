@@ -14,8 +14,8 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -27,23 +27,27 @@ from ...base.target import Target
 from ...base.vocabulary import DTYPES, DType
 from ..compile.extern import ExternKernel
 from ..compile.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
-from ..compile.plan import Buffered, Plan, Slots, Step
+from ..compile.plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots
 
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 1
+_FORM: Final = 2
 _FIXED: Final = struct.Struct("<16sIQ20s")
 _ALIGNMENT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What an artifact holds.  Without a plan it is one kernel, whose result is `single` or a tuple."""
+    """What an artifact holds.  Without a plan, and a `driver` for it, it is one kernel.
+
+    `result`: positions of the outputs as the program's value nests them.
+    """
 
     target: str
     inputs: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     plan: Plan | None
-    single: bool
+    driver: bytes
+    result: Slots
 
 
 def write(path: str | os.PathLike[str], contents: Contents) -> None:
@@ -65,9 +69,10 @@ def encode(contents: Contents) -> bytes:
         "opgen": _version(),
         "target": contents.target,
         "inputs": list(contents.inputs),
-        "single": contents.single,
+        "result": contents.result,
         "kernels": [_kernel(kernel, blobs) for kernel in contents.kernels],
         "plan": None if contents.plan is None else _plan(contents.plan, blobs),
+        "driver": blobs.add(contents.driver),
     }
     header["blobs"] = blobs.table
     text = json.dumps(header).encode()
@@ -107,7 +112,8 @@ def decode(whole: bytes, what: str) -> Contents:
         raise ExecutorError(f"{what} is damaged: it has {len(whole)} bytes, expected {end}")
     kernels = tuple([_read_kernel(each, blobs) for each in header["kernels"]])
     plan = None if header["plan"] is None else _read_plan(header["plan"], blobs)
-    return Contents(header["target"], tuple(header["inputs"]), kernels, plan, header["single"])
+    inputs, driver = tuple(header["inputs"]), blobs[header["driver"]]
+    return Contents(header["target"], inputs, kernels, plan, driver, _read_slots(header["result"]))
 
 
 def _header(whole: bytes, path: str) -> tuple[dict[str, Any], int]:
@@ -184,18 +190,22 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[bytes]) -> Kernel:
     )
 
 
+_INSTRUCTIONS: Final[dict[str, Callable[..., Instruction]]] = {
+    each.__name__: each for each in (Run, Copy, If, Else, Loop, Again, Leave, End)
+}
+
+
 def _plan(plan: Plan, blobs: _Blobs) -> dict[str, object]:
     return {
         "inputs": plan.num_params,
         "constants": {str(slot): blobs.array(array) for slot, array in plan.constants.items()},
-        "steps": [[step.kernel, list(step.inputs), list(step.outputs)] for step in plan.steps],
+        "held": [[list(held.shape), held.dtype.name] for held in plan.held],
+        "code": [[type(each).__name__, *astuple(each)] for each in plan.code],
+        "outputs": plan.outputs,
         "result": plan.result,
-        "buffered": {
-            str(slot): [place.buffer, list(place.shape), place.dtype.name]
-            for slot, place in plan.buffered.items()
-        },
-        "buffers": list(plan.buffers),
-        "results": {str(slot): [list(shape), dtype.name] for slot, (shape, dtype) in plan.results.items()},
+        "lengths": plan.lengths,
+        "offsets": {str(slot): offset for slot, offset in plan.offsets.items()},
+        "arena": plan.arena,
     }
 
 
@@ -203,14 +213,13 @@ def _read_plan(made: Mapping[str, Any], blobs: Sequence[bytes]) -> Plan:
     return Plan(
         made["inputs"],
         {int(slot): _read_array(array, blobs) for slot, array in made["constants"].items()},
-        tuple([Step(kernel, tuple(inputs), tuple(outputs)) for kernel, inputs, outputs in made["steps"]]),
+        tuple([Held(tuple(shape), _dtype(dtype)) for shape, dtype in made["held"]]),
+        tuple([_INSTRUCTIONS[name](*map(_read_slots, fields)) for name, *fields in made["code"]]),
+        tuple(made["outputs"]),
         _read_slots(made["result"]),
-        {
-            int(slot): Buffered(buffer, tuple(shape), _dtype(dtype))
-            for slot, (buffer, shape, dtype) in made["buffered"].items()
-        },
-        tuple(made["buffers"]),
-        {int(slot): (tuple(shape), _dtype(dtype)) for slot, (shape, dtype) in made["results"].items()},
+        tuple([(output, axis, slot) for output, axis, slot in made["lengths"]]),
+        {int(slot): offset for slot, offset in made["offsets"].items()},
+        made["arena"],
     )
 
 

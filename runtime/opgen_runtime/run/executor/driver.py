@@ -9,17 +9,19 @@ import numpy as np
 
 from ...base.errors import ExecutorError, did_you_mean
 from ...base.target import Target
-from ...ir import Call, Constant, Expr, Function, GlobalVar, IRModule, Var, post_order, substitute
+from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.visitor import rewrite_leaves
 from ...operator import TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel
 from ..compile.parts import evaluated, sites_of
-from ..compile.plan import Site, is_segment, make_plan, segments_of
+from ..compile.planning import make_plan
+from ..compile.program import ProgramKernel, driver_image
+from ..compile.segments import Site, is_segment, segments_of
 from ..interpret import Arrays, as_array, run
 from ..pipeline import compile_parts, compile_segment, optimise
-from .artifact import read
-from .executable import Executable, OneKernel, Planned, copy_into, executable_of
+from .artifact import Contents, read
+from .executable import Executable, Native, copy_into, executable_of
 
 
 def build(
@@ -35,7 +37,7 @@ def build(
     `params`: values of parameters, by name or variable, which become constants of the program; `run` takes the others.
     `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
     says more.  Types must be known and dims ints.  Raises what the passes and the compilation raise; ExecutorError for
-    a value of no parameter, or one that does not fit, and for functions that call themselves.
+    a value of no parameter, or one that does not fit.
     """
     context = context or PassContext.current()
     if opt_level is not None:
@@ -49,11 +51,15 @@ def build(
         )
     if params:
         module = module.with_functions({"main": _bound(module["main"], params)})
-    function = optimise(module, context)["main"]
-    _refuse_calls(function)
+    module = optimise(module, context)
     chosen = Target.host() if target is None else Target.parse(target)
-    function = evaluated(function, lambda segment: compile_segment(segment, chosen, context))
-    segments = segments_of(function)
+    known = {
+        var.name: evaluated(function, lambda segment: compile_segment(segment, chosen, context))
+        for var, function in module.functions.items()
+    }
+    module = module.with_functions(known)
+    function = module["main"]
+    segments = segments_of(*known.values())
     parts = [
         compile_parts(segment, constant, chosen, context, digest)
         for segment, digest, constant in zip(
@@ -64,12 +70,14 @@ def build(
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
     if _is_one_kernel(function):
-        single = not isinstance(function.body.checked_type, TupleType)
-        return OneKernel(inputs, kernels[0], str(chosen), single)
-    plan = make_plan(function, segments, sites)
-    if plan is not None:
-        return Planned(inputs, kernels, plan, str(chosen), prepare)
-    return Interpreted(function, kernels, sites, prepare)
+        count = len(kernels[0].outputs)
+        result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
+        return Native(inputs, kernels, kernels[0], result, str(chosen))
+    plan = make_plan(module, sites, kernels)
+    if isinstance(plan, str):
+        return Interpreted(module, kernels, sites, prepare, plan)
+    whole = ProgramKernel(plan, kernels, driver_image(plan, kernels, inputs, chosen))
+    return Native(inputs, kernels, whole, plan.result, str(chosen), prepare)
 
 
 def load(path: str | PathLike[str]) -> Executable:
@@ -102,14 +110,6 @@ def _bound(main: Function, params: Mapping[str, object] | Mapping[Var, object]) 
     return Function(rest, substitute(main.body, values), main.ret_type, main.type_params, main.attrs)
 
 
-def _refuse_calls(function: Function) -> None:
-    for node in post_order(function.body):
-        if isinstance(node, GlobalVar):
-            raise ExecutorError(
-                f"@{node.name} calls itself, which the graph executor cannot compile; use the debug executor"
-            )
-
-
 def _is_one_kernel(function: Function) -> bool:
     """Whether a function only passes its parameters to one segment, in order."""
     body = function.body
@@ -120,23 +120,33 @@ def _is_one_kernel(function: Function) -> bool:
 
 
 class Interpreted(Executable):
-    """A program with control flow, or with shapes that depend on data: its calls run node by node, each a kernel."""
+    """A program without a plan, for a reason: its calls run node by node, each a kernel."""
 
     def __init__(
         self,
-        function: Function,
+        module: IRModule,
         kernels: Sequence[Kernel],
         sites: Mapping[int, Site],
-        prepare: Sequence[str] = (),
+        prepare: Sequence[str],
+        reason: str,
     ) -> None:
-        super().__init__([param.name_hint for param in function.params], kernels, prepare)
-        self._function = function
+        super().__init__([param.name_hint for param in module["main"].params], kernels, prepare)
+        self._reason = reason
+        self._module = module
         self._sites = sites
 
+    @property
+    def why_interpreted(self) -> str:
+        return self._reason
+
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
-        function = self._function
-        result = run(function.body, dict(zip(function.params, arrays, strict=True)), self)
+        function = self._module["main"]
+        values = dict(zip(function.params, arrays, strict=True))
+        result = run(function.body, values, self, self._module)
         return copy_into(result, outputs)  # type: ignore[arg-type]  # a function as result was refused by its type
+
+    def _contents(self) -> Contents:
+        raise ExecutorError(f"the program cannot be saved: {self._reason}")
 
     def run_op(self, call: Call, args: Sequence[Arrays]) -> Arrays:
         raise ExecutorError(f"a call was left out of all segments: {call}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
 from ...base.errors import ExecutorError
 from ..compile import Entry, Kernel
 from ..compile.plan import Plan, Slots
+from ..compile.program import ProgramKernel, image_of
 from ..interpret import Arrays
 from .artifact import Contents, decode, encode, write
 
@@ -34,7 +34,12 @@ class Executable:
 
     @property
     def plan(self) -> Plan | None:
-        """How it runs; None where that is decided while it runs."""
+        """How it runs; None for a program of one kernel, and where that is decided while it runs."""
+        return None
+
+    @property
+    def why_interpreted(self) -> str | None:
+        """Why it has no machine code of its own, so that its kernels are called from Python; None where it has."""
         return None
 
     def entry(self) -> Entry | None:
@@ -70,8 +75,7 @@ class Executable:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the program with its kernels into one file, for `opgen_runtime.load`.
 
-        Raises ExecutorError for a program that cannot be saved: with control flow, with shapes that depend on data
-        between kernels, or with hand-written functions.
+        Raises ExecutorError for a program that cannot be saved: with hand-written functions, or without a plan.
         """
         write(path, self._contents())
 
@@ -80,105 +84,64 @@ class Executable:
         return _unpickled, (encode(self._contents()),)
 
     def _contents(self) -> Contents:
-        raise ExecutorError(
-            "a program with control flow, or with shapes that depend on data, cannot be saved"
-        )
+        raise NotImplementedError
 
 
-class OneKernel(Executable):
-    """A program that is one kernel on its inputs."""
-
-    def __init__(self, inputs: Sequence[str], kernel: Kernel, target: str, single: bool) -> None:
-        super().__init__(inputs, [kernel])
-        self._kernel = kernel
-        self._target = target
-        self._single = single
-
-    def entry(self) -> Entry | None:
-        return self._kernel.entry() if self._single else None
-
-    def run(self, arrays: Any, outputs: Sequence[np.ndarray] | None = None) -> Arrays:
-        if isinstance(arrays, dict):
-            arrays = self._in_order(arrays)
-        found = self._kernel.run(arrays, outputs)
-        return found[0] if self._single else tuple(found)
-
-    def _contents(self) -> Contents:
-        return Contents(self._target, self.inputs, self.compiled, None, self._single)
-
-
-class Planned(Executable):
-    """A program whose kernels run in a fixed order."""
+class Native(Executable):
+    """A program that is one native function: its only kernel, or the driver of its plan."""
 
     def __init__(
         self,
         inputs: Sequence[str],
         kernels: Sequence[Kernel],
-        plan: Plan,
+        whole: Kernel,
+        result: Slots,
         target: str,
         prepare: Sequence[str] = (),
     ) -> None:
+        """`result`: positions of `whole`'s outputs as the program's value nests them."""
         super().__init__(inputs, kernels, prepare)
-        self._plan = plan
+        self._whole = whole
+        self._result = result
         self._target = target
-        self._steps = [self.compiled[step.kernel] for step in plan.steps]
-        self._spare: list[list[np.ndarray]] = []  # sets of buffers that no run is using
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return tuple([kernel.name for kernel in self._steps])
+        plan = self.plan
+        order = self.compiled if plan is None else [self.compiled[run.kernel] for run in plan.runs]
+        return tuple([kernel.name for kernel in order])
 
     @property
-    def plan(self) -> Plan:
-        return self._plan
+    def plan(self) -> Plan | None:
+        return self._whole.plan if isinstance(self._whole, ProgramKernel) else None
+
+    def entry(self) -> Entry | None:
+        return self._whole.entry() if self._result == 0 else None
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
-        plan = self._plan
-        values: dict[int, np.ndarray] = dict(enumerate(arrays))
-        values.update(plan.constants)
-        try:
-            buffers = self._spare.pop()
-        except IndexError:
-            buffers = [np.empty(size, np.uint8) for size in plan.buffers]
-        for slot, place in plan.buffered.items():
-            values[slot] = np.ndarray(place.shape, place.dtype, buffers[place.buffer])
-        for kernel, step in zip(self._steps, plan.steps, strict=True):
-            inputs = [values[slot] for slot in step.inputs]
-            into = [values[slot] for slot in step.outputs if slot in values]
-            if len(into) < len(step.outputs):
-                # the result's tensors are new; a step's tensors are kept all or none
-                into = [self._new(values, slot) for slot in step.outputs]
-            kernel.run(inputs, into)
-        self._spare.append(buffers)
-        given = frozenset(range(plan.num_params)).union(plan.constants)
-        return copy_into(_collect(plan.result, values, given), outputs)
-
-    def _new(self, values: dict[int, np.ndarray], slot: int) -> np.ndarray:
-        if slot not in values:
-            shape, dtype = self._plan.results[slot]
-            values[slot] = np.empty(shape, dtype)
-        return values[slot]
+        return nested(self._whole.run(arrays, outputs), self._result)
 
     def _contents(self) -> Contents:
-        return Contents(self._target, self.inputs, self.compiled, self._plan, False)
+        driver = self._whole.image.code if isinstance(self._whole, ProgramKernel) else b""
+        return Contents(self._target, self.inputs, self.compiled, self.plan, driver, self._result)
 
 
 def executable_of(contents: Contents) -> Executable:
     """The program of an artifact."""
-    if contents.plan is None:
-        return OneKernel(contents.inputs, contents.kernels[0], contents.target, contents.single)
-    return Planned(contents.inputs, contents.kernels, contents.plan, contents.target)
+    plan, kernels = contents.plan, contents.kernels
+    whole = kernels[0]
+    if plan is not None:
+        whole = ProgramKernel(plan, kernels, image_of(plan, contents.driver, contents.inputs))
+    return Native(contents.inputs, kernels, whole, contents.result, contents.target)
 
 
 def _unpickled(artifact: bytes) -> Executable:
     return executable_of(decode(artifact, "a pickled program"))
 
 
-def _collect(result: Slots, values: Mapping[int, np.ndarray], given: frozenset[int]) -> Arrays:
-    """The arrays of the result; what is an argument or a constant is copied."""
-    if isinstance(result, int):
-        return values[result].copy() if result in given else values[result]
-    return tuple([_collect(part, values, given) for part in result])
+def nested(arrays: Sequence[np.ndarray], result: Slots) -> Arrays:
+    """The arrays as a value nests them."""
+    return arrays[result] if isinstance(result, int) else tuple([nested(arrays, part) for part in result])
 
 
 def copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:

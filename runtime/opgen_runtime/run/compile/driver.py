@@ -1,0 +1,312 @@
+"""A program's plan as one native function, the driver, with the face of a kernel.
+
+    i32 opgen_driver(ptr data, ptr dims, ptr strides, ptr events)
+
+`data`: addresses of the inputs, of the outputs, and of the lengths of outputs whose size depends on data.  The
+result is that of the first kernel that fails, else 0.  The driver has one arena, which it makes when it runs first and
+keeps in the pointer `opgen_arena`; a call that comes while another has it makes one of its own.  Whoever owns the
+pointer frees it.  Where `events` is not null, it is told when each kernel ran: [how many fit, how many were, (step,
+begin, end in nanoseconds) of each].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from ...base.target import Target
+from ...codegen import FunctionText, ModuleText
+from .kernel import EmptyKernel, Kernel, contiguous_strides
+from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Run
+
+SYMBOL: Final = "opgen_driver"
+ARENA: Final = "opgen_arena"  # an import: a pointer, null at first
+NO_MEMORY: Final = 1
+KERNEL: Final = "opgen_kernel_"  # and a number: what the driver imports
+CONSTANT: Final = "opgen_constant_"
+
+
+def driver_text(plan: Plan, kernels: Sequence[Kernel], target: Target) -> str:
+    """The driver as an LLVM module, which imports kernels and constants by `kernel_symbols` and `constant_symbols`."""
+    return _Driver(plan, kernels, target).text()
+
+
+def kernel_symbols(plan: Plan, kernels: Sequence[Kernel]) -> Iterator[tuple[str, int]]:
+    """(name, address) of each kernel that the driver calls."""
+    for number in dict.fromkeys([run.kernel for run in plan.runs]):
+        if not isinstance(kernels[number], EmptyKernel):
+            yield f"{KERNEL}{number}", kernels[number].code_address
+
+
+def constant_symbols(plan: Plan, kernels: Sequence[Kernel]) -> Iterator[tuple[str, np.ndarray]]:
+    """(name, array) of each constant that the driver or the kernels' operands name."""
+    for slot, array in plan.constants.items():
+        yield f"{CONSTANT}{slot}", array
+    for number, kernel in enumerate(kernels):
+        for k, array in enumerate(kernel.constants):
+            yield f"{CONSTANT}{number}_{k}", array
+
+
+_SUPPORT: Final = """
+@$ARENA = external global ptr
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare i32 @clock_gettime(i32, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define internal i64 @now(ptr %events) nounwind {
+  %asked = icmp ne ptr %events, null
+  br i1 %asked, label %read, label %no
+read:
+  %time = alloca [2 x i64], align 8
+  %status = call i32 @clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest_at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest_at
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %rest
+  ret i64 %sum
+no:
+  ret i64 0
+}
+define internal void @mark(ptr %events, i64 %step, i64 %begin) nounwind {
+  %asked = icmp ne ptr %events, null
+  br i1 %asked, label %room, label %done
+room:
+  %end = call i64 @now(ptr %events)
+  %most = load i64, ptr %events
+  %count_at = getelementptr i64, ptr %events, i64 1
+  %count = load i64, ptr %count_at
+  %next = add i64 %count, 1
+  store i64 %next, ptr %count_at
+  %fits = icmp slt i64 %count, %most
+  br i1 %fits, label %write, label %done
+write:
+  %words = mul i64 %count, 3
+  %first = add i64 %words, 2
+  %step_at = getelementptr i64, ptr %events, i64 %first
+  store i64 %step, ptr %step_at
+  %begin_at = getelementptr i64, ptr %step_at, i64 1
+  store i64 %begin, ptr %begin_at
+  %end_at = getelementptr i64, ptr %step_at, i64 2
+  store i64 %end, ptr %end_at
+  br label %done
+done:
+  ret void
+}
+"""
+
+
+class _Driver:
+    """Writes the function; values are addresses, each asked for where it is needed."""
+
+    def __init__(self, plan: Plan, kernels: Sequence[Kernel], target: Target) -> None:
+        self.plan = plan
+        self.kernels = kernels
+        self.module = ModuleText(target)
+        self.triple = target.triple
+        self.f = FunctionText(self.module)
+        self.places: dict[int, str] = {}  # slot -> address of what the caller has given
+        self.current: dict[int, str] = {}  # param of a loop -> where its address is kept
+        self.open: list[_Open] = []
+        self.step = 0
+        self.jumped = False  # whether the block that is being written has its end
+
+    def text(self) -> str:
+        plan, f = self.plan, self.f
+        self.module.source(_SUPPORT, ARENA=ARENA)
+        most = max([self._operand_count(run) for run in plan.runs], default=0)
+        self.operands = f.emit_entry(f"alloca [{max(most, 1)} x ptr], align 8")
+        self.status = f.emit_entry("alloca i32, align 4")
+        given = [*range(plan.num_params), *plan.outputs, *dict.fromkeys(slot for _, _, slot in plan.lengths)]
+        for position, slot in enumerate(given):
+            place = f.emit_entry(f"getelementptr ptr, ptr %data, i64 {position}")
+            self.places[slot] = f.emit_entry(f"load ptr, ptr {place}, align 8")
+        f.do(f"store i32 0, ptr {self.status}")
+        arena = self._arena() if plan.arena else ""
+        self.memory = arena
+        for each in plan.code:
+            match each:
+                case Run():
+                    self._run(each)
+                case Copy():
+                    self._copy(each.source, self.address(each.target))
+                case If():
+                    self._if(each)
+                case Else():
+                    self._else()
+                case Loop():
+                    self._loop(each)
+                case Again():
+                    self._again(each)
+                case Leave():
+                    self._jump(self._innermost_loop().done)
+                case End():
+                    self._end()
+        f.branch("done")
+        f.start("done")
+        if arena:
+            f.do(f"%old = atomicrmw xchg ptr @{ARENA}, ptr {arena} acq_rel")
+            f.do("call void @free(ptr %old)")
+        f.do(f"%result = load i32, ptr {self.status}")
+        f.do("ret i32 %result")
+        parameters = "ptr %data, ptr %dims, ptr %strides, ptr %events"
+        f.define(SYMBOL, "i32", parameters, "nounwind", exported=True)
+        return f'target triple = "{self.triple}"\n{self.module.render()}'
+
+    def _arena(self) -> str:
+        f = self.f
+        place = f.emit_entry("alloca ptr, align 8")
+        kept = f.emit(f"atomicrmw xchg ptr @{ARENA}, ptr null acq_rel")
+        f.do(f"store ptr {kept}, ptr {place}")
+        f.branch_if(f.emit(f"icmp eq ptr {kept}, null"), "make", "made")
+        f.start("make")
+        new = f.emit(f"call ptr @aligned_alloc(i64 64, i64 {self.plan.arena})")
+        f.do(f"store ptr {new}, ptr {place}")
+        f.branch_if(f.emit(f"icmp eq ptr {new}, null"), "none", "made")
+        f.start("none")
+        f.do(f"ret i32 {NO_MEMORY}")
+        f.start("made")
+        return f.emit(f"load ptr, ptr {place}")
+
+    def address(self, slot: int) -> str:
+        """The address of a slot, as an operand."""
+        if slot in self.places:
+            return self.places[slot]
+        if slot in self.plan.constants:
+            return self._constant(f"{CONSTANT}{slot}")
+        if slot in self.current:
+            return self.f.emit(f"load ptr, ptr {self.current[slot]}")
+        return self.f.emit(f"getelementptr i8, ptr {self.memory}, i64 {self.plan.offsets[slot]}")
+
+    def _constant(self, name: str) -> str:
+        self.module.define(name, f"@{name} = external global i8")
+        return f"@{name}"
+
+    def _operand_count(self, run: Run) -> int:
+        constants = len(self.kernels[run.kernel].constants)
+        return len(run.inputs) + constants + len(run.outputs) + len(run.lengths)
+
+    def _run(self, run: Run) -> None:
+        step = self.step
+        self.step += 1
+        kernel = self.kernels[run.kernel]
+        if isinstance(kernel, EmptyKernel):
+            return
+        f = self.f
+        own = [self._constant(f"{CONSTANT}{run.kernel}_{k}") for k in range(len(kernel.constants))]
+        inputs = [self.address(slot) for slot in run.inputs]
+        filled = [self.address(slot) for slot in (*run.outputs, *run.lengths)]
+        for position, address in enumerate([*inputs, *own, *filled]):
+            place = f.emit(f"getelementptr ptr, ptr {self.operands}, i64 {position}")
+            f.do(f"store ptr {address}, ptr {place}")
+        dims, strides = self._layout(run.kernel, len(run.lengths))
+        begin = f.emit("call i64 @now(ptr %events)")
+        status = f.call(
+            f"{KERNEL}{run.kernel}",
+            "i32",
+            [("ptr", self.operands), ("ptr", dims), ("ptr", strides), ("ptr", "null")],
+        )
+        f.do(f"call void @mark(ptr %events, i64 {step}, i64 {begin})")
+        f.do(f"store i32 {status}, ptr {self.status}")
+        through = f.label("through")
+        f.branch_if(f.emit(f"icmp eq i32 {status}, 0"), through, "done")
+        f.start(through)
+
+    def _layout(self, number: int, lengths: int) -> tuple[str, str]:
+        """The dims and the strides of a kernel's operands, as constants."""
+        kernel = self.kernels[number]
+        shapes = [slot.shape for slot in kernel.inputs]
+        shapes += [constant.shape for constant in kernel.constants]
+        shapes += [slot.shape for slot in kernel.outputs]
+        shapes += [()] * lengths
+        names = []
+        for what, rows in (("dims", shapes), ("strides", map(contiguous_strides, shapes))):
+            name = f"{what}.{number}"
+            numbers = [f"i64 {dim}" for row in rows for dim in row]
+            self.module.define(
+                name, f"@{name} = private constant [{len(numbers)} x i64] [{', '.join(numbers)}]"
+            )
+            names.append(f"@{name}")
+        return names[0], names[1]
+
+    def _copy(self, source: int, target: str) -> None:
+        size = self.plan.held[source].nbytes
+        if size:
+            self.f.do(
+                f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {self.address(source)}, i64 {size}, i1 false)"
+            )
+
+    def _if(self, each: If) -> None:
+        f = self.f
+        holds = f.emit(f"load i8, ptr {self.address(each.condition)}")
+        opened = _Open(f.label("otherwise"), f.label("joined"))
+        then = f.label("then")
+        f.branch_if(f.emit(f"icmp ne i8 {holds}, 0"), then, opened.other)
+        f.start(then)
+        self.open.append(opened)
+
+    def _else(self) -> None:
+        self._jump(self.open[-1].done)
+        self._start(self.open[-1].other)
+
+    def _loop(self, each: Loop) -> None:
+        f = self.f
+        opened = _Open(f.label("again"), f.label("left"), each)
+        count = len(each.params)
+        for k, (param, first) in enumerate(zip(each.params, each.initial, strict=True)):
+            self.current[param] = f.emit_entry("alloca ptr, align 8")
+            f.do(f"store ptr {self.address(first)}, ptr {self.current[param]}")
+            for place, slot in (("next", each.buffers[k]), ("other", each.buffers[count + k])):
+                opened.buffers[place, k] = f.emit_entry("alloca ptr, align 8")
+                f.do(f"store ptr {self.address(slot)}, ptr {opened.buffers[place, k]}")
+        f.branch(opened.other)
+        f.start(opened.other)
+        self.open.append(opened)
+
+    def _again(self, each: Again) -> None:
+        f = self.f
+        opened = self._innermost_loop()
+        assert opened.loop is not None
+        following: list[tuple[str, str, str]] = []
+        for k, value in enumerate(each.values):
+            following.append(
+                (opened.buffers["next", k], opened.buffers["other", k], self.current[opened.loop.params[k]])
+            )
+            self._copy(value, f.emit(f"load ptr, ptr {following[-1][0]}"))
+        for next_, other, current in following:
+            filled, free = f.emit(f"load ptr, ptr {next_}"), f.emit(f"load ptr, ptr {other}")
+            f.do(f"store ptr {filled}, ptr {current}")
+            f.do(f"store ptr {free}, ptr {next_}")
+            f.do(f"store ptr {filled}, ptr {other}")
+        self._jump(opened.other)
+
+    def _innermost_loop(self) -> _Open:
+        return next(opened for opened in reversed(self.open) if opened.loop is not None)
+
+    def _jump(self, label: str) -> None:
+        """End the block, if it has no end yet."""
+        if not self.jumped:
+            self.f.branch(label)
+        self.jumped = True
+
+    def _start(self, label: str) -> None:
+        self.f.start(label)
+        self.jumped = False
+
+    def _end(self) -> None:
+        opened = self.open.pop()
+        if opened.loop is None:
+            self._jump(opened.done)
+        elif not self.jumped:
+            self.f.do("unreachable")  # behind branches that both go elsewhere
+        self._start(opened.done)
+
+
+class _Open:
+    """An if or a loop that is being written: its labels, and where the addresses of a loop's buffers are kept."""
+
+    def __init__(self, other: str, done: str, loop: Loop | None = None) -> None:
+        self.other, self.done, self.loop = other, done, loop
+        self.buffers: dict[tuple[str, int], str] = {}

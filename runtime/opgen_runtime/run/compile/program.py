@@ -1,0 +1,93 @@
+"""A program with a plan as one kernel: its driver in memory, with the kernels that it calls."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from ...base.target import Target
+from ...codegen.objects.load import imports_of, load
+from ...codegen.objects.support import compiled
+from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
+from .entry import Entry
+from .extern import ExternKernel
+from .kernel import Image, Kernel, NativeKernel, Slot
+from .plan import Plan
+from .pointers import address_of
+
+NAME: Final = "the program"
+
+
+class ProgramKernel(NativeKernel):
+    """The driver of a plan, called like a kernel."""
+
+    def __init__(self, plan: Plan, kernels: Sequence[Kernel], image: Image) -> None:
+        """`image`: of the driver, see `driver_image`.  Raises CodegenError where it cannot be linked."""
+        addresses = dict(kernel_symbols(plan, kernels))
+        constants = list(constant_symbols(plan, kernels))
+        addresses.update([(name, address_of(array)) for name, array in constants])
+        self._arena = _Arena()
+        addresses[ARENA] = self._arena.address
+        loaded = load(image.code, SYMBOL, image.imports, addresses)
+        super().__init__(image, loaded)
+        self.plan = plan
+        self.kernels = tuple(kernels)
+        self._externs = [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
+
+    @property
+    def memory(self) -> tuple[object, ...]:
+        return (*super().memory, self.kernels, self.plan, self._arena)
+
+    @property
+    def is_one(self) -> bool:
+        return False
+
+    def entry(self) -> Entry | None:
+        # what a function of Python raises has to reach the caller
+        return None if self._externs else super().entry()
+
+    def failure(self) -> BaseException:
+        for kernel in self._externs:
+            raised = kernel.raised()
+            if raised is not None:
+                return raised
+        return super().failure()
+
+
+class _Arena:
+    """Where a driver keeps its arena between calls; frees it at the end."""
+
+    def __init__(self) -> None:
+        self._kept = ctypes.c_void_p()
+        self._free = _free()
+        self.address = ctypes.addressof(self._kept)
+
+    def __del__(self) -> None:
+        self._free(self._kept)
+
+
+@lru_cache(maxsize=1)
+def _free() -> Callable[[ctypes.c_void_p], None]:
+    function = ctypes.CDLL(None).free
+    function.argtypes, function.restype = (ctypes.c_void_p,), None
+    return function
+
+
+def driver_image(plan: Plan, kernels: Sequence[Kernel], inputs: Sequence[str], target: Target) -> Image:
+    """The driver compiled, or found in the cache of objects."""
+    code = compiled("driver", driver_text(plan, kernels, target))
+    return image_of(plan, code, inputs)
+
+
+def image_of(plan: Plan, code: bytes, inputs: Sequence[str]) -> Image:
+    """What must be known to call a driver's code."""
+    slots = [Slot(name, plan.held[slot].shape, plan.held[slot].dtype) for slot, name in enumerate(inputs)]
+    outputs = [
+        Slot(f"output {k}", plan.held[slot].shape, plan.held[slot].dtype)
+        for k, slot in enumerate(plan.outputs)
+    ]
+    positions = {slot: k for k, slot in enumerate(dict.fromkeys(slot for _, _, slot in plan.lengths))}
+    lengths = tuple([(output, axis, positions[slot]) for output, axis, slot in plan.lengths])
+    return Image(NAME, tuple(slots), tuple(outputs), code, imports_of(code), (), lengths)
