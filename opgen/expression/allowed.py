@@ -65,7 +65,8 @@ METHODS: Final = _words(
 )
 # Functions that are reached through a ufunc or a submodule.
 DOTTED: Final = frozenset(
-    ["np.lib.stride_tricks.sliding_window_view", "np.linalg.norm", "np.linalg.inv", "np.linalg.det"]
+    ["np.lib.stride_tricks.sliding_window_view"]
+    + [f"np.linalg.{name}" for name in ("cholesky", "det", "eigvalsh", "inv", "norm", "pinv", "qr", "solve")]
     + ["np.fft.fft", "np.fft.ifft"]
     + [
         f"np.{ufunc}.{method}"

@@ -109,8 +109,8 @@ def _folded(line: str) -> list[str]:
 def _tensor(text: str | tuple[str, ...]) -> str:
     if isinstance(text, tuple):
         return _tuple([_tensor(each) for each in text])
-    spec, within, limits = text.partition(" in ")
-    return spec.replace(" ", "") + within + limits.replace(" ", "")
+    spec, bracket, values = text.partition("]")
+    return spec.replace(" ", "") + bracket + values
 
 
 def _value(value: AttrValue) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from opgen_runtime.base.vocabulary import DTYPES
+from opgen_runtime.base.vocabulary import DTYPES, DType
+from opgen_runtime.declaration.operands import why_not_words
 
 from ...document import TextNode
 from ...document.kinds import KINDS, AttrValue, ValueProblem, parse_texts
@@ -16,8 +17,10 @@ from ...document.kinds import KINDS, AttrValue, ValueProblem, parse_texts
 _NULL: Final = frozenset({"null", "~"})
 _NONE: Final = frozenset({"None", "none"}) | _NULL
 _LIMIT = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_WORD = r"(?!in\b)[a-z_]{1,20}\b"
 _OPERAND = re.compile(
-    rf"(?P<dtype>[a-z]+[0-9]*)\[(?P<dims>[0-9, ]*)\](\s+in\s+(?P<low>{_LIMIT})\.\.(?P<high>{_LIMIT}))?\Z"
+    rf"(?P<dtype>[a-z]+[0-9]*(?:_[a-z0-9]+)?)\[(?P<dims>[0-9, ]*)\](?P<words>(?:\s+{_WORD}){{0,4}})"
+    rf"(\s+in\s+(?P<low>{_LIMIT})\.\.(?P<high>{_LIMIT}))?(?P<after>(?:\s+{_WORD}){{0,4}})\Z"
 )
 MAX_TEST_ELEMENTS: Final = 1 << 22
 MAX_TEST_RANK: Final = 32  # numpy's own limit, before its second version
@@ -52,7 +55,7 @@ def is_none(texts: Sequence[TextNode], optional: bool, text: bool = False) -> bo
 
 @lru_cache(maxsize=4096)  # the variations of a test are asked for theirs many times
 def parse_operand(text: str) -> tuple[str, tuple[int, ...]]:
-    """dtype and shape of `int32[4, 4, 1]` or `int64[3] in 0..4`.  Raises ValueProblem."""
+    """dtype and shape of `int32[4, 4, 1]`, `int64[3] in 0..4` or `float32[5] sorted`.  Raises ValueProblem."""
     match = _OPERAND.match(text.strip())
     if match is None or match["dtype"] not in DTYPES:
         raise ValueProblem(f"expected `dtype[dims]` such as `int32[4, 4, 1]`, found `{text[:60]}`")
@@ -68,6 +71,9 @@ def parse_operand(text: str) -> tuple[str, tuple[int, ...]]:
         raise ValueProblem(f"a test has at most {MAX_TEST_ELEMENTS} elements an operand")
     if match["low"] is not None and float(match["low"]) >= float(match["high"]):
         raise ValueProblem(f"the range {match['low']}..{match['high']} is empty")
+    reason = why_not_words(DType(match["dtype"]), shape, match["low"] is not None, _words(match))
+    if reason is not None:
+        raise ValueProblem(reason)
     return match["dtype"], shape
 
 
@@ -77,4 +83,10 @@ def normal_operand(text: str) -> str:
     match = _OPERAND.match(text.strip())
     assert match is not None
     values = "" if match["low"] is None else f" in {match['low']}..{match['high']}"
-    return f"{dtype}[{', '.join(map(str, shape))}]{values}"
+    words = "".join(f" {word}" for word in _words(match))
+    return f"{dtype}[{', '.join(map(str, shape))}]{words}{values}"
+
+
+def _words(match: re.Match[str]) -> list[str]:
+    """What is asked of the values, before or after their range."""
+    return [*match["words"].split(), *match["after"].split()]

@@ -6,6 +6,7 @@ declaration.py    OpDeclaration and StrategyEntry: the statement as data
 declare.py        register(...): what the registry is told; call(...): what wrappers do
 contract.py       running a compute for one call, held to its binding
 stated.py         what computes a call, of a declared op or of one registered by hand
+operands.py       what may be asked of the values of test operands
 evaluate.py       the tensors of one call, and its value by numpy
 structure.py      how exact the results of a call can be
 compute.py        the op attribute "compute": binding and operand tensors -> output tensors

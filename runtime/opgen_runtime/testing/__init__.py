@@ -9,6 +9,7 @@ inference.py   check_types
 interface.py   check_interface, check_refused
 programs.py    run_infer_type, run_opt_pass, count_ops
 data.py        seeded data from specs such as "float32[2, 3]"
+made.py        what words ask of it: "float32[5] sorted", "float32[4, 4] spd"
 compare.py     tolerances
 """
 

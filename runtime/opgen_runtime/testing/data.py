@@ -1,11 +1,13 @@
 """Data for tests from specs such as `"float32[2, 1, 3]"`: seeded, with the values that break kernels.
 
-    spec  = dtype "[" extents "]" ["in" low ".." high]        low <= value < high
+    spec  = dtype "[" extents "]" word* ["in" low ".." high]        low <= value < high
+    word  = "sorted" | "unique" | "permutation" | ...             see declaration/operands.py
 
 Each spec gives two arrays: `ordinary` values (small numbers of both signs, about half of them multiples of 0.5, so
 that operands meet each other, zero and the thresholds of attrs) and `special` ones, in which floats also hold NaN,
 infinities and -0.0, for ops without reductions also denormals and extremes, ints their extremes; special arrays are not
-contiguous.  The same case gives the same data in every process.
+contiguous.  Where words ask for more than a range, the special values are others of the same kind.  The same case gives
+the same data in every process.
 """
 
 from __future__ import annotations
@@ -19,18 +21,24 @@ from typing import Any, Final
 import numpy as np
 
 from ..base.vocabulary import DTYPES, DType
+from ..declaration.operands import WORDS, why_not_words
 from ..operator import TensorType
+from .made import made
 
-_SPEC: Final = re.compile(r"\s*(\w+)\s*\[([\d,\s]*)\]\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?")
+_SPEC: Final = re.compile(
+    rf"\s*(\w+)\s*\[([\d,\s]*)\]((?:\s+(?:{'|'.join(WORDS)}))*)"
+    r"\s*(?:in\s+(-?[\d.e+-]+?)\s*\.\.\s*(-?[\d.e+-]+)\s*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A tensor: dtype, shape, and the range low <= value < high of its values, or None."""
+    """A tensor: dtype, shape, the range low <= value < high of its values, or None, and what else is asked of them."""
 
     dtype: DType
     shape: tuple[int, ...]
     limits: tuple[float, float] | None = None
+    words: tuple[str, ...] = ()
 
     @staticmethod
     def parse(text: str) -> Spec:
@@ -41,8 +49,8 @@ class Spec:
                 f"{text!r} is no spec; expected for example 'float32[2, 3]' or 'int64[3] in 0..4'"
             )
         shape = tuple([int(extent) for extent in match[2].split(",") if extent.strip()])
-        limits = None if match[3] is None else (float(match[3]), float(match[4]))
-        return Spec(DType(match[1]), shape, limits)
+        limits = None if match[4] is None else (float(match[4]), float(match[5]))
+        return Spec(DType(match[1]), shape, limits, tuple(match[3].split()))
 
     @property
     def type(self) -> TensorType:
@@ -50,13 +58,22 @@ class Spec:
 
     def __str__(self) -> str:
         limits = "" if self.limits is None else f" in {self.limits[0]:g}..{self.limits[1]:g}"
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]{limits}"
+        words = "".join(f" {word}" for word in self.words)
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]{words}{limits}"
 
 
 def ordinary(spec: Spec, seed: str) -> np.ndarray:
-    """Small values of both signs, some of them equal or zero, or values in the spec's range; C-contiguous."""
+    """Small values of both signs, some of them equal or zero, or values as the spec says; C-contiguous.
+
+    Raises ValueError where the spec's words do not suit it.
+    """
     random = np.random.default_rng(zlib.crc32(f"{seed} {spec}".encode()))
     dtype = spec.dtype.numpy
+    if spec.words:
+        reason = why_not_words(spec.dtype, spec.shape, spec.limits is not None, spec.words)
+        if reason is not None:
+            raise ValueError(f"{spec}: {reason}")
+        return made(spec.words, spec.dtype, spec.shape, spec.limits, random)
     if spec.limits is not None:
         low, high = spec.limits
         if spec.dtype.is_float:
@@ -79,6 +96,8 @@ def special(spec: Spec, seed: str, extremes: bool, finite: bool = False) -> np.n
     the order.  `finite`: floats hold large numbers (100 and -100, whose exponentials overflow) and no others.
     """
     values = ordinary(spec, f"special {seed}")
+    if spec.words:
+        return scattered(values)
     random = np.random.default_rng(zlib.crc32(f"places {seed} {spec}".encode()))
     choices = _special_values(spec, extremes, finite)
     count = min(max(values.size // 4, min(values.size // 2, choices.size), 1), values.size)

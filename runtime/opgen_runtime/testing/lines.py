@@ -2,9 +2,10 @@
 
     data=float32[2,3], index=int64[3] in 0..2, rest=(float32[2], int8[2]), axis=(0, 1), mode="wrap"
 
-An operand has the form of its tensor (a variadic one a tuple of them, an absent one none), an attr a Python literal
-(`inf` and `nan` too).  What a table says beside the call stands after an arrow, `-> DTypeError`, or, in a table of
-bounds, between the values inside and outside: `axis=0|-1`.  A line that is indented deeper goes on with the one before.
+An operand has the form of its tensor, with what its values are (`float64[5] sorted in 0..9`; a variadic one a tuple
+of them, an absent one none), an attr that of a Python literal (`inf` and `nan` too).  What a table says beside the call
+stands after an arrow, `-> DTypeError`, or, in a table of bounds, between the values inside and outside: `axis=0|-1`.
+A line that is indented deeper goes on with the one before.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ..base.errors import OpgenError
+from ..declaration.operands import WORDS
 from .cases import Case, Inferred, InputSpec, Probe
 from .data import Spec
 
 NOTHING: Final = "()"  # a call without operands and attrs
 _STRING: Final = r'"(?:[^"\\]|\\.)*"'
-_LIMITS: Final = re.compile(rf"({_STRING})|\]\s*in\s+([^\s,]+?)\.\.([^\s,)]+)")
+_VALUES: Final = re.compile(
+    rf"({_STRING})|\]((?:\s+(?:{'|'.join(WORDS)})\b)*)(?:\s*in\s+([^\s,]+?)\.\.([^\s,)]+))?"
+)
 _NO_EXTENTS: Final = re.compile(rf"({_STRING})|\[\s*\]")
 _ARROW: Final = re.compile(rf"((?:{_STRING}|[^\"])*?)->(.*)", re.DOTALL)
 _ALONE, _TOGETHER = "alone", "together"
@@ -68,7 +72,7 @@ def parse_line(text: str, number: int = 0) -> Line:
     """Raises LineError for text of another form."""
     match = _ARROW.fullmatch(text)
     call, result = (text, "") if match is None else (match[1], match[2].strip())
-    source = _LIMITS.sub(lambda m: m[1] or f"] in ({m[2]!r}, {m[3]!r})", call)
+    source = _VALUES.sub(_as_python, call)
     source = _NO_EXTENTS.sub(lambda m: m[1] or "[()]", source)
     try:
         node = ast.parse(f"_({source.strip()})", mode="eval").body
@@ -85,6 +89,13 @@ def parse_line(text: str, number: int = 0) -> Line:
         twice = next(name for name in names if names.count(name) > 1)
         raise LineError(f"`{twice}` is given twice, in the line `{text}`")
     return Line(text, number, values, result)
+
+
+def _as_python(found: re.Match[str]) -> str:
+    """What is said of a tensor's values as a comparison with a tuple of words, the low end and the high one."""
+    if found[1] or not (found[2] or found[3]):
+        return found[0]
+    return f"] in ({found[2]!r}, {found[3] or ''!r}, {found[4] or ''!r})"
 
 
 def table_lines(table: str) -> Iterator[tuple[int, str]]:
@@ -215,8 +226,9 @@ def _spec(node: ast.expr, name: str, text: str) -> str:
     """The text of a tensor, in the form that a declaration's tests have: `int64[3, 4] in 0..4`."""
     limits = ""
     if isinstance(node, ast.Compare):
-        low, high = ast.literal_eval(node.comparators[0])
-        limits, node = f" in {low}..{high}", node.left
+        words, low, high = ast.literal_eval(node.comparators[0])
+        limits = "".join(f" {word}" for word in words.split()) + (f" in {low}..{high}" if low else "")
+        node = node.left
     assert isinstance(node, ast.Subscript)
     extents = ast.unparse(node.slice).strip("()").rstrip(",")
     spec = f"{ast.unparse(node.value)}[{extents}]{limits}"
