@@ -18,7 +18,7 @@ from opgen_runtime.base.contract import When
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.planning import segments_of
 from opgen_runtime.run.compile.records import Lowered, Request
 from opgen_runtime.transform import PassContext

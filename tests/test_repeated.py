@@ -40,8 +40,8 @@ REASONS: Final = {
     ): "names of operators, in two vocabularies",
     ("tests/codegen/pool_driver.py", "tests/codegen/test_threads.py"): "LLVM text of a closure that counts",
     (
+        "tests/run/calls/tracing/conftest.py",
         "tests/run/executor/conftest.py",
-        "tests/run/tracing/conftest.py",
     ): "a fixture that these folders alone have",
     (
         "tests/opgen/analyse/test_hostile.py",

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 DTYPES = {
     "float32": np.dtype(np.float32),

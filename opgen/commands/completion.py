@@ -69,7 +69,7 @@ class StageName(_Names):
     """A stage of one call."""
 
     def names(self, context: click.Context) -> Iterable[str]:
-        from opgen_runtime.run import pipeline
+        from opgen_runtime.run.compile import pipeline
 
         passes = (stage.name for stage in pipeline.GRAPH)
         return [*_STATED, *passes, *_OF_TENSORS, *pipeline.HOOKABLE, *_OF_CODE]

@@ -13,7 +13,7 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.codegen.objects import assembly
 from opgen_runtime.ir import Function, IRModule
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 
 from ..model import CheckedOp
 from ..project import Project

@@ -2,7 +2,7 @@
 
     import opgen_runtime as rt
     from opgen_runtime import ops
-    from opgen_runtime.run import eager
+    from opgen_runtime.run.calls import eager
 
     x = rt.var("x", rt.TensorType((3, 3, 3), "int32"))
     y = ops.axis_abs(x, axis=1, indice=1)
@@ -68,8 +68,15 @@ if TYPE_CHECKING:
     from .operator.types import IncompleteType as IncompleteType
     from .operator.types import TensorType as TensorType
     from .operator.types import TupleType as TupleType
-    from .run import eager as eager
     from .run import executor as executor
+    from .run.calls import eager as eager
+    from .run.calls.tracing import custom_vjp as custom_vjp
+    from .run.calls.tracing import grad as grad
+    from .run.calls.tracing import jit as jit
+    from .run.calls.tracing import jvp as jvp
+    from .run.calls.tracing import stop_gradient as stop_gradient
+    from .run.calls.tracing import value_and_grad as value_and_grad
+    from .run.calls.tracing import vjp as vjp
     from .run.compile.scheduled import lower as lower
     from .run.executor import Executable as Executable
     from .run.executor import Value as Value
@@ -77,13 +84,6 @@ if TYPE_CHECKING:
     from .run.executor import build as build
     from .run.executor import create_executor as create_executor
     from .run.executor import load as load
-    from .run.tracing import custom_vjp as custom_vjp
-    from .run.tracing import grad as grad
-    from .run.tracing import jit as jit
-    from .run.tracing import jvp as jvp
-    from .run.tracing import stop_gradient as stop_gradient
-    from .run.tracing import value_and_grad as value_and_grad
-    from .run.tracing import vjp as vjp
     from .transform import PassContext as PassContext
     from .transform import Sequential as Sequential
 
@@ -96,7 +96,7 @@ _NAMES = {
         "const", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
-    "run.tracing": ("custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp"),
+    "run.calls.tracing": ("custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp"),
     "operator.registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
     "base.target": ("Target",),
     "transform": ("PassContext", "Sequential"),

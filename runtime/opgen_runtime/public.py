@@ -20,7 +20,7 @@ _PACKAGE: Final = __name__.rpartition(".")[0]
 # Public name -> where it is.
 MODULES: Final[Mapping[str, str]] = {
     "arith": "base.arith",
-    "eager": "run.eager",
+    "eager": "run.calls.eager",
     "errors": "base.errors",
     "executor": "run.executor",
     "ir": "ir",
@@ -38,7 +38,7 @@ MODULES: Final[Mapping[str, str]] = {
 # Storeys that are functions, too -> where the function is.
 _FUNCTIONS: Final[Mapping[str, str]] = {"lower": "run.compile.scheduled.lower"}
 # What modules of earlier versions, generated ones above all, import.
-_GONE: Final = ("attrs", "kernels", "schedules", "strategy", "tracing", "vocabulary")
+_GONE: Final = ("attrs", "kernels", "schedules", "strategy", "tracing", "vocabulary", "run.eager")
 
 
 def public_module(name: str) -> ModuleType:
@@ -56,9 +56,10 @@ class _PublicNames(MetaPathFinder, Loader):
         name, _, inside = rest.partition(".")
         if package != _PACKAGE:
             return None
-        if name in _GONE:
+        gone = next((each for each in _GONE if f"{rest}.".startswith(f"{each}.")), None)
+        if gone is not None:
             raise ModuleNotFoundError(
-                f"{package}.{name} is not there any more; a module that opgen has generated: run opgen generate; "
+                f"{package}.{gone} is not there any more; a module that opgen has generated: run opgen generate; "
                 f"other code: the names that users need are in {package} itself",
                 name=fullname,
             )

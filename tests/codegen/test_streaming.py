@@ -13,7 +13,7 @@ from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.codegen.llvm.streaming import is_multiple, streamed_outputs
 from opgen_runtime.ir import Function
 from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
-from opgen_runtime.run.pipeline import compile_segment, kernel_texts
+from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
 
 LARGE = 1 << 22  # elements: two float32 operands are beyond the caches
 TARGETS = {name: f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-{name}" for name in ("v3", "v4")}

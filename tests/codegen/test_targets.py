@@ -16,7 +16,7 @@ from opgen_runtime.codegen import optimise_and_compile
 from opgen_runtime.codegen.objects.elf import is_elf
 from opgen_runtime.codegen.objects.threads.pool_text import SYMBOLS, pool_text
 from opgen_runtime.ir import Function, Tuple
-from opgen_runtime.run.pipeline import Request, compile_segment, through_kernel, upto
+from opgen_runtime.run.compile.pipeline import Request, compile_segment, through_kernel, upto
 
 TARGETS = {
     "aarch64": "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=generic",

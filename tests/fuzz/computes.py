@@ -36,7 +36,7 @@ from opgen_runtime.lower.schedule import Attach, Schedule, Split, Stage, create_
 from opgen_runtime.lower.schedule.kind import ForKind
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.executor import create_executor
 from opgen_runtime.transform import FunctionPass, PassContext, PassInfo
 

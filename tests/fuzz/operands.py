@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 COUNT = 150
 SECONDS = 240.0

@@ -1,10 +1,10 @@
-"""Random numpy programs under `jit` and on arrays: `tests/run/tracing/programs.py`."""
+"""Random numpy programs under `jit` and on arrays: `tests/run/calls/tracing/programs.py`."""
 
 from __future__ import annotations
 
 import random
 
-from tests.run.tracing.programs import check
+from tests.run.calls.tracing.programs import check
 
 COUNT = 2000
 

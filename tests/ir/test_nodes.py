@@ -10,7 +10,7 @@ from opgen_runtime.base.arith import Any, dim
 from opgen_runtime.base.errors import CallError, DTypeError, RegistryError, ShapeError, TypeInferenceError
 from opgen_runtime.operator.registry import is_instance, type_info
 from opgen_runtime.operator.types import FuncType, IncompleteType, TensorType, TupleType
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 F = TensorType((2, 3), "float32")
 BOOL = TensorType((), "bool")

@@ -18,7 +18,7 @@ from opgen_runtime.base.errors import DTypeError, LanguageError
 from opgen_runtime.base.vocabulary import BFLOAT16, DTYPE_CLASSES, INT64, UINT16, DType, OpPattern
 from opgen_runtime.compute import te
 from opgen_runtime.compute.lang import static
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.data import Spec, ordinary, special
 

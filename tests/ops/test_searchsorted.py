@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from opgen_runtime.codegen.objects import threads
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 from opgen_runtime.run.compile.buffers import KEPT, POOL
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

@@ -15,7 +15,7 @@ _BEGIN = """
 import atexit, os, signal, sys, threading, time
 import numpy as np
 import opgen_runtime as rt
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 from opgen_runtime.codegen.objects import threads
 threads.set_num_threads(3)
 x = np.ones((1000, 1000), np.float32)

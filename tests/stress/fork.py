@@ -25,7 +25,7 @@ import numpy.testing  # numpy imports it at its first use
 
 import opgen_runtime as rt
 from opgen_runtime.codegen.objects import threads
-from opgen_runtime.run.pipeline import forget_kernels
+from opgen_runtime.run.compile.pipeline import forget_kernels
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

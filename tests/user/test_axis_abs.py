@@ -8,7 +8,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base.errors import AttrError, OpgenError
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 
 def expected(data: np.ndarray, axis: int, indice: int) -> np.ndarray:

@@ -12,13 +12,13 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ops
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 CHAIN = """
 import sys
 import numpy as np
 import opgen_runtime as rt
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 eager.axis_abs(np.ones((3, 3), "float32"), axis=1, indice=1)
 print(sorted({"jinja2", "yaml", "pydantic", "opgen", "click", "rich", "pytest"} & set(sys.modules)))
 """

@@ -15,7 +15,7 @@ from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.interpret import run_op_by_op
 from tests.lower.library.test_library_preserves_results import WIDTHS, eager
 from tests.lower.tir.programs import check_lowered, product

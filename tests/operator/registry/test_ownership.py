@@ -33,7 +33,7 @@ def test_an_op_that_is_not_loaded_yet_keeps_its_name() -> None:
 print(refused(lambda: register_op("tanh")))
 print(refused(lambda: register_func("op._make.cosh", print)))
 print(refused(lambda: register_func("transform.InferType", print)))
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 print(eager.tanh(np.zeros(2, "float32")), eager.cosh(np.zeros(2, "float32")))
 """).splitlines()
     assert out[0].startswith("RegistryError: op 'tanh' is registered by ")
@@ -126,7 +126,7 @@ from opgen_runtime.declaration.index import lazy_index
 print(refused(lambda: lazy_index("mine", {"tanh": "_tanh"})))
 print(refused(lambda: lazy_index("mine", {"plus": "_plus"}, {"+": "plus"}, namespace="mine")))
 from opgen_runtime import ir, TensorType
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 x = ir.var("x", TensorType((2,), "float32"))
 print((x + x).op, eager.tanh(np.zeros(1, "float32")))
 """).splitlines()

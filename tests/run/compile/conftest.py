@@ -11,7 +11,7 @@ import pytest
 
 from opgen_runtime import ir, ops
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,8 @@ from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.lower.schedule import Attach, Split, create_schedule
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import eager, pipeline
+from opgen_runtime.run.calls import eager
+from opgen_runtime.run.compile import pipeline
 
 OP = "erf"  # float to float, elementwise
 X = ir.var("x", TensorType((4, 6), "float32"))

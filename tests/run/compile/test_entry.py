@@ -16,10 +16,10 @@ import opgen_runtime as rt
 from opgen_runtime.ir import Constant, Function, var
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import add, cumsum, multiply, softmax, split
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 from opgen_runtime.run.compile import entry as entry_module
+from opgen_runtime.run.compile.pipeline import compile_segment, forget_kernels
 from opgen_runtime.run.executor import Entry, build
-from opgen_runtime.run.pipeline import compile_segment, forget_kernels
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = np.array([[10, 20, 30], [40, 50, 60]], np.float32)

@@ -25,7 +25,7 @@ from opgen_runtime.lower.schedule.contract import Made
 from opgen_runtime.lower.tir import Allocate, Buffer, For, ForKind, Load, PrimFunc, Ramp, Splat, Stmt, Store
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.records import Lowered, Request
 from opgen_runtime.transform import FuseOps
 from opgen_runtime.transform.contract import Step

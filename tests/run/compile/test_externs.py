@@ -14,7 +14,7 @@ from opgen_runtime.declaration.statement import call
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.registry import remove_op
 from opgen_runtime.operator.types import Input, Output, Signature, Spread
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.executor import create_executor
 
 

@@ -13,8 +13,7 @@ from opgen_runtime import codegen, ir, ops
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.run import compile as kernels
-from opgen_runtime.run import pipeline
-from opgen_runtime.run.compile import steps
+from opgen_runtime.run.compile import pipeline, steps
 from opgen_runtime.run.compile.key import sources_digest
 
 HOST = Target.host()

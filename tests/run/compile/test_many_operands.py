@@ -18,9 +18,9 @@ from opgen_runtime.lower.library import schedules
 from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import concatenate, split, stack
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
+from opgen_runtime.run.compile.pipeline import through_kernel, upto
 from opgen_runtime.run.compile.records import Request
-from opgen_runtime.run.pipeline import through_kernel, upto
 
 
 @pytest.mark.parametrize("sizes", [range(1, 9), [1] * 60, [0, 3] * 30, [2, 0, 1, 5] * 5])

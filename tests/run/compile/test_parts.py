@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.operator import TensorType
-from opgen_runtime.run import pipeline
-from opgen_runtime.run.compile import steps
+from opgen_runtime.run.compile import pipeline, steps
 from tests.lower.library.test_contractions import products, target, var
 
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_digested_has_no_key(project: Project) -> None:
 SCRIPT = """
 import numpy as np
 from opgen_runtime import ir
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, register
 from opgen_runtime.declaration.statement import call
 from opgen_runtime.run.compile import steps

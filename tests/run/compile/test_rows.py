@@ -7,7 +7,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.target import Target
-from opgen_runtime.run import pipeline
+from opgen_runtime.run.compile import pipeline
 
 
 @pytest.mark.parametrize("shape", [(1536, 128), (12, 128, 128), (2, 6, 128, 128)])

@@ -12,7 +12,7 @@ import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base.errors import CallError, DTypeError, ExecutorError
 from opgen_runtime.ir import admit
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -11,7 +11,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base.errors import AttrError, CallError, DTypeError, ExecutorError, ShapeError
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 from opgen_runtime.transform import FuseOps, InferType, Sequential
 
 A = np.array([[1.0, -2.0, 3.0]], np.float32)

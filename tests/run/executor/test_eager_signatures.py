@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opgen_runtime.base.kept import Kept
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 A = np.array([[1.0, -2.0, 3.0]], np.float32)
 
@@ -85,7 +85,7 @@ import sys, types, warnings
 import numpy as np
 import opgen_runtime as rt
 from opgen_runtime import ops
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 names = dir(eager)
 for name in names: getattr(eager, name)
 for name in dir(ops): getattr(ops, name)

@@ -1,4 +1,4 @@
-"""Segments to kernels: what the stages of `run/pipeline.py` do.
+"""The compiler: `pipeline.py`, its two tables of stages, and what the stages of a kernel do.
 
 records.py    what stages hand to one another
 steps.py      the work of each stage

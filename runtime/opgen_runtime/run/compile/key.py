@@ -20,9 +20,8 @@ from ...lower.library.strategy import schedule_named
 from ...operator import Op
 from .provenance import digest_of, stamp
 
-# The storeys, and the files beside, whose sources decide what code a segment becomes.
+# The storeys whose sources decide what code a segment becomes.
 _STOREYS: Final = ("base", "operator", "compute", "ir", "declaration", "lower", "codegen", "run/compile")
-_FILES: Final = ("run/pipeline.py",)
 
 
 def front_key(
@@ -120,7 +119,6 @@ def _sources(root: Path) -> Iterable[str]:
     stack = [os.fspath(root / package) for package in _STOREYS]
     stack.append(os.fspath(root))
     top = os.fspath(root)
-    yield from (f"{path} {stamp(os.fspath(root / path))}" for path in _FILES)
     while stack:
         folder = stack.pop()
         with os.scandir(folder) as found:

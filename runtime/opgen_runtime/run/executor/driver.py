@@ -15,11 +15,11 @@ from ...operator import TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel
 from ..compile.parts import evaluated, sites_of
+from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.planning import make_plan
 from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
 from ..interpret import Arrays, as_array, run
-from ..pipeline import compile_parts, compile_segment, optimise
 from .artifact import Contents, read
 from .executable import Executable, Native, copy_into, executable_of
 

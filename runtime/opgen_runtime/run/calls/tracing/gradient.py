@@ -16,13 +16,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ...base.errors import CallError
-from ...base.vocabulary import FLOAT64, DType
-from ...ir import Call, Expr, Function, Traced, Tuple, Var, const, expr_of, substitute
-from ...operator import (
+from ....base.errors import CallError
+from ....base.vocabulary import FLOAT64, DType
+from ....ir import Call, Expr, Function, Traced, Tuple, Var, const, expr_of, substitute
+from ....operator import (
     TensorType,
 )
-from ...transform.gradient import MARK, pull, written_out, zeros
+from ....transform.gradient import MARK, pull, written_out, zeros
 from .jitted import Jitted, jit
 from .operands import tensor
 from .tracer import Tracer, wrap

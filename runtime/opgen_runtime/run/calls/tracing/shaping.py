@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...base.errors import CallError
+from .... import ops
+from ....base.errors import CallError
 from .functions import maps
 from .operands import DTypeLike, axes_of, common_dtype, full, one_axis, operand, tensor, to
 from .tracer import Tracer

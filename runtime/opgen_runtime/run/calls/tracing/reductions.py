@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ... import ops
+from .... import ops
 from .functions import maps
 from .operands import DTypeLike, axes_of, element, full, one_axis, tensor, to
 from .tracer import Tracer

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ... import ops
-from ...base.errors import CallError
-from ...base.vocabulary import FLOAT64, DType
-from ...ir import Expr, Traced, TupleGetItem, literal_array
-from ...operator import TensorType, TupleType
+from .... import ops
+from ....base.errors import CallError
+from ....base.vocabulary import FLOAT64, DType
+from ....ir import Expr, Traced, TupleGetItem, literal_array
+from ....operator import TensorType, TupleType
 
 
 class Tracer(Traced):

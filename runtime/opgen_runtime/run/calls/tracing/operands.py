@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ... import ops
-from ...base.errors import CallError, DTypeError
-from ...base.vocabulary import DTYPES, DType
-from ...ir import Expr, admissible, admit, const, first_traced, is_literal
+from .... import ops
+from ....base.errors import CallError, DTypeError
+from ....base.vocabulary import DTYPES, DType
+from ....ir import Expr, admissible, admit, const, first_traced, is_literal
 from .tracer import Tracer, wrap
 
 Operand: TypeAlias = "Tracer | bool | int | float"

@@ -13,7 +13,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base.errors import CallError, DTypeError
-from opgen_runtime.run import eager
+from opgen_runtime.run.calls import eager
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 1.0, -1.0]], np.float32)
 

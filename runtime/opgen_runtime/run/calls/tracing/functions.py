@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from ...base.errors import CallError
+from ....base.errors import CallError
 from .tracer import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])

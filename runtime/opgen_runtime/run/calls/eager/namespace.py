@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from ...base.errors import did_you_mean
-from ...declaration.index import announced_ops
-from ...operator import Op
+from ....base.errors import did_you_mean
+from ....declaration.index import announced_ops
+from ....operator import Op
 from .eager_op import EagerOp
 
 _by_name: Final[dict[str, EagerOp]] = {}

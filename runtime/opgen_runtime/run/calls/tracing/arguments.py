@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...base.errors import CallError, DTypeError
-from ...base.vocabulary import DType
-from ...ir import Constant, Expr, Traced, Var, admissible, admit
-from ...operator import TensorType
-from ..executor import array_type
+from ....base.errors import CallError, DTypeError
+from ....base.vocabulary import DType
+from ....ir import Constant, Expr, Traced, Var, admissible, admit
+from ....operator import TensorType
+from ...executor import array_type
 from .tracer import Tracer, wrap
 
 _STATIC: Final = (bool, int, str, bytes, NoneType, Enum, slice, EllipsisType, np.dtype, type)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...base.errors import CallError
+from ....base.errors import CallError
 from . import algebra as algebra  # it and the next fill the tables
 from . import elements, shaping
 from . import reductions as reductions

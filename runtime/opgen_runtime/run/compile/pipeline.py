@@ -18,14 +18,14 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from ..base.contract import Contract, Rule
-from ..base.errors import CodegenError, PassError, did_you_mean
-from ..base.kept import Kept
-from ..base.target import Target
-from ..ir import Function, IRModule
-from ..lower import tir
-from ..lower.library.segment import Segment
-from ..transform import (
+from ...base.contract import Contract, Rule
+from ...base.errors import CodegenError, PassError, did_you_mean
+from ...base.kept import Kept
+from ...base.target import Target
+from ...ir import Function, IRModule
+from ...lower import tir
+from ...lower.library.segment import Segment
+from ...transform import (
     AlterOpLayout,
     CanonicalizeCast,
     CanonicalizeOps,
@@ -47,14 +47,14 @@ from ..transform import (
     SimplifyExpr,
     SimplifyInference,
 )
-from ..transform.contract import PASS, SEGMENTS
-from .compile import steps
-from .compile.kernel import Kernel, NativeKernel
-from .compile.key import front_key
-from .compile.parts import Parts, whole
-from .compile.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
-from .compile.segments import segments_of
-from .interpret import Arrays, run_op_by_op
+from ...transform.contract import PASS, SEGMENTS
+from ..interpret import Arrays, run_op_by_op
+from . import steps
+from .kernel import Kernel, NativeKernel
+from .key import front_key
+from .parts import Parts, whole
+from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .segments import segments_of
 
 A = TypeVar("A")
 B = TypeVar("B")

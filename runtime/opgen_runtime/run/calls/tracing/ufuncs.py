@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ... import ops
-from ...base.arith import INTRINSICS
-from ...base.errors import CallError
-from ...base.vocabulary import is_extension_array
-from ...ir import Constant
+from .... import ops
+from ....base.arith import INTRINSICS
+from ....base.errors import CallError
+from ....base.vocabulary import is_extension_array
+from ....ir import Constant
 from .operands import Operand, common_dtype, element, full, is_weak, operand, promotable, tensor, to
 from .tracer import Tracer, weak_result
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...base.errors import CallError
-from ...ir import Constant, Expr, admissible
+from .... import ops
+from ....base.errors import CallError
+from ....ir import Constant, Expr, admissible
 from .operands import element, full, tensor, to
 from .shaping import reshape, transpose
 from .tracer import Tracer

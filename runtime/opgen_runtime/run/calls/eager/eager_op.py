@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...base.errors import CallError
-from ...base.kept import Kept
-from ...base.vocabulary import DType
-from ...declaration import OpDeclaration
-from ...ir import Call, Expr, Function, Operand, Tuple, Var, admit, is_literal, literal_array, make_call
-from ...operator import Attrs, Op, TensorType
-from ..executor import Entry, Executable, array_type, build, entered
+from ....base.errors import CallError
+from ....base.kept import Kept
+from ....base.vocabulary import DType
+from ....declaration import OpDeclaration
+from ....ir import Call, Expr, Function, Operand, Tuple, Var, admit, is_literal, literal_array, make_call
+from ....operator import Attrs, Op, TensorType
+from ...executor import Entry, Executable, array_type, build, entered
 
 _KEPT: Final = 1024  # compiled signatures an op
 

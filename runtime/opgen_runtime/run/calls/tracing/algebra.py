@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
+from .... import ops
 from .functions import maps
 from .operands import axes_of, common_dtype, element, full, operand, tensor, to
 from .reductions import total

@@ -14,7 +14,7 @@ No code may stand in this file: ops are bound to their names in it, and some hav
 
 from __future__ import annotations
 
-from ...ops import __all__ as _ops
+from ....ops import __all__ as _ops
 from .eager_op import EagerOp as EagerOp
 from .namespace import namespace as _namespace
 from .namespace import op as op

@@ -16,13 +16,13 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from ...base.errors import CallError
-from ...base.kept import Kept
-from ...base.target import Target
-from ...base.vocabulary import FLOAT64, DType
-from ...ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
-from ...operator import TupleType
-from ..executor import Entry, Executable, build, entered
+from ....base.errors import CallError
+from ....base.kept import Kept
+from ....base.target import Target
+from ....base.vocabulary import FLOAT64, DType
+from ....ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
+from ....operator import TupleType
+from ...executor import Entry, Executable, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 

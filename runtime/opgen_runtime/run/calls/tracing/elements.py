@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...base.errors import CallError
+from .... import ops
+from ....base.errors import CallError
 from .functions import maps
 from .operands import DTypeLike, Operand, common_dtype, element, one_axis, operand, tensor, to
 from .shaping import broadcast_to, concatenate, ravel

@@ -1,0 +1,1 @@
+"""How users' Python calls what is compiled: ops on arrays by name (eager/), functions under jit (tracing/)."""
