@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.arith import (
-    Const,
     Expr,
     cast,
-    const,
     post_order,
-    select,
     structural_equal,
     structural_hash,
     substitute,
@@ -25,6 +22,8 @@ from ...base.arith.expr import Var
 from ...base.vocabulary import INDEX, INT64
 from .graph import replace_inputs, replace_scan, tensor_order
 from .guards import Guards, implies
+from .members import reductions_apart
+from .reductions import outermost_reduces, swapped, under
 from .tensor import Compute, IterVar, Read, Reduce, Scan, Tensor, tensors_read
 
 
@@ -32,8 +31,8 @@ def normalize(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The same outputs, with each reduction that is neither the root of a body nor inside another a stage of its own.
 
     The new stage has the axes that the reduction depends on; the conditions of the choices around it join its own
-    condition, so that it reads no more than before.  A reduction inside a scan is taken out only if it depends on no
-    state.  What cannot be taken out stays where it is.
+    condition, so that it reads no more than before.  A reduction inside a scan is taken out if it depends on no
+    state; one over positions of a state becomes a state.  What cannot be taken out stays where it is.
     """
     done: dict[Tensor, Tensor] = {}
     for tensor in tensor_order(outputs):
@@ -64,10 +63,12 @@ def _normalize_scan(scan: Scan, done: dict[Tensor, Tensor]) -> None:
         body = _Hoister(state.tensor.name, state.axes, states, hoist_root=True).run(state.body)
         if body is not state.body:
             bodies[id(state)] = body
+    made = {t: t for t in states}
     if bodies or any(done.get(t, t) is not t for t in scan.inputs()):
-        done.update(replace_scan(scan, bodies, done))
-    else:
-        done.update((t, t) for t in states)
+        made = replace_scan(scan, bodies, done)
+    scan = next(tensor.op for tensor in made.values() if isinstance(tensor.op, Scan))
+    apart = reductions_apart(scan)
+    done.update((old, apart.get(new, new)) for old, new in made.items())
 
 
 class _Hoister:
@@ -104,9 +105,9 @@ class _Hoister:
                 if id(n) in done and id(n) not in stays and implies(guard, guards.of(n))
             }
             done[id(node)] = self._hoisted(
-                _swap(node, known), None if guard is None else _swap(guard.holds, done, whole=True)
+                swapped(node, known), None if guard is None else swapped(guard.holds, done, whole=True)
             )
-        return _swap(body, done, whole=True)
+        return swapped(body, done, whole=True)
 
     def _reading_states(self, order: Sequence[Expr]) -> set[int]:
         """The nodes that depend on a state of the scan."""
@@ -119,7 +120,7 @@ class _Hoister:
 
     def _hoisted(self, node: Expr, guard: Expr | None) -> Expr:
         assert isinstance(node, Reduce)
-        guarded = node if guard is None else _under(node, guard)
+        guarded = node if guard is None else under(node, guard)
         if self.states and not self.states.isdisjoint(tensors_read(guarded)):
             return node
         bucket = self.stages.setdefault(structural_hash(guarded), [])
@@ -142,57 +143,3 @@ class _Hoister:
         made = cast(Read(dtype, stage, tuple(a.var for a in axes)), node.dtype)
         bucket.append((guarded, made))
         return made
-
-
-def outermost_reduces(order: list[Expr], body: Expr) -> list[Reduce]:
-    """The reductions that are in no other one, children first."""
-    if not any(isinstance(n, Reduce) for n in order):
-        return []
-    outside: set[int] = set()
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if id(node) in outside:
-            continue
-        outside.add(id(node))
-        if not isinstance(node, Reduce):
-            stack.extend(node.children())
-    return [n for n in order if isinstance(n, Reduce) and id(n) in outside]
-
-
-def _both(a: Expr | None, b: Expr) -> Expr:
-    """`a and b`, where b is evaluated only if a holds."""
-    return b if a is None else select(a, b, False)
-
-
-def _under(node: Reduce, guard: Expr) -> Reduce:
-    """The reduction as it is where `guard` holds, empty elsewhere."""
-    axes = tuple(
-        IterVar(a.var, select(guard, a.extent, const(0, a.extent.dtype)), a.kind)
-        if isinstance(a.extent, Expr) and any(isinstance(n, Read) for n in post_order(a.extent))
-        else a
-        for a in node.axes
-    )
-    condition = guard if node.condition is None else _both(guard, node.condition)
-    default = node.default
-    if default is not None and not isinstance(default, Const):
-        zero = const(False, default.dtype) if default.dtype == "bool" else const(0, default.dtype)
-        default = select(guard, default, zero)
-    return Reduce(node.dtype, node.combiner, axes, node.value, condition, default)
-
-
-def _swap(e: Expr, done: dict[int, Expr], whole: bool = False) -> Expr:
-    """`e` with the reductions in `done` replaced; those that `e` itself holds inside are not in it."""
-    if not done:
-        return e
-    if whole and id(e) in done:
-        return done[id(e)]
-    fresh: dict[int, Expr] = dict(done)
-    for node in post_order(e):
-        if id(node) in fresh and (node is not e or whole):
-            continue
-        children = node.children()
-        new = [fresh[id(c)] for c in children]
-        same = all(a is b for a, b in zip(children, new, strict=True))
-        fresh[id(node)] = node if same else node.rebuild(new)
-    return fresh[id(e)]

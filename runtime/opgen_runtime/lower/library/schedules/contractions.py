@@ -85,7 +85,8 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     schedule.normalize()
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
-    moving = [axis.var in vars_of(whole.packed) for axis in flat.axes[:-2]]
+    moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
+    at_row = flat.axes.index(whole.row)
     lines = panel if _is_constant(schedule, whole.packed) else None
     packing = _pack(schedule, flat, whole, lines)
     fixed = None if is_plain(whole.fixed) else _pack_rows(schedule, flat, whole)
@@ -93,10 +94,11 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         schedule_elementwise(fixed, target)
 
     axes = _divide_loops(leader, form.factors, stage)
-    around = [axis for axis, moves in zip(axes, moving, strict=False) if moves]
-    still = [axis for axis, moves in zip(axes, moving, strict=False) if not moves]
-    panels, within = leader.split(leader.fuse(*axes[len(moving) + 1 :]), panel)
-    tiles, tile = leader.split(axes[len(moving)], rows)
+    kept, columns = axes[: len(flat.axes) - 1], axes[len(flat.axes) - 1 :]
+    around = [axis for n, axis in enumerate(kept) if n in moving]
+    still = [axis for n, axis in enumerate(kept) if n not in moving and n != at_row]
+    panels, within = leader.split(leader.fuse(*columns), panel)
+    tiles, tile = leader.split(kept[at_row], rows)
     leader.reorder(*around, panels, *still, tiles, tile, within)
     _in_registers(leader, tile, within, lanes)
     work = total_extent((*flat.axes, *flat.reduce_axes)) or 0
@@ -118,7 +120,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         packing.compute_at(leader, panels)
         if shared:
             leader.parallel(panels)
-    _multiply(flat, rows, panel, lanes)
+    _multiply(flat, whole.row, rows, panel, lanes)
     flat.compute_at(leader, at)
     return [leader, stage, made, flat, packing, *([fixed] if fixed is not None else [])]
 
@@ -126,7 +128,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
 def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int | None) -> Stage:
     """Lines of the columns, one for each element of k; with `panel` those of a panel one after the other."""
     theirs = vars_of(whole.packed)
-    outer = [axis for axis in flat.axes[:-2] if axis.var in theirs]
+    outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
     axes = (*outer, *flat.reduce_axes, flat.axes[-1])
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, panel)]
 
@@ -134,8 +136,8 @@ def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int | None
 def _pack_rows(schedule: Schedule, flat: Stage, whole: Contraction) -> Stage:
     """The rows of a tile side by side, for each element of k."""
     mine = vars_of(whole.fixed)
-    outer = [axis for axis in flat.axes[:-2] if axis.var in mine]
-    return schedule[schedule.pack(flat.tensor, whole.fixed, (*outer, *flat.reduce_axes, flat.axes[-2]))]
+    outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
+    return schedule[schedule.pack(flat.tensor, whole.fixed, (*outer, *flat.reduce_axes, whole.row))]
 
 
 def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -> list[IterVar]:
@@ -171,15 +173,16 @@ def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> N
     stage.vectorize(lane)
 
 
-def _multiply(flat: Stage, rows: int, panel: int, lanes: int) -> None:
+def _multiply(flat: Stage, row: IterVar, rows: int, panel: int, lanes: int) -> None:
     """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i"""
     assert flat.body is not None
     accesses = analyse(flat.body, flat.tensor.dtype)
-    row, column = flat.axes[-2:]
+    column = flat.axes[-1]
+    outer = [axis for axis in flat.axes[:-1] if axis is not row]
     summed = [flat.fuse(*group) for group in contiguous_groups(flat.reduce_axes, accesses)]
     tiles, tile = flat.split(row, rows)
     panels, within = flat.split(column, panel)
-    flat.reorder(*flat.axes[:-2], tiles, panels, *summed, tile, within)
+    flat.reorder(*outer, tiles, panels, *summed, tile, within)
     _in_registers(flat, tile, within, lanes)
 
 

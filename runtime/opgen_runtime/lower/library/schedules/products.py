@@ -18,7 +18,10 @@ _LEAST_SUMMED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """The axes of a contraction, and its operands: `fixed` moves with the row, `packed` with the columns."""
+    """The axes of a contraction, and its operands: `fixed` moves with the row, `packed` with the columns.
+
+    Of several axes that move like the row, it is the longest; the others are among the `outer` ones.
+    """
 
     outer: tuple[IterVar, ...]
     row: IterVar
@@ -88,9 +91,11 @@ def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction 
         columns: list[IterVar] = []
         while rest and rest[-1].var not in mine and (rest[-1].var in theirs or rest[-1].extent == 1):
             columns.insert(0, rest.pop())
-        moves = any(axis.var in theirs for axis in columns)
-        if moves and rest and rest[-1].var in mine and rest[-1].var not in theirs:
-            return Contraction(tuple(rest[:-1]), rest[-1], tuple(columns), fixed, packed)
+        rows = [axis for axis in rest if axis.var in mine and axis.var not in theirs]
+        if rows and any(axis.var in theirs for axis in columns):
+            row = max(reversed(rows), key=lambda axis: axis.extent if isinstance(axis.extent, int) else 0)
+            outer = tuple(axis for axis in rest if axis is not row)
+            return Contraction(outer, row, tuple(columns), fixed, packed)
     return None
 
 
