@@ -31,12 +31,12 @@ PRINTING: Final[tuple[Arrow, ...]] = (
     ("ir.module", "ir.printer"),
 )
 # Storeys that those above know as one: what is used of their rooms stands in the storey's own `__init__`.
-FRONTS: Final = ("operator",)
+FRONTS: Final = ("codegen", "operator")
 # What every room may import without saying more about itself than that it has errors and names for things.
 ASIDE: Final = ("base.errors", "base.vocabulary")
 
 
-@pytest.mark.parametrize(("package", "most_rooms", "most_arrows"), [(RUNTIME, 13, 104), (GENERATOR, 16, 78)])
+@pytest.mark.parametrize(("package", "most_rooms", "most_arrows"), [(RUNTIME, 13, 103), (GENERATOR, 16, 78)])
 def test_few_rooms_and_few_arrows(package: Package, most_rooms: int, most_arrows: int) -> None:
     graph = imports(package)
     print(figures(package, graph, ASIDE))

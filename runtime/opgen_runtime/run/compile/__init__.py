@@ -11,7 +11,7 @@ segments.py   the segments of a program: which of them are one kernel, and what 
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, arena.py lays slots out in memory
 driver.py     a plan as one native function; program.py: in memory, called like a kernel
 extern.py     kernels that call hand-written functions
-scheduled.py  schedules of tensor expressions as functions of arrays
+written.py    schedules that users write, as they enter the table; scheduled.py: as functions of arrays
 """
 
 from .entry import Entry, Gate, entered

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from ...base.errors import CodegenError
-from ...codegen.objects.support import load_module
+from ...codegen import load_module
 from . import entry_text
 from .buffers import LEAST
 from .entry_text import GATE_SYMBOL, RECORD_WORDS, SYMBOLS, GateWord, Word

@@ -7,13 +7,13 @@ import math
 from abc import ABC, abstractmethod
 from array import array as packed
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from ...base.errors import CallError, ExecutorError
-from ...codegen.objects.load import Loaded, load
+from ...codegen import Loaded, load
 from ...ir import admit
 from .buffers import POOL
 from .entry import Entry, make_entry
@@ -162,6 +162,11 @@ class NativeKernel(Kernel):
         self._strides = packed("q", [stride for shape in shapes for stride in contiguous_strides(shape)])
         self.dims_address = self._dims.buffer_info()[0]
         self.strides_address = self._strides.buffer_info()[0]
+
+    def at(self, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> NativeKernel:
+        """The same code for operands of other dims, where these are variables in it."""
+        image = replace(self.image, inputs=tuple(inputs), outputs=tuple(outputs))
+        return NativeKernel(image, self._loaded)
 
     @property
     def code_address(self) -> int:

@@ -13,7 +13,7 @@ from typing import Final, TypeGuard
 from ... import ir
 from ...base.contract import is_own
 from ...base.target import Target
-from ...codegen.objects.compile import LLVM_VERSION, LLVMLITE_VERSION
+from ...codegen import LLVM_VERSION, LLVMLITE_VERSION
 from ...declaration import OpDeclaration
 from ...declaration.compute import extern
 from ...lower.library.strategy import schedule_named

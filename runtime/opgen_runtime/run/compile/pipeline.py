@@ -25,6 +25,7 @@ from ...base.target import Target
 from ...ir import Function, IRModule
 from ...lower import tir
 from ...lower.library.segment import Segment
+from ...lower.schedule import Schedule
 from ...transform import (
     AlterOpLayout,
     CanonicalizeCast,
@@ -55,6 +56,7 @@ from .key import front_key
 from .parts import Parts, whole
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .segments import segments_of
+from .written import Program, Written
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -170,7 +172,7 @@ HOOKABLE: Final = tuple(stage.name for stage in KERNEL if stage.hooked)
 
 
 def through_kernel(
-    request: Request, stages: Sequence[Stage[Any, Any]] = KERNEL, record: Any = None
+    request: Request | Written, stages: Sequence[Stage[Any, Any]] = KERNEL, record: Any = None
 ) -> Iterator[tuple[Stage[Any, Any], Any]]:
     """Each stage with the record after it, users' hooks included; a record that is a Kernel ends the way.
 
@@ -210,6 +212,11 @@ def upto(name: str) -> tuple[Stage[Any, Any], ...]:
 def after(name: str) -> tuple[Stage[Any, Any], ...]:
     """The rows of KERNEL after the stage of that name."""
     return KERNEL[len(upto(name)) :]
+
+
+def between(name: str, last: str) -> tuple[Stage[Any, Any], ...]:
+    """The rows of KERNEL after the stage of the first name up to that of the second, included."""
+    return upto(last)[len(upto(name)) :]
 
 
 _KEPT: Final = 4096
@@ -282,18 +289,50 @@ def _compile(request: Request, key: str | None) -> Parts:
     return parts
 
 
+def compile_written(written: Written) -> Compiled:
+    """Object code of a schedule that a user wrote, through the rows of KERNEL after "split".
+
+    Kept in the object cache by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
+    """
+    *_, (_, emitted) = through_kernel(written, between("split", "emit"))
+
+    def compiled() -> Compiled:
+        ((_, record),) = through_kernel(written, between("emit", "compile"), emitted)
+        assert isinstance(record, Compiled)
+        return record
+
+    return steps.compiled_once(emitted, compiled)
+
+
+def load_written(written: Written, compiled: Compiled) -> NativeKernel:
+    """The kernel of a schedule that a user wrote, for operands of the dims that `compiled.segment` has."""
+    ((_, kernel),) = through_kernel(written, after("compile"), compiled)
+    assert isinstance(kernel, NativeKernel)
+    return kernel
+
+
+def written_by_hand(program: Program, schedule: Schedule, context: PassContext) -> Written:
+    """A user's schedule to compile under a context. Raises PassError as `requested` does."""
+    _check_hooks(context)
+    return Written(program, schedule, context.hooks, context.instruments)
+
+
 def requested(
     function: Function, target: Target | str | None, context: PassContext, constant: Collection[int] = ()
 ) -> Request:
     """A segment to compile under a context. Raises PassError for a hook after no stage that takes one."""
+    _check_hooks(context)
+    chosen = Target.host() if target is None else Target.parse(target)
+    return Request(function, chosen, context.hooks, context.instruments, frozenset(constant))
+
+
+def _check_hooks(context: PassContext) -> None:
     for name in context.hooks:
         if name not in HOOKABLE:
             raise PassError(
                 f"there is no stage {name!r} to hook{did_you_mean(name, HOOKABLE)}; "
                 f"the stages are: {', '.join(HOOKABLE)}"
             )
-    chosen = Target.host() if target is None else Target.parse(target)
-    return Request(function, chosen, context.hooks, context.instruments, frozenset(constant))
 
 
 # ------------------------------------------------------------------ what there is to see

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ...base.target import Target
-from ...codegen.objects.load import imports_of, load
-from ...codegen.objects.support import compiled
+from ...codegen import compiled, imports_of, load
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
 from .extern import ExternKernel

@@ -1,7 +1,7 @@
 """What the stages of a kernel hand to one another, each with the texts that show it and a way to run it.
 
 Request  a segment that is to be compiled          Segment   its tensor expressions (segment.py)
-Normal   their normal form                         Scheduled with a schedule
+Normal   their normal form                         Scheduled with a schedule (Written: by hand, written.py)
 Lowered  loop IR, after each phase, too            Emitted   LLVM IR
 Compiled object code                               Kernel    in memory (kernel.py)
 """
@@ -22,7 +22,10 @@ from ...lower import tir
 from ...lower.library.segment import Segment, kernel_name
 from ...lower.schedule import Schedule
 from ...transform import PassInstrument
+from .written import Program
 
+Subject: TypeAlias = Segment | Program
+"""What a kernel computes: a segment of the graph, or the tensors of a schedule that a user wrote."""
 Texts: TypeAlias = Iterator[tuple[str, str]]
 """(name, text) of what a record shows."""
 
@@ -87,7 +90,7 @@ class Scheduled:
 class Lowered:
     """A segment as loop IR."""
 
-    segment: Segment
+    segment: Subject
     func: tir.PrimFunc
 
     def text(self) -> str:
@@ -103,7 +106,7 @@ class Lowered:
 class Emitted:
     """A segment as LLVM IR, and how LLVM is to optimise it."""
 
-    segment: Segment
+    segment: Subject
     symbol: str
     text: str
     passes: codegen.Pipeline
@@ -116,7 +119,7 @@ class Emitted:
 class Compiled:
     """A segment as object code."""
 
-    segment: Segment
+    segment: Subject
     symbol: str
     code: codegen.Compiled
 

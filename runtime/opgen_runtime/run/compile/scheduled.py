@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from ... import codegen
-from ...base.arith import Expr, Var, evaluate_scalar, free_vars
+from ...base.arith import Var
 from ...base.errors import ExecutorError, ScheduleError
 from ...base.kept import Kept
 from ...base.target import Target
-from ...codegen.objects import load as loading
-from ...codegen.objects.cache import default_cache
-from ...codegen.objects.compile import LLVM_VERSION, LLVMLITE_VERSION
 from ...compute.te import Extern, Placeholder, Tensor
 from ...ir import admit
 from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
+from ...transform import PassContext
 from .extern import ExternKernel
-from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from .kernel import EmptyKernel, Kernel, NativeKernel
+from .pipeline import between, compile_written, load_written, through_kernel, written_by_hand
+from .records import Lowered
+from .steps import slots
+from .written import Program, Written
 
 _KEPT: Final = 256  # values of the dims that are variables
 
@@ -32,10 +33,10 @@ def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -
 
     Raises ScheduleError for arguments that are not the program's inputs and results, and what lowering raises.
     """
-    inputs, outputs = _parameters(schedule, args)
-    func = tir.lower(schedule, inputs, outputs, name or outputs[0].name)
-    tir.check(tir.LOWERED, func, "lower", own=False)
-    return func
+    written = _written(schedule, args, Target.host(), name)
+    ((_, lowered),) = through_kernel(written, between("split", "lower"))
+    assert isinstance(lowered, Lowered)
+    return lowered.func
 
 
 def build_schedule(
@@ -59,14 +60,19 @@ class TensorFunction:
     def __init__(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str | None) -> None:
         """Raises as `build_schedule` does."""
         self.args = tuple(args)
-        self.inputs, self.outputs = _parameters(schedule, args)
-        self.name = name or self.outputs[0].name
-        self.target = target
+        self._written = _written(schedule, args, target, name)
+        program = self._written.program
+        self.name, self.target, self.inputs, self.outputs = (
+            name or program.name,
+            target,
+            program.inputs,
+            program.outputs,
+        )
         self._kernels: Kept[Kernel] = Kept(_KEPT)  # by the values of dims
-        self._dims = tuple(dict.fromkeys(v for t in (*self.inputs, *self.outputs) for v in _variables(t)))
-        self._code: tuple[str, bytes, loading.Loaded] | None = None
-        if not any(isinstance(stage.op, Extern) for stage in schedule.stages):
-            self._code = _compiled(lower(schedule, args, name), target)
+        self._dims = program.variables
+        in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
+        self._compiled = None if in_python else compile_written(self._written)
+        self._loaded: NativeKernel | None = None  # its code serves all values of the dims
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(_shown(tensor) for tensor in self.args)})"
@@ -118,14 +124,23 @@ class TensorFunction:
         return tuple(values[var] for var in self._dims)
 
     def _kernel(self, dims: dict[Var, int]) -> Kernel:
-        inputs, outputs = ([_slot(tensor, dims) for tensor in part] for part in (self.inputs, self.outputs))
-        if self._code is None:
+        program = replace(self._written.program, dims=dims)
+        inputs, outputs = slots(program)
+        if self._compiled is None:
             return ExternKernel(self.name, inputs, outputs, self.inputs, self.outputs)
         if all(0 in slot.shape for slot in outputs):
             return EmptyKernel(self.name, inputs, outputs)
-        symbol, code, loaded = self._code
-        imports = loading.imports_of(code)
-        return NativeKernel(Image(symbol, tuple(inputs), tuple(outputs), code, imports), loaded)
+        if self._loaded is not None:
+            return self._loaded.at(inputs, outputs)
+        self._loaded = load_written(self._written, replace(self._compiled, segment=program))
+        return self._loaded
+
+
+def _written(schedule: Schedule, args: Sequence[Tensor], target: Target, name: str | None) -> Written:
+    """What is to be compiled, under the current PassContext."""
+    inputs, outputs = _parameters(schedule, args)
+    program = Program(name or outputs[0].name, target, inputs, outputs)
+    return written_by_hand(program, schedule, PassContext.current())
 
 
 def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -151,35 +166,6 @@ def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tenso
         raise ScheduleError(f"the program needs {missing[0]}, which is not among its arguments")
     outputs = tuple(tensor for tensor in args if tensor in schedule.outputs)
     return tuple(tensor for tensor in args if tensor not in outputs), outputs
-
-
-def _compiled(lowered: tir.PrimFunc, target: Target) -> tuple[str, bytes, loading.Loaded]:
-    """The kernel's symbol, its object code, and that in memory; object code is kept by what LLVM is given."""
-    positions: dict[Var, int] = {}
-    for position, dim in enumerate(d for b in (*lowered.inputs, *lowered.outputs) for d in b.shape):
-        if isinstance(dim, Var):
-            positions.setdefault(dim, position)
-    func = tir.run_phases(lowered)
-    text = codegen.emit(func, target, positions)
-    passes = codegen.choose_pipeline(func)
-    parts = (text, str(target), passes.name, LLVM_VERSION, LLVMLITE_VERSION)
-    key = hashlib.blake2b("\n".join(parts).encode(), digest_size=20).hexdigest()
-    kept = default_cache().get(key)
-    if kept is not None:
-        code = kept.object_code
-    else:
-        code = codegen.optimise_and_compile(text, target, passes).object_code
-        default_cache().put(key, code, {"symbol": func.name})
-    return func.name, code, loading.load(code, func.name, loading.imports_of(code))
-
-
-def _variables(tensor: Tensor) -> tuple[Var, ...]:
-    return tuple(v for dim in tensor.shape if isinstance(dim, Expr) for v in free_vars(dim))
-
-
-def _slot(tensor: Tensor, dims: dict[Var, int]) -> Slot:
-    shape = tuple(dim if isinstance(dim, int) else int(evaluate_scalar(dim, dims)) for dim in tensor.shape)
-    return Slot(tensor.name, shape, tensor.dtype.numpy)
 
 
 def _shown(tensor: Tensor) -> str:

@@ -5,16 +5,17 @@ A step that gives a Kernel ends the way: there is nothing to compute, or what th
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ... import codegen, ir
+from ...base.arith import Var
 from ...base.contract import Contract
 from ...base.errors import CodegenError
 from ...base.vocabulary import DType
-from ...codegen.objects import load as loading
-from ...codegen.objects.cache import default_cache
+from ...codegen import LLVM_VERSION, LLVMLITE_VERSION, default_cache, imports_of
 from ...compute import te
 from ...compute.te.contract import TENSORS
 from ...compute.te.extern import RESULTS
@@ -36,7 +37,8 @@ from ...operator import TensorType
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
-from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled, Subject
+from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
 # What users' functions give, checked where they are called: computes, hand-written functions, schedules.
@@ -118,8 +120,11 @@ def _is_constant(tensor: Tensor) -> bool:
     return isinstance(tensor.op, Placeholder) and tensor.op.is_constant
 
 
-def lower(scheduled: Scheduled) -> Lowered:
+def lower(scheduled: Scheduled | Written) -> Lowered:
     """Loop IR, as deep as the schedule says."""
+    if isinstance(scheduled, Written):
+        program = scheduled.program
+        return Lowered(program, tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name))
     normal, segment = scheduled.normal, scheduled.normal.segment
     func = tir.lower(scheduled.schedule, segment.inputs, normal.outputs, segment.name)
     return Lowered(segment, func)
@@ -138,7 +143,7 @@ def hooked(lowered: Lowered, stage: str, hook: tir.Phase, contract: Contract[tir
 def emit(lowered: Lowered) -> Emitted:
     """LLVM IR."""
     func, segment = lowered.func, lowered.segment
-    text = codegen.emit(func, segment.target)
+    text = codegen.emit(func, segment.target, _positions(segment))
     return Emitted(segment, func.name, text, codegen.choose_pipeline(func))
 
 
@@ -152,8 +157,21 @@ def compile_(emitted: Emitted) -> Compiled:
 def load(compiled: Compiled) -> NativeKernel:
     """The kernel in this process."""
     segment, code = compiled.segment, compiled.code.object_code
-    imports = loading.imports_of(code)
+    imports = imports_of(code)
+    if isinstance(segment, Program):
+        inputs, outputs = slots(segment)
+        return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports))
     return NativeKernel(_image(segment.function, code, compiled.symbol, imports, _facts(segment)))
+
+
+def _positions(segment: Subject) -> dict[Var, int]:
+    """Where the kernel's argument `dims` holds the value of each variable that is a dim of an operand."""
+    found: dict[Var, int] = {}
+    dims = [dim for tensor in (*segment.inputs, *segment.outputs) for dim in tensor.shape]
+    for position, dim in enumerate(dims):
+        if isinstance(dim, Var):
+            found.setdefault(dim, position)
+    return found
 
 
 # ------------------------------------------------------------------ the object cache
@@ -162,10 +180,11 @@ def load(compiled: Compiled) -> NativeKernel:
 def keep(compiled: Sequence[Compiled], key: str) -> None:
     """Put the object code of a segment, main part first, into the cache on disk, with what must be known beside."""
     for part, each in reversed(list(enumerate(compiled))):
+        assert isinstance(each.segment, Segment)
         code = each.code.object_code
         facts: dict[str, object] = {
             "symbol": each.symbol,
-            "imports": list(loading.imports_of(code)),
+            "imports": list(imports_of(code)),
             "parts": len(compiled) - part,
             **_facts(each.segment),
         }
@@ -196,6 +215,20 @@ def _kept_part(
         return None
     image = _image(function, entry.object_code, symbol, imports, facts)
     return NativeKernel(image), tuple(operands), parts
+
+
+def compiled_once(emitted: Emitted, compile_it: Callable[[], Compiled]) -> Compiled:
+    """Object code from the cache on disk, by the LLVM IR that it is made of; else compiled, and kept there."""
+    target, passes = emitted.segment.target, emitted.passes
+    parts = (emitted.text, str(target), passes.name, LLVM_VERSION, LLVMLITE_VERSION)
+    key = hashlib.blake2b("\n".join(parts).encode(), digest_size=20).hexdigest()
+    found = default_cache().get(key)
+    if found is not None:
+        code = codegen.Compiled(found.object_code, emitted.text, target, passes)
+        return Compiled(emitted.segment, emitted.symbol, code)
+    made = compile_it()
+    default_cache().put(key, made.code.object_code, {"symbol": made.symbol})
+    return made
 
 
 def _part_key(key: str, part: int) -> str:
@@ -253,6 +286,15 @@ def _interface(function: ir.Function) -> _Interface:
             inputs.append(Slot(name, static_shape(type_, what), type_.dtype.numpy))
     outputs = flat_types(function.body.checked_type, "the result")
     return _Interface(kernel_name(function), tuple(inputs), outputs)
+
+
+def slots(program: Program) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
+    """What a schedule's kernel takes and gives where the variables of its dims have values."""
+    inputs, outputs = (
+        tuple([Slot(tensor.name, program.shape(tensor), tensor.dtype.numpy) for tensor in part])
+        for part in (program.inputs, program.outputs)
+    )
+    return inputs, outputs
 
 
 def _output_slots(outputs: Sequence[TensorType], storage: Sequence[Sequence[int]]) -> tuple[Slot, ...]:
