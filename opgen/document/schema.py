@@ -96,6 +96,16 @@ class StrategyPart(_Part):
     plevel: Whole = 10
 
 
+class GradientPart(_Part):
+    """What is said of a gradient that is derived."""
+
+    domain: Filled | None = Field(None, description="Where it is tested: `data > 0`, `-1 < a < 1 and b > 0`.")
+    ties: Annotated[TextNode, *choice(("first", "shared"))] | None = Field(
+        None, description="Which of equal extrema get it: all, in equal parts, or the first."
+    )
+    none: Filled | None = Field(None, description="Why there is none.")
+
+
 def _compute(value: object) -> object:
     return {"text": value} if isinstance(value, TextNode) else value
 
@@ -138,6 +148,7 @@ class DeclarationPart(_Part):
     pattern: Pattern | None = Field(None, description="An assertion; the pattern is derived.")
     strategy: list[StrategyPart] = []
     grad: Annotated[dict[str, Filled], EmptyIsMapping] = {}
+    gradient: Annotated[GradientPart, EmptyIsMapping] | None = None
     reference: Filled | None = None
     tests: list[dict[str, Texts]] = []
     deprecated: Filled | None = None

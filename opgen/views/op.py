@@ -111,6 +111,8 @@ def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str, printed
         options["support_level"] = op.support_level
     if op.traits:
         options["traits"] = dict(op.traits)
+    if op.gradients:
+        options["gradients"] = {each.input: each.function for each in op.gradients}
     if op.strategy:
         options["strategy"] = tuple(strategy_tree(entry) for entry in op.strategy)
     if plain(op.doc) != printed.text:

@@ -233,6 +233,10 @@ class _Definer:
                 hint = did_you_mean(symbol, OPERATORS)
                 self.diagnostics.error("bad-value", text, self.part.operator.place, hint)
             traits["operator"] = symbol
+        stated = self.part.gradient
+        if stated is not None:
+            said = {"domain": stated.domain, "ties": stated.ties, "none": stated.none}
+            traits["gradient"] = {name: text.value for name, text in said.items() if text is not None}
         return traits
 
     def _tests(self) -> tuple[CaseDef, ...]:

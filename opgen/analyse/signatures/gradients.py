@@ -22,11 +22,14 @@ def check_gradients(
 ) -> tuple[CheckedGradient, ...]:
     """The declared gradients: `lambda data, out, grad, ...: <ops>`.
 
-    Names are the inputs, the attrs, the outputs, and `grad` (`grad_<output>` where there are several).
+    Names are the inputs, the attrs, the outputs, and `grad` (`grad_<output>` where there are several, or an input is
+    called `grad`).
     """
     outputs = [output.name for output in op.outputs]
-    grads = ["grad"] if len(outputs) == 1 else [f"grad_{output}" for output in outputs]
-    names = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs] + outputs + grads
+    given = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
+    alone = len(outputs) == 1 and "grad" not in given
+    grads = ["grad"] if alone else [f"grad_{output}" for output in outputs]
+    names = given + outputs + grads
     found: list[CheckedGradient] = []
     for entry in op.gradients:
         if entry.input not in [operand.name for operand in op.inputs]:
@@ -59,7 +62,7 @@ def _gradient(
 
 
 class _OpCalls:
-    """Rebuilds calls of ops (`_ops.<name>`), operators on them, names and literals."""
+    """Rebuilds calls of ops (`_d.ops.<name>`), operators on them, names and literals."""
 
     def __init__(
         self, text: Text, names: Sequence[str], known_ops: Sequence[str], diagnostics: Diagnostics
@@ -100,7 +103,8 @@ class _OpCalls:
         if text not in self.known_ops:
             hint = did_you_mean(text, self.known_ops)
             raise self.reject(node.func, "unknown-name", f"there is no op `{text[:60]}`", hint)
-        function = at(ast.Attribute(name("_ops", place), text, ast.Load()), place)
+        makers = at(ast.Attribute(name("_d", place), "ops", ast.Load()), place)
+        function = at(ast.Attribute(makers, text, ast.Load()), place)
         arguments = [self.expression(argument) for argument in node.args]
         keywords: list[ast.keyword] = []
         for keyword in node.keywords:

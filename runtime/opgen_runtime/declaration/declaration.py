@@ -33,9 +33,10 @@ class OpDeclaration:
 
     `arity`: the number of operands, -1 if it varies.  `compute`: the index-level definition, or None where `extern`
     names a hand-written function `package.module:function(*arrays, **attrs)`, or `te` one of te tensors.  `traits`:
-    plain data that passes read.  `source`: the file of the declaration.  `digest`: of the declaration with all that
-    it extends.  `namespace`: the project's, "" for the built-in ops.  Of a derived op `base` is the op whose derivative
-    it is, and `derive` makes the tensors: `(binding, operands) -> tensors`.
+    plain data that passes read.  `gradients`: declared ones, by input, as functions of expressions.  `source`: the file
+    of the declaration.  `digest`: of the declaration with all that it extends.  `namespace`: the project's, "" for the
+    built-in ops.  Of a derived op `base` is the op whose derivative it is, and `derive` makes the tensors:
+    `(binding, operands) -> tensors`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class OpDeclaration:
     extern: str | None
     pattern: OpPattern
     traits: Mapping[str, object] = field(default_factory=dict)
+    gradients: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     strategy: tuple[StrategyEntry, ...] = ()
     source: str = ""
     digest: str = ""

@@ -75,7 +75,7 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
                 owners[tensor] = k
     saved = _held(base, types[count : count + results], made.binding, "", owners, count)
     cotangents = _held(base, types[count + results :], made.binding, "grad_", owners, count + results)
-    first = base.traits.get("ties") == "first"
+    first = ties_of(base) == "first"
     try:
         found = pullback(results_of, cotangents, target, saved, first)
     except LanguageError as error:
@@ -85,6 +85,12 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
     read = frozenset([owners[tensor] for tensor in tensor_order([output]) if tensor in owners])
     pattern, _ = derive_pattern([output], inputs)
     return Derived(inputs, output, read, found is None, pattern)
+
+
+def ties_of(base: OpDeclaration) -> str:
+    """Which of equal extrema get the gradient: `shared`, in equal parts, or the `first`."""
+    stated = base.traits.get("gradient")
+    return str(stated.get("ties", "shared")) if isinstance(stated, dict) else "shared"
 
 
 def _held(

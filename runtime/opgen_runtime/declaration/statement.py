@@ -30,7 +30,7 @@ OP = _d.declare(
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..base.arith import Dim
 from ..base.vocabulary import OpPattern
@@ -51,14 +51,27 @@ from ..operator import (
     Static,
     attr,
     document_attrs,
+    get_global_func,
 )
 from .declaration import OpDeclaration, StrategyEntry
-from .declare import call, register
+from .declare import MAKE, call, register
 from .documentation import Documentation, documentation_of
+
+
+class _Ops:
+    """The call makers of ops, as attributes."""
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        made: Callable[..., Call] = get_global_func(f"{MAKE}.{name}")
+        return made
+
+
+ops: Final = _Ops()
+"""What declared gradients call."""
 
 __all__ = [
     "Any", "Attrs", "Bound", "Call", "Dim", "ExprLike", "Input", "OpPattern", "Output", "Part", "Require",
-    "Sequence", "Spread", "Static", "StrategyEntry", "attr", "call", "declare", "let", "let_names", "signature",
+    "Sequence", "Spread", "Static", "StrategyEntry", "attr", "call", "declare", "let", "let_names", "ops", "signature",
 ]  # fmt: skip
 
 Part: TypeAlias = Input | Rule | Output
@@ -78,6 +91,7 @@ def declare(
     relation: RelationFunction | str | None = None,
     support_level: int = 10,
     traits: Mapping[str, object] | None = None,
+    gradients: Mapping[str, Function] | None = None,
     strategy: tuple[StrategyEntry, ...] = (),
     doc: str | None = None,
     source: str = "",
@@ -107,6 +121,7 @@ def declare(
         te=te,
         pattern=pattern,
         traits=traits or {},
+        gradients=gradients or {},
         strategy=strategy,
         source=source,
         digest=digest,

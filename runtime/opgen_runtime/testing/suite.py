@@ -28,11 +28,13 @@ from typing import Any, ClassVar, Final
 from ..operator import Op
 from .bounds import check_bound
 from .cases import Case, Inferred, Place, Probe, declaration_of
+from .gradient import check_grad
 from .inference import check_types
 from .interface import check_interface, check_refused
 from .lines import LineError, parse_cases, parse_fields, parse_probes, parse_refusals
 from .values import check_values
 
+_GRADIENTS: Final = 4  # sampled cases of which gradients are tested
 _EXECUTORS: Final = ("debug", "graph")
 _TABLES: Final = {
     "test_types": ("cases",), "test_values": ("cases", "reference"),
@@ -121,6 +123,12 @@ class Suite:
     def test_bounds(self, probe: Probe) -> None:
         with _At(self._file, type(self).__name__, probe.place):
             check_bound(self.op, probe)
+
+    def test_gradient(self) -> None:
+        """Each case of floats, and some changes of them."""
+        for case in (*self.declared_cases, *self.sampled_cases[:_GRADIENTS]):
+            with _At(self._file, type(self).__name__, case.place):
+                check_grad(self.op, case)
 
     def test_refused(self, case: Case, error: str) -> None:
         with _At(self._file, type(self).__name__, case.place):

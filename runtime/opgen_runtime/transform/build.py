@@ -22,6 +22,7 @@ CAST: Final = ("cast", "dtype")
 CONCATENATE: Final = ("concatenate", "axis")
 STACK: Final = ("stack", "axis")
 SPLIT: Final = ("split", "axis")
+COLLAPSE: Final = ("collapse_sum_to", "shape")
 FULL: Final = ("full", "shape")
 LAYOUT: Final = ("layout_transform", "src_layout", "dst_layout")
 # The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
@@ -75,6 +76,11 @@ def stack(xs: Sequence[Expr], axis: int) -> Expr:
 def split(x: Expr, cuts: Sequence[int], axis: int) -> Expr:
     """`x` cut at positions along an axis."""
     return call(SPLIT[0], [x], indices_or_sections=tuple(cuts), as_positions=True, **{SPLIT[1]: axis})
+
+
+def collapse(x: Expr, shape: Sequence[int]) -> Expr:
+    """`x` summed to a shape that broadcasts to its own."""
+    return call(COLLAPSE[0], [x], **{COLLAPSE[1]: tuple(shape)})
 
 
 def full(value: Expr, shape: Sequence[int]) -> Expr:

@@ -40,8 +40,9 @@ from ..operator import (
     TensorType,
     TupleType,
     Type,
+    needs_of,
 )
-from .build import full
+from .build import collapse, full
 
 MARK: Final = "gradient"
 """The attr of a function whose calls have their adjoints from a rule."""
@@ -235,6 +236,8 @@ def vjp_call(
     count = len(declaration.signature.inputs)
     inputs = [*call.args, *[_ABSENT] * (count - len(call.args))]
     outputs, cotangents = _results(declaration, call, adjoints)
+    if declaration.signature.inputs[position].name in declaration.gradients:
+        return _declared(declaration, call, position, inputs, outputs, cotangents)
     target = vjp_op(op)
     attrs = vjp_attrs(declaration, call.attrs, wanted)
     try:
@@ -247,6 +250,32 @@ def vjp_call(
     inputs = [arg if k in found.reads else _unread(arg) for k, arg in enumerate(inputs)]
     outputs = [each if count + k in found.reads else _ABSENT for k, each in enumerate(outputs)]
     return Call(target, (*inputs, *outputs, *cotangents), attrs, span=call.span)
+
+
+def _declared(
+    declaration: OpDeclaration,
+    call: Call,
+    position: int,
+    inputs: Sequence[Expr],
+    outputs: Sequence[Expr],
+    cotangents: Sequence[Expr],
+) -> Expr:
+    """The declared gradient, summed to the operand's shape; cotangents that are absent are zeros."""
+    signature = declaration.signature
+    names: dict[str, object] = {} if call.attrs is None else call.attrs.as_dict()
+    names |= {each.name: arg for each, arg in zip(signature.inputs, inputs, strict=True)}
+    names |= {each.name: value for each, value in zip(signature.outputs, outputs, strict=True)}
+    several = len(signature.outputs) > 1
+    for output, value, cotangent in zip(signature.outputs, outputs, cotangents, strict=True):
+        name = f"grad_{output.name}" if several or "grad" in names else "grad"
+        names[name] = zeros(value.checked_type) if cotangent is _ABSENT else cotangent
+    function = declaration.gradients[signature.inputs[position].name]
+    made: Expr = function(**{name: names[name] for name in needs_of(function)})
+    found, wanted = made.checked_type, inputs[position].checked_type
+    assert isinstance(wanted, TensorType)
+    if isinstance(found, TensorType) and found.shape != wanted.shape:
+        return collapse(made, wanted.concrete_shape)
+    return made
 
 
 def _results(

@@ -6,6 +6,8 @@ linear.py       indices as sums, quotients and remainders as variables
 inverse.py      who reads a position: index maps turned around
 place.py        the terms of a tensor as one adjoint: gathered, or scattered by an update
 reductions.py   what the elements of a reduction get
+updates.py      what the statements of an update get
+scans.py        scans backwards
 stages.py       the form that is differentiated
 pull.py         all of it, tensor by tensor backwards
 """

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import Expr, Var, add, const, lt, post_order, substitute
+from ....base.arith import Expr, Var, add, const, lt, substitute
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, DType
 from ..access import analysis
@@ -22,6 +22,7 @@ from .inverse import Inverse, both, invert
 from .local import adjoint_dtype, where
 from .term import Term
 
+_MOST_STEPS: Final = 1 << 40
 _UPDATE_STEP: Final = (
     8  # steps of a gather, which are vectorised and shared among threads, for one of an update
 )
@@ -50,10 +51,14 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
     sums: list[Tensor] = []
     scattered: list[Term] = []
     for term in terms:
-        if steps(term) == 0:
+        if not has_steps(term):
+            continue
+        points = steps(term)
+        if points is None:
+            scattered.append(term)
             continue
         found, inverse = gathered(term, axes)
-        if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _UPDATE_STEP * steps(term):
+        if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _UPDATE_STEP * points:
             scattered.append(term)
         elif found.loops:
             sums.append(_stored(f"{name}{len(sums) or ''}", tensor, dtype, term))
@@ -82,10 +87,18 @@ def total(parts: Sequence[Expr], dtype: DType) -> Expr:
 
 
 def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:
-    """The term at the position of `axes`, and how its domain follows from it."""
-    domain, inside = counted(term.domain)
+    """The term at the position of `axes`, and how its domain follows from it.
+
+    Raises LanguageError for a domain without bounds.
+    """
+    known = counted(term.domain)
+    if known is None:
+        raise LanguageError(
+            f"{term.tensor.name} is read in a loop whose extent has no bound, and has no derivative"
+        )
+    domain, inside = known
     positions = [(axis.var, int_of(axis.extent)) for axis in axes]
-    found = invert([_index(i) for i in term.indices], positions, domain)
+    found = invert(term.indices, positions, domain)
     condition = both(inside, term.condition)
     if condition is not None:
         condition = substitute(condition, found.values)
@@ -93,14 +106,10 @@ def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:
     return Gathered(found.loops, both(found.condition, condition), value), found
 
 
-def _index(index: Expr) -> Expr:
-    return index
-
-
-def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None]:
+def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None] | None:
     """The extents of a domain as numbers, and the condition under which its points are in it.
 
-    An extent that is no number counts as the greatest that it can be.
+    An extent that is no number counts as the greatest that it can be; None where that is not known.
     """
     extents: dict[Var, int] = {}
     inside: Expr | None = None
@@ -110,10 +119,8 @@ def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None]:
             continue
         with analysis({var: extent for var, extent in extents.items() if extent}, ()) as analyzer:
             greatest = analyzer.interval(axis.extent).hi
-        if greatest is None or greatest > 1 << 40:
-            raise LanguageError(
-                f"the extent {axis.extent} of {axis.var.name} has no bound, and no derivative"
-            )
+        if greatest is None or greatest > _MOST_STEPS:
+            return None
         extents[axis.var] = max(greatest, 0)
         inside = both(inside, lt(axis.var, axis.extent))
     return extents, inside
@@ -126,9 +133,15 @@ def int_of(extent: int | Expr) -> int:
     return extent
 
 
-def steps(term: Term) -> int:
-    """The points of a term's domain."""
-    return math.prod(counted(term.domain)[0].values())
+def steps(term: Term) -> int | None:
+    """The points of a term's domain, at most; None where that is not known."""
+    known = counted(term.domain)
+    return None if known is None else math.prod(known[0].values())
+
+
+def has_steps(term: Term) -> bool:
+    """Whether there are any."""
+    return steps(term) != 0
 
 
 def scatter(name: str, base: Tensor, term: Term) -> Tensor:
@@ -154,8 +167,3 @@ def updated(name: str, base: Tensor, body: tuple[Statement, ...]) -> Tensor:
     for each in expressions(body):
         reads.update(dict.fromkeys(tensors_read(each)))
     return Tensor(name, base.shape, base.dtype, Update(base, body, tuple(reads)))
-
-
-def has_reads(e: Expr) -> bool:
-    """Whether a value depends on elements."""
-    return any(isinstance(node, Read) for node in post_order(e))

@@ -12,8 +12,10 @@ from ..tensor import Compute, Extern, Operation, Placeholder, Read, Reduce, Scan
 from .local import adjoint_dtype
 from .place import placed
 from .reductions import Seed, seeds_of
+from .scans import pull_scan
 from .stages import rebuilt, staged
 from .term import Term, terms_of
+from .updates import seeds_of_update
 
 
 def pullback(
@@ -114,9 +116,16 @@ class _Reverse:
         elif isinstance(op, Extern):
             raise LanguageError(f"{reached[0].name} is a Python function, which has no derived gradient")
         elif isinstance(op, Update):
-            raise LanguageError(f"{reached[0].name} is an update, which has no derivative")
+            seeds, base = seeds_of_update(reached[0], self.adjoint(reached[0]))
+            if op.base in self.active:
+                self.starts.setdefault(op.base, []).append(base)
+            for seed in seeds:
+                self.seed(seed)
         else:
-            raise LanguageError(f"{reached[0].name} is a scan, which has no derivative")
+            assert isinstance(op, Scan)
+            own = [state.tensor for state in op.states if state.tensor is not None]
+            given = [self.adjoint(t) if t in self.active and self.reaches(t) else None for t in own]
+            pull_scan(op, given, self.active, self.add)
 
     def add(self, terms: Iterable[Term]) -> None:
         for term in terms:

@@ -30,6 +30,7 @@ from ....base.arith import (
     sub,
     substitute,
 )  # fmt: skip
+from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, INT64
 from ..construct import data_axes
 from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
@@ -129,7 +130,10 @@ def _flat(axes: Sequence[IterVar]) -> tuple[Expr, int]:
     """The row-major position on axes, an extent that depends on data counted as the greatest that it can be."""
     place: Expr = const(0, INDEX)
     count = 1
-    for var, extent in counted(axes)[0].items():
+    known = counted(axes)
+    if known is None:
+        raise LanguageError("the position of what is taken in a loop without a bound is not known")
+    for var, extent in known[0].items():
         place = add(mul(place, extent), var)
         count *= extent
     return place, count

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from ....base.arith import Expr, Select, add, logical_not, post_order, structural_equal
+from ....base.arith import Expr, Select, Var, add, logical_not, post_order, structural_equal, substitute
+from ....base.errors import LanguageError
+from ....base.vocabulary import INDEX
 from ..guards import Arm, Guards, implies
 from ..guards import Guard as Condition
-from ..tensor import IterVar, Read, Tensor
+from ..tensor import IterVar, Read, Reduce, Tensor
 from .inverse import both
 from .local import branches, parts_of, where
 
@@ -37,8 +39,8 @@ def terms_of(
 ) -> list[Term]:
     """The terms of `body`, whose own adjoint is `adjoint`, for its reads of the `active` tensors.
 
-    The body holds no reductions; it is evaluated over `domain` where `condition` holds.  `whole`: its value where
-    that is stored.
+    Of reductions the body holds sums alone; it is evaluated over `domain` where `condition` holds.  `whole`: its value
+    where that is stored.
     """
     order = post_order(body)
     depends: set[int] = set()
@@ -57,15 +59,40 @@ def terms_of(
         if own is None or id(node) not in depends or not guards.has(node):
             continue
         if isinstance(node, Read):
-            guard = guards.of(node)
-            holds = both(condition, None if guard is None else guard.holds)
+            holds = both(condition, _holds(guards, node))
             found.append(Term(node.tensor, node.indices, domain, holds, own))
+            continue
+        if isinstance(node, Reduce):
+            found += _inside(node, domain, both(condition, _holds(guards, node)), own, active)
             continue
         for operand, part in _parts(node, own, whole if node is body and whole is not None else node, guards):
             if id(operand) in depends:
                 known = adjoints.get(id(operand))
                 adjoints[id(operand)] = part if known is None else add(known, part)
     return _merged(found)
+
+
+def _holds(guards: Guards, node: Expr) -> Expr | None:
+    guard = guards.of(node)
+    return None if guard is None else guard.holds
+
+
+def _inside(
+    node: Reduce,
+    domain: tuple[IterVar, ...],
+    condition: Expr | None,
+    adjoint: Expr,
+    active: Collection[Tensor],
+) -> list[Term]:
+    """The terms of a reduction inside a body, as scans have them. Raises LanguageError for one that is no sum."""
+    if node.combiner != "sum":
+        raise LanguageError(
+            f"{node.combiner} inside a recurrence has no derivative; of reductions, sums have one"
+        )
+    axes = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent, axis.kind) for axis in node.axes])
+    names = {old.var: new.var for old, new in zip(node.axes, axes, strict=True)}
+    holds = None if node.condition is None else substitute(node.condition, names)
+    return terms_of(substitute(node.value, names), (*domain, *axes), both(condition, holds), adjoint, active)
 
 
 def _parts(node: Expr, adjoint: Expr, value: Expr, guards: Guards) -> list[tuple[Expr, Expr]]:
