@@ -20,7 +20,10 @@ from ..base.vocabulary import FLOAT32, FLOAT64, DType
 from ..compute import te
 from ..declaration import CallTensors, call_tensors
 from ..declaration.derive import Derived, derived
+from ..ir import Call, Expr, Function, Tuple, TupleGetItem, Var, const
 from ..operator import Attrs, Op, TensorType, TupleType, Type
+from ..run.executor import create_executor
+from ..transform.gradient import pull
 from .cases import Case, attrs_of, declaration_of, specs_of
 from .data import Spec, ordinary
 
@@ -83,6 +86,35 @@ class GradientCase:
             cotangents.append(TupleType(tuple(given)) if output.variadic or not given else given[0])
         return derived(declaration, self.attrs, (*self.types, *held, *cotangents), wrt)
 
+    def declared(self, at: int) -> np.ndarray:
+        """The adjoint of an operand as `grad:` declares it, op by op."""
+        variables: list[Var] = []
+
+        def var(type_: Type) -> Var:
+            variables.append(Var(f"x{len(variables)}", type_))
+            return variables[-1]
+
+        operands = [
+            Tuple(tuple([var(field) for field in type_.fields]))
+            if isinstance(type_, TupleType)
+            else var(type_)
+            for type_ in self.types
+        ]
+        call = Call(self.op, tuple(operands), self.attrs)
+        wanted = variables[at]
+        results: list[Expr] = (
+            [TupleGetItem(call, k) for k in range(len(self.outputs))]
+            if isinstance(call.checked_type, TupleType)
+            else [call]
+        )
+        given = [None if g is None else const(g) for g in self.cotangents]
+        (found,) = pull(results, given, [wanted])
+        assert found is not None, f"{self.op.name}: the declared gradient of {wanted.name_hint} is zero"
+        function = Function(tuple(variables), found)
+        run: Any = create_executor("debug").evaluate(function)
+        made: np.ndarray = run(*self.arrays).numpy()
+        return made
+
     def adjoint(self, wrt: str) -> np.ndarray:
         """The derived adjoint by numpy."""
         found = self.derived(wrt)
@@ -91,9 +123,12 @@ class GradientCase:
 
 
 def gradient_case(op: Op, case: Case) -> GradientCase | None:
-    """The case as one of gradients; None where no operand or no result is a float, or nothing is computed."""
+    """The case as one of gradients; None where no operand or no result is a float, or nothing is
+    computed: there are no elements, or all results are NaN."""
     attrs, specs = attrs_of(op, case), specs_of(op, case)
-    made, types, wide = None, (), specs
+    made: CallTensors | None = None
+    types: tuple[Type, ...] = ()
+    wide = specs
     for dtype in (FLOAT64, None):
         wide = [_widened(spec, dtype) for spec in specs]
         types = tuple([_type(spec) for spec in wide])
@@ -123,7 +158,12 @@ def gradient_case(op: Op, case: Case) -> GradientCase | None:
     cotangents = tuple(
         [random.normal(size=_ints(t)).astype(t.dtype.numpy) if t.dtype.is_float else None for t in outputs]
     )
-    return GradientCase(op, attrs, types, made, arrays, cotangents)
+    found = GradientCase(op, attrs, types, made, arrays, cotangents)
+    values = te.evaluate(outputs, dict(zip(made.inputs, arrays, strict=True)))
+    undefined = all(
+        [np.isnan(each).all() for each, g in zip(values, cotangents, strict=True) if g is not None]
+    )
+    return None if undefined else found
 
 
 def check_grad(op: Op, case: Case) -> None:
@@ -131,11 +171,17 @@ def check_grad(op: Op, case: Case) -> None:
     found = gradient_case(op, case)
     if found is None:
         return
+    stated = declaration_of(op).gradients
     for wrt, at in found.operands():
+        declared = found.declared(at) if wrt in stated else None
         try:
             adjoint = found.adjoint(wrt)
         except LanguageError:
-            continue  # `record_of` says why there is none
+            if declared is None:
+                continue  # `record_of` says why there is none
+            adjoint = declared
+        if declared is not None:
+            np.testing.assert_allclose(declared, adjoint, rtol=1e-10, atol=1e-10)
         assert adjoint.shape == found.arrays[at].shape
         single = any(tensor.dtype is not FLOAT64 and tensor.dtype.is_float for tensor in found.made.inputs)
         step, tolerance = _STEPS[FLOAT32 if single else FLOAT64]
@@ -191,19 +237,18 @@ def domain_of(op: Op) -> Mapping[str, tuple[float, float]]:
     if text is None:
         return {}
     found: dict[str, tuple[float, float]] = {}
-    for part in (
-        ast.parse(text, mode="eval").body.values if " and " in text else [ast.parse(text, mode="eval").body]
-    ):
-        low, high = -np.inf, np.inf
-        name = ""
-        terms = [part.left, *part.comparators]  # type: ignore[attr-defined]  # a comparison
-        for a, sign, b in zip(terms, part.ops, terms[1:], strict=False):  # type: ignore[attr-defined]
-            below = isinstance(sign, ast.Lt | ast.LtE)
+    body = ast.parse(text, mode="eval").body
+    for part in body.values if isinstance(body, ast.BoolOp) else [body]:
+        assert isinstance(part, ast.Compare), (
+            f"{op.name}: the domain {text!r} is no comparison of inputs with numbers"
+        )
+        low, high, name = -np.inf, np.inf, ""
+        for a, sign, b in zip([part.left, *part.comparators], part.ops, part.comparators, strict=False):
+            below = isinstance(sign, ast.Lt | ast.LtE)  # a < b
             if isinstance(a, ast.Name):
                 name, bound = a.id, float(ast.literal_eval(b))
                 low, high = (low, bound) if below else (bound, high)
-            else:
-                assert isinstance(b, ast.Name)
+            elif isinstance(b, ast.Name):
                 name, bound = b.id, float(ast.literal_eval(a))
                 low, high = (bound, high) if below else (low, bound)
         found[name] = (low, high)

@@ -208,6 +208,20 @@ def test_scan_in_rows_and_columns(shape: tuple[int, ...], axis: int) -> None:
     check(sums, inputs=(x,))
 
 
+@pytest.mark.parametrize("first", [1, -1])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_stage_that_reads_two_scans_follows_one_of_them(first: int, shift: int) -> None:
+    """Rolled in any order, each scan is there whole or in time."""
+    up, down = running_sum(1, first, False), running_sum(1, -first, False)
+    product = te.compute("product", (6, 6), "float32", lambda i, j: read(up, i, j + shift) * read(down, i, j))
+    for order in (("sums", "sums1"), ("sums1", "sums")):
+        schedule = create_schedule([product])
+        scans = {f"sums{k or ''}": s.tensor for k, s in enumerate([s for s in schedule.stages if s.rows])}
+        for name in order:
+            schedule.roll(scans[name])
+        check_lowered(Program((X,), (product,)), schedule)
+
+
 @pytest.mark.parametrize("op", ["=", "add", "mul", "min", "max"])
 def test_update(op: str) -> None:
     base = te.compute("base", (6, 7), "float32", lambda i, j: read(X, i, j) + 1.0)

@@ -44,7 +44,7 @@ class Roller:
         rows = [tensor for tensor in reads if tensor in self.lines]
         if not rows:
             return
-        if stage.body is None or stage.attach is not None or stage.relations:
+        if stage.body is None or stage.attach is not None or stage.relations or stage.follows is not None:
             self.whole.update(rows)
             return
         if self._closes(stage, alone):

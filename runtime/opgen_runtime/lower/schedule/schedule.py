@@ -218,6 +218,12 @@ class Schedule:
                 dependants.add(stage)
                 if not stage.inlined:  # it was folded into its readers
                     roller.add(stage, reads, of_scan <= roller.lines.keys())
+            elif stage.rows is not None and any(
+                self[t] in dependants
+                for own in (*stage.rows.members, *stage.rows.closing)
+                for t in reads_of(own)
+            ):
+                dependants.add(stage)  # another scan, in whose steps something runs that needs this one
         roller.apply(set(self.outputs))
         free = [s for s in self.stages[position:] if s not in dependants]
         self.stages[position:] = [*free, *(s for s in self.stages[position:] if s in dependants)]

@@ -29,10 +29,12 @@ from ....base.arith import (
     lt,
     mul,
     negate,
+    post_order,
     select,
     sub,
 )
 from ....base.vocabulary import FLOAT32, DType
+from ..tensor import Compute, Read, Reduce
 
 Parts = tuple[Expr | None, ...]
 
@@ -90,6 +92,14 @@ def _power(a: Expr, b: Expr, g: Expr, y: Expr) -> Parts:
     return base, exponent
 
 
+def _root(x: Expr, g: Expr, y: Expr) -> Expr:
+    """Of a sum, such as a norm or a deviation, the derivative at 0 counts as 0, a subgradient; else it is infinite."""
+    slope = div(mul(g, 0.5), y)
+    reads = [node.tensor.op for node in post_order(x) if isinstance(node, Read)]
+    sums = any(isinstance(op, Compute) and isinstance(op.body, Reduce) for op in reads)
+    return select(eq(y, 0.0), zero(g), slope) if sums else slope
+
+
 def _atan2(y: Expr, x: Expr, g: Expr, _: Expr) -> Parts:
     squared = add(mul(x, x), mul(y, y))
     return div(mul(g, x), squared), negate(div(mul(g, y), squared))
@@ -121,7 +131,7 @@ _CALLS: Final[dict[str, Callable[..., Parts]]] = {
     "log2": lambda x, g, y: (div(g, mul(x, math.log(2.0))),),
     "log10": lambda x, g, y: (div(g, mul(x, math.log(10.0))),),
     "log1p": lambda x, g, y: (div(g, add(x, 1.0)),),
-    "sqrt": lambda x, g, y: (div(mul(g, 0.5), y),),
+    "sqrt": lambda x, g, y: (_root(x, g, y),),
     "rsqrt": lambda x, g, y: (mul(mul(g, -0.5), mul(y, mul(y, y))),),
     "cbrt": lambda x, g, y: (div(g, mul(mul(y, y), 3.0)),),
     "sin": lambda x, g, y: (mul(g, call("cos", x)),),

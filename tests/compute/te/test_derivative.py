@@ -1,0 +1,191 @@
+"""Adjoints of tensor expressions: whole expressions, index maps turned around, and the traps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opgen_runtime import te as dsl
+from opgen_runtime.base.arith import Expr, Var, floordiv, floormod, select
+from opgen_runtime.base.errors import LanguageError
+from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.derivative import pullback
+from opgen_runtime.compute.te.derivative.inverse import invert
+from opgen_runtime.compute.te.evaluation import evaluate
+
+
+def adjoint(out: te.Tensor, wrt: te.Tensor, **options: Any) -> te.Tensor:
+    g = te.placeholder("g", out.shape, out.dtype)
+    found = pullback([out], [g], wrt, **options)
+    assert found is not None
+    operands = [t for t in te.tensor_order([found]) if isinstance(t.op, te.Placeholder)]
+    te.verify_tensors([found], "an adjoint", frozenset(operands))
+    return found
+
+
+def text(out: te.Tensor, wrt: te.Tensor) -> str:
+    return te.to_text([adjoint(out, wrt)]).splitlines()[-1]
+
+
+def x_of(*shape: int, dtype: str = "float64") -> te.Tensor:
+    return te.placeholder("x", shape, dtype)
+
+
+def test_a_product_of_matrices_is_gathered() -> None:
+    a, b = te.placeholder("a", (2, 3), "float32"), te.placeholder("b", (3, 4), "float32")
+    k = dsl.reduce_axis((0, 3), name="k")
+    out = dsl.compute((2, 4), lambda i, j: dsl.sum(a[i, k] * b[k, j], axis=k), name="out")
+    assert text(out, a) == "d_a[i0, i1]: float32[2, 3] = sum(g[i0, j] * b[i1, j] for j in range(4))"
+    assert text(out, b) == "d_b[i0, i1]: float32[3, 4] = sum(g[i, i1] * a[i, i0] for i in range(2))"
+
+
+@pytest.mark.parametrize(
+    ("shape", "result", "body", "wanted"),
+    [
+        ((4, 6), (6, 4), lambda x: lambda i, j: x[j, i], "g[i1, i0]"),
+        ((5,), (5,), lambda x: lambda i: x[4 - i], "g[4 - i0]"),
+        ((2, 6), (3, 4), lambda x: lambda i, j: x[(i * 4 + j) // 6, (i * 4 + j) % 6],
+         "g[(i0 * 6 + i1) // 4, (i1 + i0 * 2) % 4]"),
+        ((4,), (12,), lambda x: lambda i: x[i // 3], "sum(g[i0 * 3 + r] for r in range(3))"),
+        ((4,), (12,), lambda x: lambda i: x[i % 4], "sum(g[i0 + i_o * 4] for i_o in range(3))"),
+        ((7,), (3,), lambda x: lambda i: x[2 * i + 1],
+         "g[i0 // 2] if (i0 + 1) % 2 == 0 and (i0 + 1) // 2 >= 1 else float64(0.0)"),
+        ((3,), (2, 3), lambda x: lambda i, j: x[j], "sum(g[i, i0] for i in range(2))"),
+    ],
+)  # fmt: skip
+def test_index_maps_are_turned_around(
+    shape: tuple[int, ...], result: tuple[int, ...], body: Callable[[Any], Any], wanted: str
+) -> None:
+    x = x_of(*shape)
+    out = dsl.compute(result, body(x), name="out")
+    found = adjoint(out, x)
+    array = np.random.default_rng(0).normal(size=result)
+    places = np.arange(math.prod(shape), dtype=float).reshape(shape)
+    (read,) = evaluate([out], {x: places})
+    expected = np.zeros(shape)
+    np.add.at(expected.reshape(-1), read.astype(int), array)
+    (g,) = [t for t in te.tensor_order([found]) if t.name == "g"]
+    np.testing.assert_allclose(evaluate([found], {g: array})[0], expected)
+    assert not any(isinstance(t.op, te.Update) for t in te.tensor_order([found]))
+    if "//" not in wanted:
+        assert te.to_text([found]).splitlines()[-1].partition(" = ")[2] == wanted
+
+
+def test_every_index_map_has_the_inverse_that_enumeration_finds() -> None:
+    """Random sums, quotients and remainders of up to three variables."""
+    random = np.random.default_rng(1)
+    for _ in range(150):
+        domain = [Var(INDEX, name) for name in "ijk"[: random.integers(1, 4)]]
+        extents = {var: int(random.integers(1, 5)) for var in domain}
+        indices: list[Expr] = []
+        for _ in range(random.integers(1, 3)):
+            index: Expr = domain[0] * 0 + int(random.integers(0, 3))
+            for var in domain:
+                index = index + var * int(random.integers(-2, 4))
+            kind = random.integers(0, 3)
+            divisor = int(random.integers(2, 5))
+            indices.append([index, floordiv(index, divisor), floormod(index, divisor)][kind])
+        check_inverse(indices, extents)
+
+
+def check_inverse(indices: list[Expr], extents: dict[Var, int]) -> None:
+    from opgen_runtime.base.arith import evaluate_scalar, free_vars
+
+    points = [dict(zip(extents, point, strict=True)) for point in np.ndindex(*extents.values())]
+    read = [tuple(int(evaluate_scalar(e, p)) for e in indices) for p in points]
+    sizes = [max(1, max(r[d] for r in read) + 1) for d in range(len(indices))]
+    positions = [(Var(INDEX, f"s{d}"), size) for d, size in enumerate(sizes)]
+    found = invert(indices, positions, extents)
+    loops = [axis.var for axis in found.loops]
+    for at in np.ndindex(*sizes):
+        wanted = sorted(tuple(p.values()) for p, r in zip(points, read, strict=True) if r == at)
+        met = []
+        for steps in np.ndindex(*[int(axis.extent) for axis in found.loops]):  # type: ignore[arg-type]  # ints
+            env = {
+                **dict(zip([p for p, _ in positions], at, strict=True)),
+                **dict(zip(loops, steps, strict=True)),
+            }
+            if found.condition is None or evaluate_scalar(found.condition, env):
+                met.append(tuple(int(evaluate_scalar(found.values[v], env)) for v in extents))
+        assert sorted(met) == wanted, (list(map(str, indices)), extents, at)
+    assert all(set(free_vars(v)) <= {*loops, *[p for p, _ in positions]} for v in found.values.values())
+
+
+def value(out: te.Tensor, x: te.Tensor, array: Any, g: Any, **options: Any) -> np.ndarray:
+    found = adjoint(out, x, **options)
+    feeds = {
+        t: {"x": array, "g": g}[t.name] for t in te.tensor_order([found]) if isinstance(t.op, te.Placeholder)
+    }
+    return evaluate([found], feeds)[0]
+
+
+def test_what_is_not_chosen_is_not_multiplied_by_zero() -> None:
+    x = x_of(3)
+    out = dsl.compute((3,), lambda i: dsl.if_then_else(x[i] > 0.0, dsl.sqrt(x[i]), 0.0), name="out")
+    np.testing.assert_array_equal(value(out, x, np.array([4.0, 0.0, -1.0]), np.ones(3)), [0.25, 0.0, 0.0])
+    both = dsl.compute((2,), lambda i: dsl.if_then_else(x[i] > 0.0, dsl.log(x[i]), dsl.exp(x[i])), name="out")
+    np.testing.assert_allclose(
+        value(both, x, np.array([2.0, -1.0, 7.0]), np.ones(2)), [0.5, math.exp(-1.0), 0.0]
+    )
+
+
+def test_ties_share_equally_or_the_first_takes_all() -> None:
+    x = x_of(4)
+    k = dsl.reduce_axis((0, 4), name="k")
+    out = dsl.compute((), lambda: dsl.max(x[k], axis=k), name="out")
+    array = np.array([1.0, 3.0, 0.0, 3.0])
+    np.testing.assert_array_equal(value(out, x, array, np.asarray(1.0)), [0, 0.5, 0, 0.5])
+    np.testing.assert_array_equal(value(out, x, array, np.asarray(1.0), first=True), [0, 1.0, 0, 0])
+
+
+def test_products_with_zeros() -> None:
+    x = x_of(3)
+    k = dsl.reduce_axis((0, 3), name="k")
+    out = dsl.compute((), lambda: dsl.prod(x[k], axis=k), name="out")
+    np.testing.assert_array_equal(value(out, x, np.array([2.0, 0.0, 5.0]), np.asarray(1.0)), [0, 10, 0])
+    np.testing.assert_array_equal(value(out, x, np.array([0.0, 0.0, 5.0]), np.asarray(1.0)), [0, 0, 0])
+
+
+def test_a_norm_at_zero_and_a_root_at_zero() -> None:
+    x = x_of(2)
+    k = dsl.reduce_axis((0, 2), name="k")
+    square = dsl.compute((), lambda: dsl.sum(x[k] * x[k], axis=k), name="square")
+    norm = dsl.compute((), lambda: dsl.sqrt(square()), name="norm")
+    np.testing.assert_array_equal(value(norm, x, np.zeros(2), np.asarray(1.0)), [0, 0])
+    root = dsl.compute((2,), lambda i: dsl.sqrt(x[i]), name="root")
+    with np.errstate(divide="ignore"):
+        assert np.isinf(value(root, x, np.zeros(2), np.ones(2))).all()
+
+
+def test_halves_accumulate_in_float32_and_round_once() -> None:
+    x = x_of(3, dtype="float16")
+    out = te.widen([dsl.compute((4096, 3), lambda i, j: x[j], name="out")])[0]
+    found = adjoint(out, x)
+    assert found.dtype == "float16"
+    (inner,) = found.op.inputs()
+    assert inner.dtype == "float32"
+    g = np.ones((4096, 3), "float16")
+    np.testing.assert_array_equal(value(out, x, None, g), np.full(3, 4096, "float16"))
+
+
+def test_reads_that_data_decides_are_scattered() -> None:
+    x, at = x_of(20), te.placeholder("g2", (5,), "int64")
+    body = lambda i: select(dsl.all(at[i] >= 0, at[i] < 20), x[dsl.minimum(dsl.maximum(at[i], 0), 19)], 0.0)  # noqa: E731
+    out = dsl.compute((5,), body, name="out")
+    found = adjoint(out, x)
+    assert isinstance(found.op, te.Update)
+    feeds = {t: {"g": np.arange(5.0), "g2": np.array([2, 0, 2, -1, 20])}[t.name]
+             for t in te.tensor_order([found]) if isinstance(t.op, te.Placeholder)}  # fmt: skip
+    np.testing.assert_array_equal(evaluate([found], feeds)[0], [1.0, 0.0, 2.0, *[0.0] * 17])
+
+
+def test_python_functions_are_refused_by_name() -> None:
+    x = x_of(3)
+    out = dsl.extern((3,), [x], np.sort, name="ordered")
+    with pytest.raises(LanguageError, match="ordered is a Python function"):
+        adjoint(out, x)

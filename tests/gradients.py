@@ -1,0 +1,130 @@
+"""The gradients of all ops against differences: `python -m tests.gradients [OP ...] [--native]`.
+
+For each op how the adjoint of each float operand is computed, and how many ops with a gradient that is not zero have
+a right one.  With `--native` what machine code gives is compared with numpy, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import opgen_runtime as rt
+from opgen_runtime.base.errors import LanguageError, OpgenError
+from opgen_runtime.declaration.gradient import vjp_attrs, vjp_op
+from opgen_runtime.ir import Call, Expr, Tuple, Var
+from opgen_runtime.operator import TensorType, TupleType
+from opgen_runtime.testing.cases import Case, declaration_of
+from opgen_runtime.testing.gradient import GradientCase, check_grad, gradient_case, record_of
+from opgen_runtime.testing.suite import Suite, suite_of
+
+GENERATED = Path(__file__).parent / "generated"
+
+
+def suites(names: Sequence[str]) -> Iterator[type[Suite]]:
+    """The generated suites of these ops, of all if there is no name."""
+    for path in sorted(GENERATED.glob("test_*.py")):
+        name = path.stem.removeprefix("test_")
+        if names and name not in names:
+            continue
+        spec = importlib.util.spec_from_file_location(f"gradients_{name}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield suite_of(module)
+
+
+def cases_of(suite: type[Suite]) -> list[Case]:
+    """The cases whose gradients are tested."""
+    return [*suite.declared_cases, *suite.sampled_cases[:4]]
+
+
+def native(case: GradientCase, wrt: str) -> np.ndarray:
+    """The adjoint by the derived op, compiled."""
+    declaration = declaration_of(case.op)
+    params: list[Var] = []
+    operands: list[Expr] = []
+
+    def var(type_: TensorType) -> Var:
+        params.append(Var(f"p{len(params)}", type_))
+        return params[-1]
+
+    for type_ in case.types:
+        if isinstance(type_, TupleType):
+            operands.append(
+                Tuple(tuple([var(field) for field in type_.fields if isinstance(field, TensorType)]))
+            )
+        else:
+            assert isinstance(type_, TensorType)
+            operands.append(var(type_))
+    operands += [Tuple(()) for _ in declaration.signature.outputs]
+    at = 0
+    for output, count in zip(declaration.signature.outputs, case.made.binding.counts, strict=True):
+        own = list(zip(case.outputs[at : at + count], case.cotangents[at : at + count], strict=True))
+        at += count
+        given = [var(TensorType(tensor.shape, tensor.dtype)) for tensor, g in own if g is not None]
+        operands.append(Tuple(tuple(given)) if output.variadic or not given else given[0])
+    call = Call(vjp_op(case.op), tuple(operands), vjp_attrs(declaration, case.attrs, wrt))
+    executable = rt.build(rt.Function(tuple(params), call))
+    feeds = [*case.arrays, *[g for g in case.cotangents if g is not None]]
+    found = executable.run(feeds)
+    assert isinstance(found, np.ndarray)
+    return found
+
+
+def check_native(suite: type[Suite], case: Case) -> None:
+    """Machine code gives what numpy gives."""
+    found = gradient_case(suite.op, case)
+    if found is None:
+        return
+    for wrt, _ in found.operands():
+        try:
+            found.derived(wrt)
+        except LanguageError:
+            continue
+        np.testing.assert_allclose(native(found, wrt), found.adjoint(wrt), rtol=1e-6, atol=1e-8)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ops", nargs="*")
+    parser.add_argument("--native", action="store_true")
+    options = parser.parse_args(arguments)
+    right: list[str] = []
+    wrong: list[str] = []
+    rest: dict[str, int] = {}
+    for suite in suites(options.ops):
+        record = record_of(suite.op, cases_of(suite))
+        found = {kind.partition(":")[0] for kind in record.values()}
+        kinds = "; ".join(f"{name}: {kind}" for name, kind in record.items()) or "no floats"
+        state = "right"
+        try:
+            for case in cases_of(suite):
+                check_grad(suite.op, case)
+            if options.native and found & {"gather", "update"}:
+                for case in suite.declared_cases[:3]:
+                    check_native(suite, case)
+        except (AssertionError, OpgenError, NotImplementedError) as error:
+            state = f"WRONG: {type(error).__name__}: {str(error)[:300]}"
+            wrong.append(suite.op.name)
+        if found & {"gather", "update", "override"}:
+            right += [suite.op.name] if state == "right" else []
+        else:
+            kind = "none" if "none" in found else "zero" if found else "no floats"
+            rest[kind] = rest.get(kind, 0) + 1
+        print(f"{suite.op.name:30} {state:6} {kinds}", flush=True)
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(rest.items()))
+    print(
+        f"{len(right)} ops with a right gradient, {len(wrong)} wrong ({', '.join(wrong)}); others: {counted}"
+    )
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

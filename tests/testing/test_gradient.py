@@ -1,0 +1,59 @@
+"""`check_grad`: a wrong derivative is found; domains keep operands where an op is defined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgen_runtime.base.arith import mul
+from opgen_runtime.compute.te.derivative import local
+from opgen_runtime.declaration import derive
+from opgen_runtime.operator import Op
+from opgen_runtime.testing.cases import Case
+from opgen_runtime.testing.gradient import check_grad, domain_of, gradient_case, record_of
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives that are kept from elsewhere do not show what is changed here."""
+    monkeypatch.setattr(derive, "_derived", type(derive._derived)(64))
+
+
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "divide", "power"])
+def test_a_wrong_derivative_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    op = Op.get(name)
+    inputs = {each.name: "float32[3]" for each in op.get_attr("declaration").signature.inputs}
+    check_grad(op, Case(inputs))
+    derive._derived.clear()
+    for table in (local._CALLS, local._BINARY):
+        for key, rule in table.items():
+            monkeypatch.setitem(
+                table, key, lambda *a, rule=rule: tuple(p if p is None else mul(p, 1.001) for p in rule(*a))
+            )
+    with pytest.raises(
+        AssertionError, match=f"{name}: the gradient for .* along a direction is .* the difference"
+    ):
+        check_grad(op, Case(inputs))
+
+
+def test_a_domain_keeps_operands_where_an_op_is_defined() -> None:
+    assert domain_of(Op.get("log")) == {"data": (0.0, np.inf)}
+    assert domain_of(Op.get("asin")) == {"data": (-1.0, 1.0)}
+    assert domain_of(Op.get("exp")) == {}
+    made = gradient_case(Op.get("acosh"), Case({"data": "float32[500]"}))
+    assert made is not None
+    assert made.arrays[0].dtype == np.float64
+    assert made.arrays[0].min() > 1.0
+
+
+def test_records() -> None:
+    data = {"data": "float32[2, 9]"}
+    assert record_of(Op.get("exp"), [Case(data)]) == {"data": "gather"}
+    assert record_of(Op.get("floor"), [Case(data)]) == {"data": "zero"}
+    assert record_of(Op.get("sort"), [Case(data)]) == {"data": "override"}
+    assert record_of(
+        Op.get("max_pool2d"), [Case({"data": "float32[1, 1, 8, 8]"}, {"pool_size": (2, 2)})]
+    ) == {"data": "update"}
+    assert record_of(Op.get("add"), [Case({"lhs": "int32[2]", "rhs": "int32[2]"})]) == {}
+    (kind,) = record_of(Op.get("unique"), [Case({"data": "float32[8]"})]).values()
+    assert kind.startswith("none: vjp.unique: out is a Python function")
