@@ -66,7 +66,7 @@ def native(case: GradientCase, wrt: str) -> np.ndarray:
     operands += [Tuple(()) for _ in declaration.signature.outputs]
     at = 0
     for output, count in zip(declaration.signature.outputs, case.made.binding.counts, strict=True):
-        own = list(zip(case.outputs[at : at + count], case.cotangents[at : at + count], strict=True))
+        own = list(zip(case.made.results[at : at + count], case.cotangents[at : at + count], strict=True))
         at += count
         given = [var(TensorType(tensor.shape, tensor.dtype)) for tensor, g in own if g is not None]
         operands.append(Tuple(tuple(given)) if output.variadic or not given else given[0])

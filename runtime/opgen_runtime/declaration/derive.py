@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.kept import Kept
 from ..base.vocabulary import OpPattern
-from ..compute.te import derive_pattern, placeholder, tensor_order
+from ..compute.te import Update, derive_pattern, evaluate, placeholder, tensor_order
 from ..compute.te.derivative import pullback, rebuilt, zeros
 from ..compute.te.tensor import Tensor
 from ..operator import (
@@ -40,6 +42,18 @@ class Derived:
     reads: frozenset[int]
     is_zero: bool
     pattern: OpPattern
+
+    @property
+    def kind(self) -> str:
+        """How it is computed: `zero`, `gather`, or `update` where data decides what is added where."""
+        if self.is_zero:
+            return "zero"
+        own = [tensor for tensor in tensor_order([self.output]) if tensor.name.startswith("d_")]
+        return "update" if any(isinstance(tensor.op, Update) for tensor in own) else "gather"
+
+    def value(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """The adjoint by numpy, where the inputs have the values `arrays`."""
+        return evaluate([self.output], dict(zip(self.inputs, arrays, strict=True)))[0]
 
 
 _derived: Final[Kept[Derived]] = Kept(1024)

@@ -35,6 +35,15 @@ class CallTensors:
     outputs: tuple[Tensor, ...]
     lengths: int
 
+    @property
+    def results(self) -> tuple[Tensor, ...]:
+        """The outputs without the lengths."""
+        return self.outputs[: len(self.binding.outputs)]
+
+    def values(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The results by numpy; those of data-dependent size as great as they can be."""
+        return evaluate(self.results, dict(zip(self.inputs, arrays, strict=True)))
+
 
 def call_tensors(
     op: Op, attrs: Attrs | None, types: Sequence[Type], site: object | None = None

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..base.errors import LanguageError, OpgenError
 from ..base.vocabulary import FLOAT32, FLOAT64, DType
-from ..compute import te
 from ..declaration import CallTensors, call_tensors
 from ..declaration.derive import Derived, derived
 from ..ir import Call, Expr, Function, Tuple, TupleGetItem, Var, const
@@ -45,14 +44,9 @@ class GradientCase:
     arrays: tuple[np.ndarray, ...]
     cotangents: tuple[np.ndarray | None, ...]
 
-    @property
-    def outputs(self) -> tuple[te.Tensor, ...]:
-        return self.made.outputs[: len(self.made.binding.outputs)]
-
     def loss(self, arrays: Sequence[np.ndarray]) -> float:
         """The results with the cotangents, added up."""
-        found = te.evaluate(self.outputs, dict(zip(self.made.inputs, arrays, strict=True)))
-        pairs = zip(found, self.cotangents, strict=True)
+        pairs = zip(self.made.values(arrays), self.cotangents, strict=True)
         return float(sum(float(np.sum(np.asarray(r, float) * g)) for r, g in pairs if g is not None))
 
     def operands(self) -> Iterator[tuple[str, int]]:
@@ -78,7 +72,7 @@ class GradientCase:
             given = [
                 TensorType(tensor.shape, tensor.dtype)
                 for tensor, g in zip(
-                    self.outputs[at : at + count], self.cotangents[at : at + count], strict=True
+                    self.made.results[at : at + count], self.cotangents[at : at + count], strict=True
                 )
                 if g is not None
             ]
@@ -103,7 +97,7 @@ class GradientCase:
         call = Call(self.op, tuple(operands), self.attrs)
         wanted = variables[at]
         results: list[Expr] = (
-            [TupleGetItem(call, k) for k in range(len(self.outputs))]
+            [TupleGetItem(call, k) for k in range(len(self.made.results))]
             if isinstance(call.checked_type, TupleType)
             else [call]
         )
@@ -117,9 +111,7 @@ class GradientCase:
 
     def adjoint(self, wrt: str) -> np.ndarray:
         """The derived adjoint by numpy."""
-        found = self.derived(wrt)
-        feeds = [*self.arrays, *[g for g in self.cotangents if g is not None]]
-        return te.evaluate([found.output], dict(zip(found.inputs, feeds, strict=True)))[0]
+        return self.derived(wrt).value([*self.arrays, *[g for g in self.cotangents if g is not None]])
 
 
 def gradient_case(op: Op, case: Case) -> GradientCase | None:
@@ -140,7 +132,7 @@ def gradient_case(op: Op, case: Case) -> GradientCase | None:
         break
     if made is None:
         return None
-    outputs = made.outputs[: len(made.binding.outputs)]
+    outputs = made.results
     random = np.random.default_rng(zlib.crc32(f"gradient {op.name} {case}".encode()))
     flat = [
         s for spec in wide for s in (spec if isinstance(spec, tuple) else () if spec is None else (spec,))
@@ -156,10 +148,13 @@ def gradient_case(op: Op, case: Case) -> GradientCase | None:
     domain = domain_of(op)
     arrays = tuple([_values(spec, domain.get(name), random) for spec, name in zip(flat, names, strict=True)])
     cotangents = tuple(
-        [random.normal(size=_ints(t)).astype(t.dtype.numpy) if t.dtype.is_float else None for t in outputs]
+        [
+            random.normal(size=tuple(map(int, t.shape))).astype(t.dtype.numpy) if t.dtype.is_float else None
+            for t in outputs
+        ]
     )
     found = GradientCase(op, attrs, types, made, arrays, cotangents)
-    values = te.evaluate(outputs, dict(zip(made.inputs, arrays, strict=True)))
+    values = made.values(arrays)
     undefined = all(
         [np.isnan(each).all() for each, g in zip(values, cotangents, strict=True) if g is not None]
     )
@@ -224,10 +219,7 @@ def _kind(case: GradientCase, wrt: str) -> str:
         made = case.derived(wrt)
     except OpgenError as error:
         return f"none: {error}"
-    if made.is_zero:
-        return "zero"
-    inner = [t for t in te.tensor_order([made.output]) if t.name.startswith("d_")]
-    return "update" if any(isinstance(tensor.op, te.Update) for tensor in inner) else "gather"
+    return made.kind
 
 
 def domain_of(op: Op) -> Mapping[str, tuple[float, float]]:
@@ -294,7 +286,3 @@ def _type(spec: Any) -> Type:
     if isinstance(spec, tuple):
         return TupleType(tuple([each.type for each in spec]))
     return TupleType(()) if spec is None else spec.type
-
-
-def _ints(tensor: te.Tensor) -> tuple[int, ...]:
-    return tuple([int(dim) for dim in tensor.shape if isinstance(dim, int)])
