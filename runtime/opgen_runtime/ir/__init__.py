@@ -18,6 +18,7 @@ well_formed.py   the rules that making nodes does not check
 """
 
 from ..operator import register_class
+from . import pickling as pickling
 from .admit import admissible, admit
 from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime import ir, ops
+from opgen_runtime import eager, ir, ops
 from opgen_runtime.base.errors import ExecutorError
-from opgen_runtime.run.executor import artifact
+from opgen_runtime.run.compile import artifact
 from opgen_runtime.run.interpret import run_op_by_op
 
 A = rt.var("a", rt.TensorType((3, 10), "float32"))
@@ -167,24 +167,32 @@ def test_what_is_saved_is_loaded_and_saved_again(name: str, tmp_path: Path) -> N
 
 RUN = """
 import sys
+import llvmlite.binding as llvm
 import numpy as np
 import opgen_runtime as rt
-from opgen_runtime import codegen
 def refuse(*_):
     raise AssertionError("compiled")
-codegen.optimise_and_compile = codegen.emit = refuse
+llvm.parse_assembly = refuse
 a, c = np.load(sys.argv[2]).values()
-np.save(sys.argv[3], rt.load(sys.argv[1]).run([a, c]))
+program = rt.load(sys.argv[1])
+results = [program.run([a, c]) for _ in range(3)]
+assert all((result == results[0]).all() for result in results)
+np.save(sys.argv[3], results[0])
 """
+LARGE = [rt.var(name, rt.TensorType((600, 700), "float32")) for name in "ac"]
+PARALLEL = ir.Function(
+    tuple(LARGE), ops.softmax(ops.sin(ops.dense(ops.softmax(LARGE[0], axis=1), LARGE[1])), axis=1)
+)
 
 
 def test_another_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rt.build(TWO).save(tmp_path / "program")
-    np.savez(tmp_path / "arrays.npz", *arrays(TWO))
+    program = rt.build(PARALLEL)
+    program.save(tmp_path / "program")
+    np.savez(tmp_path / "arrays.npz", *arrays(PARALLEL))
     monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
     paths = [str(tmp_path / name) for name in ("program", "arrays.npz", "result.npy")]
     subprocess.run([sys.executable, "-c", RUN, *paths], check=True, timeout=120)
-    compare(np.load(paths[2]), expected(TWO))
+    compare(np.load(paths[2]), program.run(arrays(PARALLEL)))
     assert not (tmp_path / "cache").exists()
 
 
@@ -203,6 +211,36 @@ def test_a_program_is_pickled_as_it_is_saved() -> None:
     compare(again.run(arrays(TWO)), expected(TWO))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         compare(pool.submit(executable.run, arrays(TWO)).result(), expected(TWO))
+
+
+@rt.jit
+def doubled(a: Any) -> Any:
+    return ops.exp(a) * 2.0
+
+
+def test_programs_of_all_kinds_are_pickled() -> None:
+    table = ir.Function((A,), ops.add(A, ir.const(np.arange(10, dtype=np.float32))))
+    again = pickle.loads(pickle.dumps([table, ir.IRModule.from_expr(table), ops.exp(A)]))
+    assert ir.structural_equal(again[0], table)
+    assert ir.structural_equal(again[1], ir.IRModule.from_expr(table))
+    assert str(again[2]) == str(ops.exp(A))
+    deep: ir.Expr = A
+    for _ in range(5000):
+        deep = ops.exp(deep)
+    assert ir.structural_equal(pickle.loads(pickle.dumps(deep)), deep, map_free_vars=True)
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    plain = rt.jit(halved, static_argnames=("times",))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        data = arrays(CHAIN)[0]
+        for function, wanted in ((eager.tanh, np.tanh(data)), (doubled, np.exp(data) * 2)):
+            compare(pool.submit(function, data).result(), wanted)
+        compare(pool.submit(plain, data, times=2).result(), data / 4)
+
+
+def halved(a: Any, times: int) -> Any:
+    for _ in range(times):
+        a = a * 0.5
+    return a
 
 
 def test_every_flipped_byte_is_refused_or_harmless() -> None:

@@ -95,6 +95,12 @@ def resolve(names: Iterable[str], symbol: str) -> Mapping[str, int]:
     return found
 
 
+def modules_of(names: Iterable[str]) -> dict[str, str]:
+    """The modules of the runtime's own native code that have the symbols, name to text; they need nothing of others."""
+    found = [threads.module_of(name) or helpers.module_of(name) for name in names]
+    return dict([module for module in found if module is not None])
+
+
 @lru_cache(maxsize=1)
 def _runtime_symbols() -> Mapping[str, int]:
     return merge(threads.symbols(), helpers.symbols())

@@ -88,16 +88,31 @@ class _Merged(Mapping[str, int]):
         return len(self._owner)
 
 
-def compiled(name: str, text: str, cache: ObjectCache | None = None) -> bytes:
-    """Object code of a module for this machine, not optimised, from `cache` (None: the user's) or kept there."""
-    cache = default_cache() if cache is None else cache
+_provided: dict[str, bytes] = {}
+
+
+def provide(key: str, object_code: bytes) -> None:
+    """Object code of the module of a key, so that this process need not compile it."""
+    _provided.setdefault(key, object_code)
+
+
+def key_of(text: str) -> str:
+    """A digest of a module and of all that its object code for this machine depends on."""
     target = Target.host()
     parts = (text, target.triple, target.cpu, target.features, LLVM_VERSION, LLVMLITE_VERSION)
-    key = hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
+
+
+def compiled(name: str, text: str, cache: ObjectCache | None = None) -> bytes:
+    """Object code of a module for this machine, not optimised: provided, or from `cache` (None: the user's)."""
+    cache = default_cache() if cache is None else cache
+    key = key_of(text)
+    if key in _provided:
+        return _provided[key]
     found = cache.get(key)
     if found is not None:
         return found.object_code
-    made = _compile(text, target)
+    made = _compile(text, Target.host())
     cache.put(key, made, {"name": name})
     return made
 

@@ -10,6 +10,7 @@ parts.py      prepare and main: the kernels of a segment, and what constants alo
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, arena.py lays slots out in memory
 driver.py     a plan as one native function; program.py: in memory, called like a kernel
+artifact.py   a compiled program in one file; c_library.py: as a C header and objects
 extern.py     kernels that call hand-written functions
 written.py    schedules that users write, as they enter the table; scheduled.py: as functions of arrays
 """

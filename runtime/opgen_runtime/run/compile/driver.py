@@ -33,11 +33,16 @@ def driver_text(plan: Plan, kernels: Sequence[Kernel], target: Target) -> str:
     return _Driver(plan, kernels, target).text()
 
 
+def kernel_name(number: int) -> str:
+    """What a driver calls the kernel of that number."""
+    return f"{KERNEL}{number}"
+
+
 def kernel_symbols(plan: Plan, kernels: Sequence[Kernel]) -> Iterator[tuple[str, int]]:
     """(name, address) of each kernel that the driver calls."""
     for number in dict.fromkeys([run.kernel for run in plan.runs]):
         if not isinstance(kernels[number], EmptyKernel):
-            yield f"{KERNEL}{number}", kernels[number].code_address
+            yield kernel_name(number), kernels[number].code_address
 
 
 def constant_symbols(plan: Plan, kernels: Sequence[Kernel]) -> Iterator[tuple[str, np.ndarray]]:
@@ -204,7 +209,7 @@ class _Driver:
         dims, strides = self._layout(run.kernel, len(run.lengths))
         begin = f.emit("call i64 @now(ptr %events)")
         status = f.call(
-            f"{KERNEL}{run.kernel}",
+            kernel_name(run.kernel),
             "i32",
             [("ptr", self.operands), ("ptr", dims), ("ptr", strides), ("ptr", "null")],
         )

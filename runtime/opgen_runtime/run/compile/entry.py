@@ -24,6 +24,7 @@ from .buffers import LEAST
 from .entry_text import GATE_SYMBOL, RECORD_WORDS, SYMBOLS, GateWord, Word
 from .pointers import address_of
 
+ENTRY_MODULE: Final = "native entry"
 _NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
 _ARRAY_TYPE: Final = 2
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
@@ -196,7 +197,7 @@ class _Methods:
     """The two functions in memory, and the words that all descriptors share."""
 
     def __init__(self, array_type: int, new_array: int) -> None:
-        addresses = load_module("native entry", entry_text.entry_text(), (*SYMBOLS, GATE_SYMBOL), None)
+        addresses = load_module(ENTRY_MODULE, entry_text.entry_text(), (*SYMBOLS, GATE_SYMBOL), None)
         self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
         self._methods.append(_Method(b"call", addresses[GATE_SYMBOL], _FASTCALL | _KEYWORDS, None))
         for method in self._methods:

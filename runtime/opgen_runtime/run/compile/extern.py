@@ -39,6 +39,10 @@ class ExternKernel(Kernel):
         self._callback = SIGNATURE(self._call)
 
     @property
+    def why_of_python(self) -> str:
+        return f"{self.name} calls the hand-written function {', '.join(self.functions)}"
+
+    @property
     def why_not_native(self) -> str | None:
         if all(isinstance(dim, int) for tensor in self._results for dim in tensor.shape):
             return None

@@ -55,6 +55,11 @@ class Kernel(ABC):
         return ()
 
     @property
+    def why_of_python(self) -> str | None:
+        """Why it cannot leave this process; None where it can."""
+        return None
+
+    @property
     def why_not_native(self) -> str | None:
         """Why machine code cannot call the kernel at its `code_address`; None where it can."""
         return None

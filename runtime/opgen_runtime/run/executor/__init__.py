@@ -5,8 +5,8 @@ handover.py      results as arrays of other libraries
 building.py      build(): a module, a function or a schedule, by what it is
 driver.py        a program compiled; load(): one that was saved
 executable.py    Executable: a compiled program
-artifact.py      compiled programs in files
 graph.py         the executor of kind "graph"
+graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from .debug import DebugExecutor
 from .driver import CompilingEvaluator, load
 from .executable import Executable
 from .graph import GraphExecutor
+from .graph_runtime import GraphRuntime
 from .handover import asarray
 
 _KINDS: Final = (DebugExecutor.kind, GraphExecutor.kind)
@@ -70,6 +71,7 @@ __all__ = [
     "Executor",
     "Gate",
     "GraphExecutor",
+    "GraphRuntime",
     "Result",
     "Value",
     "array_type",

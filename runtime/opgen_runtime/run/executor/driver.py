@@ -11,16 +11,16 @@ from ...base.errors import ExecutorError, did_you_mean
 from ...base.target import Target
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.visitor import rewrite_leaves
-from ...operator import TupleType
+from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
-from ..compile import Kernel
+from ..compile import Kernel, Slot
+from ..compile.artifact import Contents, read
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.planning import make_plan
 from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
 from ..interpret import Arrays, as_array, run
-from .artifact import Contents, read
 from .executable import Executable, Native, copy_into, executable_of
 
 
@@ -144,6 +144,16 @@ class Interpreted(Executable):
         values = dict(zip(function.params, arrays, strict=True))
         result = run(function.body, values, self, self._module)
         return copy_into(result, outputs)  # type: ignore[arg-type]  # a function as result was refused by its type
+
+    @property
+    def takes(self) -> tuple[Slot, ...]:
+        found: list[Slot] = []
+        for param in self._module["main"].params:
+            type_ = param.checked_type
+            if not isinstance(type_, TensorType) or not type_.is_static:
+                return super().takes
+            found.append(Slot(param.name_hint, type_.concrete_shape, type_.dtype.numpy))
+        return tuple(found)
 
     def _contents(self) -> Contents:
         raise ExecutorError(f"the program cannot be saved: {self._reason}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
 from ...base.errors import ExecutorError
-from ..compile import Entry, Kernel
+from ...base.target import Target
+from ..compile import Entry, Kernel, Slot, c_library
+from ..compile.artifact import Contents, decode, encode, write
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, image_of
 from ..interpret import Arrays
-from .artifact import Contents, decode, encode, write
 
 
 class Executable:
@@ -72,6 +74,21 @@ class Executable:
             )
         return [arrays[name] for name in self.inputs]
 
+    @property
+    def takes(self) -> tuple[Slot, ...]:
+        """Shape and dtype of each input. Raises ExecutorError where they are not known before a run."""
+        raise ExecutorError("the shapes of the inputs are not known")
+
+    def export_c(self, folder: str | PathLike[str], name: str = "model") -> list[Path]:
+        """Write the program as a C header and objects, from which a C compiler links a library without Python:
+
+            cc -shared -o libmodel.so folder/*.o -lm -lpthread
+
+        Gives the paths, `NAME.h` first, which says how it is called.  Raises ExecutorError for a program without a
+        plan, and for hand-written functions, by name.
+        """
+        raise ExecutorError(f"the program cannot be exported: {self.why_interpreted}")
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the program with its kernels into one file, for `opgen_runtime.load`.
 
@@ -112,6 +129,13 @@ class Native(Executable):
         return tuple([kernel.name for kernel in order])
 
     @property
+    def takes(self) -> tuple[Slot, ...]:
+        return self._whole.inputs
+
+    def export_c(self, folder: str | PathLike[str], name: str = "model") -> list[Path]:
+        return c_library.write(Path(folder), name, self.compiled, self.plan, Target.parse(self._target))
+
+    @property
     def plan(self) -> Plan | None:
         return self._whole.plan if isinstance(self._whole, ProgramKernel) else None
 
@@ -148,7 +172,7 @@ def copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:
     """The result, or `outputs` filled with it.  Raises ExecutorError for arrays that cannot hold it."""
     if outputs is None:
         return result
-    flat = list(_flat(result))
+    flat = list(flat_arrays(result))
     if len(flat) != len(outputs):
         raise ExecutorError(f"the program has {len(flat)} results, found {len(outputs)} arrays for them")
     for position, (source, target) in enumerate(zip(flat, outputs, strict=True)):
@@ -169,9 +193,9 @@ def _why_not_into(source: np.ndarray, target: object) -> str | None:
     return None if target.flags.writeable else "is read-only"
 
 
-def _flat(arrays: Arrays) -> Iterator[np.ndarray]:
+def flat_arrays(arrays: Arrays) -> Iterator[np.ndarray]:
     if isinstance(arrays, tuple):
         for part in arrays:
-            yield from _flat(part)
+            yield from flat_arrays(part)
     else:
         yield arrays

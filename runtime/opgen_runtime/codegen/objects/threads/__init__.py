@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ....base.target import Target
 from ..cache import ObjectCache
 from ..support import LazySymbols
 from .pool import load, num_threads, set_num_threads
-from .pool_text import SYMBOLS
+from .pool_text import SYMBOLS, pool_text
 
-__all__ = ["num_threads", "set_num_threads", "symbols"]
+__all__ = ["module_of", "num_threads", "set_num_threads", "symbols"]
+
+
+def module_of(symbol: str) -> tuple[str, str] | None:
+    """Name and text of the module that has a symbol, if it is the pool's."""
+    return ("thread pool", pool_text(Target.host().triple)) if symbol in SYMBOLS else None
 
 
 def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:

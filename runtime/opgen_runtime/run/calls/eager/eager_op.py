@@ -38,6 +38,10 @@ class EagerOp:
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
         self._gate = entered(self, has_out=True)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled by the name of its op."""
+        return _named, (self.op.name,)
+
     def __call__(self, *args: object, out: Any = None, **kwargs: object) -> Any:
         """The op on arrays. Raises CallError, AttrError, ShapeError, DTypeError; ExecutorError for a wrong `out`."""
         entry = self._entry
@@ -222,3 +226,7 @@ def _filled(operand: object, leaves: Iterator[Any]) -> Operand:
 def _dtype(var: Var) -> DType:
     assert isinstance(var.checked_type, TensorType)
     return var.checked_type.dtype
+
+
+def _named(name: str) -> EagerOp:
+    return EagerOp(Op.get(name))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
@@ -76,6 +77,13 @@ class Jitted(Generic[P, R]):
             if self._gate is not None:
                 self._gate.use(self._entry)
         return found.run(leaves)
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """Pickled by its name, or that of its function; what it has compiled is found in the cache of objects."""
+        function = self.__wrapped__
+        if _found(function.__module__, function.__qualname__) is self:
+            return function.__qualname__
+        return _jitted, (function, self.target, sorted(self._static_positions), sorted(self._static_names))
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Function:
         """The program that the function builds for arguments of these types, before any optimisation."""
@@ -254,3 +262,17 @@ def _shaped(shape: Any, leaves: Iterator[np.ndarray]) -> Any:
     if isinstance(shape, dict):
         return {name: _shaped(part, leaves) for name, part in shape.items()}
     return type(shape)([_shaped(part, leaves) for part in shape])
+
+
+def _jitted(
+    function: Callable[..., object], target: Target | None, positions: Sequence[int], names: Sequence[str]
+) -> Jitted[..., object]:
+    return Jitted(function, target, positions, names)
+
+
+def _found(module: str, name: str) -> object:
+    """What a module calls by a name with dots, None where there is nothing."""
+    found: object = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,9 +25,12 @@ import numpy as np
 from ...base.errors import ExecutorError
 from ...base.target import Target
 from ...base.vocabulary import DTYPES, DType
-from ..compile.extern import ExternKernel
-from ..compile.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
-from ..compile.plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots
+from ...codegen.objects.load import modules_of
+from ...codegen.objects.support import compiled, key_of, provide
+from .entry import ENTRY_MODULE
+from .entry_text import entry_text
+from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots
 
 _MAGIC: Final = b"opgen artifact\n\0"
 _FORM: Final = 2
@@ -73,6 +76,7 @@ def encode(contents: Contents) -> bytes:
         "kernels": [_kernel(kernel, blobs) for kernel in contents.kernels],
         "plan": None if contents.plan is None else _plan(contents.plan, blobs),
         "driver": blobs.add(contents.driver),
+        "runtime": [[key, blobs.add(code)] for key, code in _runtime_objects(contents)],
     }
     header["blobs"] = blobs.table
     text = json.dumps(header).encode()
@@ -110,6 +114,8 @@ def decode(whole: bytes, what: str) -> Contents:
         end = start + _padded(offset + size)
     if len(whole) != end:
         raise ExecutorError(f"{what} is damaged: it has {len(whole)} bytes, expected {end}")
+    for key, code in header["runtime"]:
+        provide(key, blobs[code])
     kernels = tuple([_read_kernel(each, blobs) for each in header["kernels"]])
     plan = None if header["plan"] is None else _read_plan(header["plan"], blobs)
     inputs, driver = tuple(header["inputs"]), blobs[header["driver"]]
@@ -156,11 +162,22 @@ class _Blobs:
         }
 
 
+def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
+    """Key and object code of the runtime's own modules that the program and its calls need."""
+    names = [
+        name
+        for kernel in contents.kernels
+        if isinstance(kernel, NativeKernel)
+        for name in kernel.image.imports
+    ]
+    modules = {**modules_of(names), ENTRY_MODULE: entry_text()}
+    for name, text in modules.items():
+        yield key_of(text), compiled(name, text)
+
+
 def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
-    if isinstance(kernel, ExternKernel):
-        raise ExecutorError(
-            f"{kernel.name} calls the hand-written function {', '.join(kernel.functions)}, which no artifact can hold"
-        )
+    if kernel.why_of_python is not None:
+        raise ExecutorError(f"{kernel.why_of_python}, which no artifact can hold")
     made: dict[str, object] = {
         "name": kernel.name,
         "inputs": [_slot(slot) for slot in kernel.inputs],
