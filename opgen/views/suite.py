@@ -134,12 +134,17 @@ def _type_text(attr: CheckedAttr) -> str:
 
 
 def _common_inference(op: CheckedOp) -> Inference:
-    """What follows in any case."""
+    """What follows in most cases: of any, all together, or one case's."""
     names = [operand.name for operand in op.inputs]
-    return Inference(
+    all_of_them = Inference(
         tuple(name for name in names if any(name in own.alone for own in op.inferred)),
         tuple(name for name in names if any(name in own.together for own in op.inferred)),
     )
+    cases = list(
+        zip((*op.tests, *op.sampled), op.inferred, strict=False)
+    )  # of a written relation nothing is stated
+    fits = {i: sum(_restricted(i, case) == own for case, own in cases) for i in (all_of_them, *op.inferred)}
+    return max(fits, key=lambda inference: fits[inference])
 
 
 def _restricted(inference: Inference, case: CheckedCase) -> Inference:
@@ -158,6 +163,7 @@ def _inference(inference: Inference) -> str:
 
 def _inference_line(inference: Inference) -> str:
     """What follows in one case, where that differs."""
-    return f" -> alone {', '.join(inference.alone)}; together {', '.join(inference.together)}".replace(
-        " ;", ";"
+    alone, together = (
+        " ".join(["", ", ".join(names)]).rstrip() for names in (inference.alone, inference.together)
     )
+    return f" -> alone{alone}; together{together}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import opgen_runtime.te as dsl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,3 +114,45 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
                 scramble(data.draw, packing)
         scramble(data.draw, made)
     check_lowered(program, schedule)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.tuples(*[st.integers(1, 6)] * 3))
+def test_partial_reductions_of_fused_axes(data: st.DataObject, extents: tuple[int, int, int]) -> None:
+    n, m, depth = extents
+    x = dsl.placeholder((n, m, depth), name="x")
+    j, k = dsl.reduce_axis((0, m), name="j"), dsl.reduce_axis((0, depth), name="k")
+    inside = (j + k) % 3 < 2 if data.draw(st.booleans()) else None
+    out = dsl.compute((n,), lambda i: dsl.sum(x[i, j, k], axis=[j, k], where=inside), name="out")
+    schedule = create_schedule((out,))
+    stage = schedule[out]
+    if data.draw(st.booleans()):
+        _, inner = stage.split(stage.reduce_axes[0], data.draw(st.integers(1, 4)))
+        stage.fuse(inner, stage.reduce_axes[1])
+    else:
+        stage.split(stage.fuse(*stage.reduce_axes), data.draw(st.integers(1, 7)))
+    partial = schedule.rfactor(out, data.draw(st.sampled_from(stage.leaves[1:])))
+    scramble(data.draw, schedule[partial])
+    check_lowered(Program((x,), (out,)), schedule, every_phase=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(2, 5), st.integers(1, 7))
+def test_loops_of_a_scan(data: st.DataObject, steps: int, width: int) -> None:
+    x = dsl.placeholder((steps, width), name="x")
+    h = dsl.placeholder((steps, width), name="h")
+    start = dsl.compute((1, width), lambda t, i: x[0, i], name="start")
+    k = dsl.reduce_axis((0, width), name="k")
+    mixed = dsl.compute((steps, width), lambda t, i: dsl.sum(h[t - 1, k], axis=k), name="mixed")
+    alone = data.draw(st.booleans())  # each position by itself
+    rule = dsl.compute(
+        (steps, width), lambda t, i: (h[t - 1, i] if alone else mixed[t, i]) * 0.5 + x[t, i], name="rule"
+    )
+    states = dsl.scan(start, rule, h, inputs=[x], name="states")
+    schedule = create_schedule((states,))
+    scramble(data.draw, schedule[rule])
+    if not alone:
+        scramble(data.draw, schedule[mixed])
+    if data.draw(st.booleans()):
+        schedule.roll(states)
+    check_lowered(Program((x,), (states,)), schedule, every_phase=True)

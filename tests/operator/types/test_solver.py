@@ -90,7 +90,7 @@ def test_dense_data_from_weight_and_result() -> None:
 
 def test_a_wrong_result_is_refused() -> None:
     for result in (t(7, 5), t(8, 16), t(7, 16, 1)):
-        with pytest.raises(ShapeError, match=r"op: cannot unify .*\n  at model.py:7"):
+        with pytest.raises(ShapeError, match=r"op: result 'out'.*\n  at model.py:7"):
             infer(DENSE, DenseAttrs(units=16), t(7, 8), None, None, result)
     with pytest.raises(DTypeError, match=r"op: result 'out' has dtype float16, but T is float32"):
         infer(DENSE, DenseAttrs(units=16), t(7, 8), None, None, t(7, 16, dtype="float16"))
@@ -203,10 +203,10 @@ def test_a_result_dim_that_is_a_name_times_a_static() -> None:
     attrs = ConvAttrs(groups=4)
     assert infer(signature, attrs, None, t(20, 8)) == (True, [t(5, 7), t(20, 8)])
     with pytest.raises(
-        ShapeError, match=r"result 'out': dim = 21 cannot be N \* groups: 21 is not a multiple of 4"
+        ShapeError, match=r"result 'out': dim 0 = 21 cannot be x.shape\[0\] \* 4: 21 is not a multiple of 4"
     ):
         infer(signature, attrs, None, t(21, 8))
-    with pytest.raises(ShapeError, match=r"cannot be K \+ 1: it would be -1"):
+    with pytest.raises(ShapeError, match=r"cannot be x.shape\[1\] \+ 1: x.shape\[1\] would be -1"):
         infer(signature, attrs, None, t(20, 0))
 
 

@@ -84,12 +84,16 @@ class Compute(Operation):
 
 @dataclass(eq=False, slots=True)
 class State:
-    """One tensor of a scan.  `tensor` is set once, when the scan is complete; bodies read it."""
+    """One tensor of a scan.  `tensor` is set once, when the scan is complete; bodies read it.
+
+    `rule` is the tensor that it was written as, where that is another one: its stage is that of the state's rows.
+    """
 
     axes: tuple[IterVar, ...]
     scan_axis: int
     body: Expr | None = None
     tensor: Tensor | None = None
+    rule: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

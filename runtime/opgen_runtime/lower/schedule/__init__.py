@@ -1,5 +1,6 @@
 """Schedules: stages and the primitives that decide how they are computed.
 
+extents.py   extents of loops
 kind.py      how the iterations of a loop run
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)

@@ -10,9 +10,10 @@ from ...base.arith import Expr, Var, post_order, structural_equal
 from ...base.contract import Contract, Rule, When, handed_in, is_own
 from ...base.errors import ScheduleError
 from ...compute.te.tensor import IterVar, Reduce, Tensor
+from .extents import ceil_div, product
 from .kind import ForKind
 from .schedule import Schedule, reads_of
-from .stage import Fuse, Split, Stage, ceil_div, product
+from .stage import Fuse, Split, Stage
 
 ScheduleFunction = Callable[..., object]  # of the outputs, and of what else a schedule depends on
 
@@ -75,7 +76,7 @@ def _why_not_stages(made: Made) -> str | None:
 def _why_not_relations(made: Made) -> str | None:
     """The loops of a stage are its axes with the splits and fusions applied, each once."""
     for stage in made.schedule.stages:
-        loops = list(map(id, (*stage.axes, *stage.reduce_axes)))
+        loops = list(map(id, (*stage.loop_axes, *stage.reduce_axes)))
         for relation in stage.relations:
             old = (relation.parent,) if isinstance(relation, Split) else (relation.outer, relation.inner)
             new = (relation.outer, relation.inner) if isinstance(relation, Split) else (relation.fused,)

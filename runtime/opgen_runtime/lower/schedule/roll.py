@@ -121,10 +121,8 @@ class Roller:
         rows.lines, rows.members, rows.closing, rows.windows = self.lines, self.members, self.closing, windows
         if rows.separable:
             rows.local = windows.keys() - self.shared
-        for stage in self.members:
-            stage.follows = rows
-        for stage in self.closing:
-            stage.follows = rows
+        for stage in (*self.members, *self.closing):
+            stage.follow(rows)
 
 
 def _slope(index: Expr, axes: Sequence[IterVar]) -> tuple[int, int, int] | None:

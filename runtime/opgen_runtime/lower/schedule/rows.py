@@ -28,6 +28,9 @@ class Computed(Protocol):
     @property
     def tensor(self) -> Tensor: ...
 
+    @property
+    def is_scheduled(self) -> bool: ...
+
 
 S = TypeVar("S", bound=Computed)
 
@@ -55,7 +58,7 @@ class Rows(Generic[S]):
 
     `members` run in every step, in order: the states, then the stages that follow them row by row; `closing` ones run
     after the last step.  `lines` tells when each row of a member's tensor is computed.  Of the tensors in `windows`
-    only so many rows are kept, and `local` ones are read by members and closing stages alone.  Where `separable`, each
+    only so many rows are kept, and `local` ones are read by members and closing stages alone.  Where `aligned`, each
     member reads the others' rows at its own position of all other dims only, so that the positions are independent.
     """
 
@@ -63,10 +66,15 @@ class Rows(Generic[S]):
     extent: int | Expr
     members: list[S]
     lines: dict[Tensor, Line]
-    separable: bool
+    aligned: bool
     closing: list[S] = field(default_factory=list)
     windows: dict[Tensor, int] = field(default_factory=dict)
     local: set[Tensor] = field(default_factory=set)
+
+    @property
+    def separable(self) -> bool:
+        """Whether each position runs through all steps by itself; not where the loops of a row are given."""
+        return self.aligned and not any(member.is_scheduled for member in self.members)
 
 
 def rows_of(scan: Scan, members: list[S]) -> Rows[S]:
@@ -75,8 +83,8 @@ def rows_of(scan: Scan, members: list[S]) -> Rows[S]:
     for state, stage in zip(scan.states, members, strict=True):
         start = 0 if scan.direction > 0 else scan.extent - 1
         lines[stage.tensor] = Line(state.scan_axis, scan.direction, start)
-    separable = all(is_aligned(stage, members[0], lines) for stage in members)
-    return Rows(Var(INDEX, "step"), scan.extent, members, lines, separable)
+    aligned = all(is_aligned(stage, members[0], lines) for stage in members)
+    return Rows(Var(INDEX, "step"), scan.extent, members, lines, aligned)
 
 
 def others(stage: Computed, lines: Mapping[Tensor, Line]) -> list[IterVar]:

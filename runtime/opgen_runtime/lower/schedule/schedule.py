@@ -43,6 +43,10 @@ class Schedule:
         self.stages.insert(position, stage)
         for tensor in stage.tensors:
             self._of[tensor] = stage
+        if isinstance(stage.op, Scan):
+            for state in stage.op.states:
+                if state.rule is not None and state.tensor is not None:
+                    self._of.setdefault(state.rule, stage.member_of(state.tensor))
 
     def part(self, stages: Sequence[Stage], outputs: Sequence[Tensor]) -> Schedule:
         """A schedule of some of these stages, or of others for their tensors, producers first."""
@@ -53,7 +57,10 @@ class Schedule:
         return made
 
     def __getitem__(self, tensor: Tensor) -> Stage:
-        """The stage of a tensor.  Raises ScheduleError for a tensor that the program does not use."""
+        """The stage of a tensor; of a rule of a scan, the stage of the rows that it gives.
+
+        Raises ScheduleError for a tensor that the program does not use.
+        """
         found = self._of.get(tensor)
         if found is None:
             known = ", ".join(stage.name for stage in self.stages)
@@ -109,6 +116,7 @@ class Schedule:
         for reader in readers:
             stage = self[reader]
             stage.require_loops("cache_read")
+            stage.require_whole("cache_read")
             assert stage.body is not None
             changed = rewrite(stage.body, lambda node: _redirect(node, tensor, cached))
             if changed is stage.body:
@@ -186,6 +194,7 @@ class Schedule:
     def _fresh(self, tensor: Tensor, use: str) -> Stage:
         stage = self[tensor]
         stage.require_loops(use)
+        stage.require_whole(use)
         if stage.relations or stage.kinds:
             raise ScheduleError(f"{use} on stage {stage.name}: its loops are scheduled already; do it first")
         return stage
@@ -233,12 +242,13 @@ class Schedule:
     def rfactor(self, tensor: Tensor, axis: IterVar) -> Tensor:
         """B[i] = sum(A[i, k] for k)  -->  B_rf[p, i] = sum(A[i, k] for k in part p); B[i] = sum(B_rf[p, i] for p)
 
-        `axis` is a reduce axis of the stage or one that was split off one; it becomes the first data axis of the
-        new tensor, which is returned.  Refuses combiners that depend on the order (argmax, argmin, first) and
+        `axis` is a reduce axis of the stage or one that splits and fusions made of them; it becomes the first data axis
+        of the new tensor, which is returned.  Refuses combiners that depend on the order (argmax, argmin, first) and
         stages whose data axes are scheduled.
         """
         stage = self[tensor]
         stage.require_loops("rfactor")
+        stage.require_whole("rfactor")
         body = stage.body
         stage.leaf(axis, "rfactor")
         if not isinstance(body, Reduce) or axis.kind != "reduce":
@@ -247,18 +257,17 @@ class Schedule:
             raise ScheduleError(
                 f"rfactor of {axis.var.name} on stage {stage.name}: {body.combiner} depends on the order"
             )
-        splits = [r for r in stage.relations if isinstance(r, Split) and r.parent.kind == "reduce"]
-        if len(splits) != len(stage.relations):
+        if any((r.parent if isinstance(r, Split) else r.fused).kind != "reduce" for r in stage.relations):
             raise ScheduleError(
-                f"rfactor on stage {stage.name}: only splits of reduce axes may come before it"
+                f"rfactor on stage {stage.name}: only splits and fusions of reduce axes may come before it"
             )
-        made = self._partials(stage, body, axis, splits)
+        made = self._partials(stage, body, axis)
         part = IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce")
         read = Read(body.dtype, made, (part.var, *(own.var for own in stage.axes)))
         stage.set_compute(stage.axes, Reduce(body.dtype, body.combiner, (part,), read))
         return made
 
-    def _partials(self, stage: Stage, body: Reduce, axis: IterVar, splits: list[Split]) -> Tensor:
+    def _partials(self, stage: Stage, body: Reduce, axis: IterVar) -> Tensor:
         part = IterVar(Var(INDEX, axis.var.name), axis.extent)
         data = tuple(IterVar(Var(INDEX, own.var.name), own.extent) for own in stage.axes)
         values: dict[Var, Expr] = {a.var: b.var for a, b in zip(stage.axes, data, strict=True)}
@@ -268,12 +277,18 @@ class Schedule:
         values.update({leaf.var: leaf.var for leaf in kept})
         values[axis.var] = part.var
         condition = None if body.condition is None else body.condition
-        for split in reversed(splits):
-            values[split.parent.var] = values[split.outer.var] * split.factor + values[split.inner.var]
+        for relation in reversed(stage.relations):
+            if isinstance(relation, Split):
+                values[relation.parent.var] = (
+                    values[relation.outer.var] * relation.factor + values[relation.inner.var]
+                )
+            else:
+                fused, extent = values[relation.fused.var], relation.inner.extent
+                values[relation.outer.var], values[relation.inner.var] = fused // extent, fused % extent
         value = substitute(body.value, values)
         if condition is not None:
             condition = substitute(condition, values)
-        for split in splits:
+        for split in [r for r in stage.relations if isinstance(r, Split)]:
             extent = split.parent.extent
             if not isinstance(extent, int) or extent % split.factor:
                 inside = lt(values[split.parent.var], extent)

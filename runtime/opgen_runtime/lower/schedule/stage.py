@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...base.arith import Const, Expr, Var, floordiv, post_order
+from ...base.arith import Expr, Var
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor, tensors_read
+from .extents import ceil_div, is_schedulable, product
 from .kind import ForKind
 from .rows import Line, Rows, others, rows_of
 
@@ -96,6 +97,17 @@ class Stage:
         """The data axes whose loops are the stage's own: all but one that a scan drives."""
         return self.axes if self.follows is None else tuple(others(self, self.follows.lines))
 
+    def follow(self, rows: Rows[Stage]) -> None:
+        """The stage runs in the steps of a scan: the loop over its rows is the scan's."""
+        self.follows = rows
+        driven = set(self.axes).difference(self.loop_axes)
+        self.leaves = [leaf for leaf in self.leaves if leaf not in driven]
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether its loops are other than those of its axes as they stand."""
+        return bool(self.relations or self.kinds) or self.leaves != [*self.loop_axes, *self.reduce_axes]
+
     def member_of(self, state: Tensor) -> Stage:
         """The stage of a state of this scan."""
         assert self.rows is not None
@@ -119,6 +131,8 @@ class Stage:
             if leaf is axis:
                 return position
         loops = ", ".join(leaf.var.name for leaf in self.leaves) or "none"
+        if axis in self.axes and axis not in self.loop_axes:
+            raise ScheduleError(f"{use} on stage {self.name}: the loop over {axis.var.name} is the scan's")
         gone = any(
             axis in (r.outer, r.inner) if isinstance(r, Fuse) else axis is r.parent for r in self.relations
         )
@@ -132,9 +146,22 @@ class Stage:
         """Raises ScheduleError where the stage has no loops of its own (placeholder, scan, update, extern)."""
         if self.body is None:
             kind = type(self.op).__name__.lower()
-            raise ScheduleError(f"{use} on stage {self.name}: a {kind} stage has no loops to schedule")
+            hint = "; its rules have" if self.rows is not None else ""
+            raise ScheduleError(f"{use} on stage {self.name}: a {kind} stage has no loops to schedule{hint}")
         if self.inlined:
             raise ScheduleError(f"{use} on stage {self.name}: the stage is inlined, it has no loops")
+        if self.follows is not None and (self.follows.local or self.follows.closing):
+            raise ScheduleError(
+                f"{use} on stage {self.name}: each position runs through the scan by itself since roll; do it first"
+            )
+
+    def require_whole(self, use: str) -> None:
+        """Raises ScheduleError for a stage that is computed row by row, in the steps of a scan."""
+        if self.follows is not None:
+            leader = self.follows.members[0].name
+            raise ScheduleError(
+                f"{use} on stage {self.name}: it is computed in the steps of the scan of {leader}"
+            )
 
     def kind(self, axis: IterVar) -> ForKind:
         return self.kinds.get(axis, ForKind.SERIAL)
@@ -294,6 +321,8 @@ class Stage:
         """
         self.require_loops("compute_at")
         stage.require_loops("compute_at")
+        for each in (self, stage):
+            each.require_whole("compute_at")
         stage.leaf(axis, "compute_at")
         if self.is_output:
             raise ScheduleError(f"compute_at on stage {self.name}: an output is computed whole, at the root")
@@ -316,6 +345,7 @@ class Stage:
         if self.body is None:
             kind = type(self.op).__name__.lower()
             raise ScheduleError(f"compute_inline on stage {self.name}: a {kind} stage cannot be inlined")
+        self.require_whole("compute_inline")
         if self.is_output:
             raise ScheduleError(f"compute_inline on stage {self.name}: it is an output")
         if isinstance(self.body, Reduce):
@@ -389,28 +419,5 @@ def _rows(scan: Scan) -> Rows[Stage]:
         members.append(Stage((state.tensor,), Compute(state.axes, state.body), "state"))
     rows = rows_of(scan, members)
     for member in members:
-        member.follows = rows
+        member.follow(rows)
     return rows
-
-
-def is_schedulable(reduce: Reduce) -> bool:
-    """Whether the reduce axes can be loops of a stage: rectangular extents, and a combiner that is not `first`."""
-    return reduce.combiner != "first" and all(
-        isinstance(axis.extent, int) or is_size(axis.extent) for axis in reduce.axes
-    )
-
-
-def is_size(e: Expr) -> bool:
-    """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
-    leaves = (node for node in post_order(e) if not node.children())
-    return all(isinstance(node, Const) or (isinstance(node, Var) and node.size) for node in leaves)
-
-
-def ceil_div(a: int | Expr, b: int) -> int | Expr:
-    """`a / b` rounded up."""
-    return -(-a // b) if isinstance(a, int) else floordiv(a + (b - 1), b)
-
-
-def product(a: int | Expr, b: int | Expr) -> int | Expr:
-    """`a * b`, an int where both are."""
-    return a * b

@@ -22,8 +22,9 @@ from typing import Final
 from ...base.arith import Expr
 from ...base.arith import to_text as expr_text
 from ...compute.te.tensor import Extern, IterVar, Scan, Tensor, Update
+from .extents import ceil_div, product
 from .kind import ForKind
-from .stage import Fuse, Split, Stage, ceil_div, product
+from .stage import Fuse, Split, Stage
 
 _INDENT: Final = "    "
 
@@ -194,7 +195,7 @@ def _guards(stage: Stage) -> list[str]:
 
 def _order_of_axes(stage: Stage) -> list[IterVar]:
     """The loops in the order that splits and fusions alone leave them in."""
-    loops = [*stage.axes, *stage.reduce_axes]
+    loops = [*stage.loop_axes, *stage.reduce_axes]
     for relation in stage.relations:
         if isinstance(relation, Split):
             position = loops.index(relation.parent)

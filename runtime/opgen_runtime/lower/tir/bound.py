@@ -190,6 +190,7 @@ def _pass_up(stage: Stage, domain: Domain) -> None:
     zero = const(0, INDEX)
     for leaf in stage.leaves:
         values[leaf.var] = zero if extents[leaf] == 1 else leaf.var
+    values.update({axis.var: zero for axis in stage.axes if axis not in stage.loop_axes})  # one row a step
     for relation in reversed(stage.relations):
         if isinstance(relation, Split):
             _join(relation, domain)

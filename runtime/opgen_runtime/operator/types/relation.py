@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from ...base.arith.expr import Expr
+from ...base.arith.expr import Expr, Shape
+from ...base.vocabulary import DType
 from .type import TupleType, Type, TypeVar
 
 
@@ -35,6 +36,12 @@ class TypeReporter(Protocol):
 
     def assume(self, assumption: Assumption) -> None:
         """Records a condition that cannot be decided yet."""
+
+    def known(self, target: Type) -> tuple[Shape | None, DType | None]:
+        """The shape and the dtype of a tensor whose type is not known whole, as far as `narrow` has told them."""
+
+    def narrow(self, target: Type, shape: Shape | None, dtype: DType | None) -> None:
+        """Tells a part of an unknown tensor type; with the other part it is known."""
 
 
 RelationFunction = Callable[[Sequence[Type], int, Any, TypeReporter], bool]

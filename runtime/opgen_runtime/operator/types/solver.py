@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.arith import eq
-from ...base.arith.expr import Dim
+from ...base.arith.expr import Dim, Shape
 from ...base.errors import DTypeError, OpgenError, ShapeError, TypeInferenceError
+from ...base.vocabulary import DType
 from .relation import Assumption, FuncType, RelationFunction, TypeRelation
-from .shapes import certainly_different, dim_text, prefer
+from .shapes import certainly_different, dim_text, prefer, shape_text
 from .type import IncompleteType, TensorType, TupleType, Type
 
 
@@ -48,6 +49,7 @@ class TypeSolver:
     _constraints: list[_Constraint] = field(default_factory=list)
     _queue: deque[_Constraint] = field(default_factory=deque)
     _waiting: dict[IncompleteType, list[_Constraint]] = field(default_factory=dict)
+    _parts: dict[IncompleteType, tuple[Shape | None, DType | None]] = field(default_factory=dict)
     op_name: str = ""
     site: object | None = None
 
@@ -101,11 +103,21 @@ class TypeSolver:
     def unresolved(self) -> list[str]:
         """What is still open, as text: one line a relation."""
         return [
-            f"{c.op_name}({', '.join(repr(self.resolve(t)) for t in c.types)})"
-            + (f" at {c.site}" if c.site else "")
+            f"{c.op_name}({', '.join(self._text(t) for t in c.types)})" + (f" at {c.site}" if c.site else "")
             for c in self._constraints
             if not c.resolved
         ]
+
+    def _text(self, t: Type) -> str:
+        shape, dtype = self.known(t)
+        part = (
+            f" of shape {shape_text(shape)}"
+            if shape is not None
+            else f" of dtype {dtype}"
+            if dtype is not None
+            else ""
+        )
+        return f"{self.resolve(t)!r}{part}"
 
     # the reporter
 
@@ -115,6 +127,25 @@ class TypeSolver:
 
     def assume(self, assumption: Assumption) -> None:
         self.assumptions.append(assumption)
+
+    def known(self, target: Type) -> tuple[Shape | None, DType | None]:
+        """The shape and the dtype of an unknown tensor, as far as `narrow` has told them."""
+        found = self.find(target)
+        return self._parts.get(found, (None, None)) if isinstance(found, IncompleteType) else (None, None)
+
+    def narrow(self, target: Type, shape: Shape | None, dtype: DType | None) -> None:
+        """Tells a part of an unknown tensor type; what is told first stays, and later relations are checked with it."""
+        unknown = self.find(target)
+        if not isinstance(unknown, IncompleteType):
+            return  # what told more has been checked by the relation that tells less
+        before = self.known(unknown)
+        known_shape = before[0] if shape is None else shape
+        known_dtype = before[1] if dtype is None else dtype
+        if known_shape is not None and known_dtype is not None:
+            self._bind(unknown, TensorType(known_shape, known_dtype))
+        elif (known_shape is None, known_dtype is None) != (before[0] is None, before[1] is None):
+            self._parts[unknown] = known_shape, known_dtype
+            self._wake(self._waiting.get(unknown, ()))
 
     # union-find
 
@@ -172,11 +203,17 @@ class TypeSolver:
         waiting = self._waiting.pop(unknown, [])
         if isinstance(value, IncompleteType):
             self._waiting.setdefault(value, []).extend(waiting)
+            part = self._parts.get(unknown)
+            if part is not None:
+                self.narrow(value, *part)
+        self._wake(waiting)
+        return value
+
+    def _wake(self, waiting: Sequence[_Constraint]) -> None:
         for constraint in waiting:
             if not constraint.queued and not constraint.resolved:
                 constraint.queued = True
                 self._queue.append(constraint)
-        return value
 
     def _unify_tensors(self, a: TensorType, b: TensorType) -> TensorType:
         if a.dtype is not b.dtype:

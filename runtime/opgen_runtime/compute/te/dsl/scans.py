@@ -116,7 +116,7 @@ class _Scan:
     @staticmethod
     def _state(tensor: Tensor) -> State:
         assert isinstance(tensor.op, Compute)
-        return State(tuple(IterVar(Var(INDEX, a.var.name), a.extent) for a in tensor.op.axes), 0)
+        return State(tuple(IterVar(Var(INDEX, a.var.name), a.extent) for a in tensor.op.axes), 0, rule=tensor)
 
     def _row(self, state: State, tensor: Tensor, stands: dict[Tensor, Tensor]) -> Expr:
         """A row of an update, or of a tensor between; rows before the first update are zeros."""

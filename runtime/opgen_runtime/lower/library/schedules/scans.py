@@ -26,10 +26,8 @@ def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
 
 def _schedule_row(member: Stage, target: Target) -> None:
     """Loops for one row of a member."""
-    line, body = member.line, member.body
-    assert line is not None
+    body = member.body
     assert body is not None
-    member.reorder(member.axes[line.dim], *member.loop_axes)
     if member.reduce_axes:
         schedule_reduction(member, target)
     elif not any(isinstance(node, Reduce) for node in post_order(body)):

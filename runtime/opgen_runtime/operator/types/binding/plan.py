@@ -24,6 +24,7 @@ class Plan:
 
     def __init__(self, steps: Sequence[Step], outputs: Sequence[OutputPlan]) -> None:
         self.steps = tuple(steps)
+        self.patterns = {step.declared.name: step.pattern for step in steps if isinstance(step, PatternStep)}
         self.outputs = tuple(outputs)
 
     def run(self, frame: Frame) -> Binding:

@@ -44,6 +44,11 @@ def bind(
                 f"{op_name}: the type of argument {declared.name!r} is not known\n  at {where}"
             )
     frame = Frame(signature, op_name, attrs, groups, arg_names, site)
+    return plan_of(signature, op_name, attrs, groups).run(frame)
+
+
+def plan_of(signature: Signature, op_name: str, attrs: Any, groups: Sequence[Any]) -> Plan:
+    """The plan of a call with these operands, found once for each kind of call."""
     mask = tuple([group is None for group in groups]) if None in groups else None
     key = (type(attrs), mask)
     plans = _plans.get(signature)
@@ -52,7 +57,7 @@ def bind(
     plan = plans.get(key)
     if plan is None:
         plan = plans[key] = make_plan(signature, op_name, attrs, groups)
-    return plan.run(frame)
+    return plan
 
 
 def is_known(group: object) -> bool:

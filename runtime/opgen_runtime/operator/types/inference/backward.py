@@ -1,26 +1,30 @@
-"""Inference of inputs that are not known, from the other inputs, the attrs and the result.
+"""Unknown operands, from the other operands, the attrs and the result, by binding the call forwards.
 
-Rules are taken as their names become known, to a fixpoint; each unknown input whose dims and element type have
-become known is assigned.  Result shapes run backwards where an entry is a name, or a name times, plus or minus
-a static value, and where they are an input's shape.
+An operand that is not known is tried with each rank that it may have, its extents being symbols.  Binding such a
+call refuses the ranks that cannot be, and records what it assumes of the symbols: `channels == O`, `C == I * groups`,
+however the declaration writes it.  With the extents of the result these are equations; what they determine of an
+operand, whatever the rank, holds of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
 
-from ....base.arith import dim
-from ....base.arith.expr import Binary, Const, Dim, Expr, Var
-from ....base.errors import DTypeError, ShapeError, UndecidedError
-from ....base.vocabulary import DTYPES
-from ..binding.frame import Frame, RuleFailedError, value_of
-from ..binding.patterns import entry_text
-from ..binding.steps import PatternStep, Step, allowed_dtypes
+from ....base.errors import DTypeError
+from ....base.vocabulary import DType
+from ..binding.plan import Plan
+from ..binding.steps import allowed_dtypes
 from ..relation import TypeReporter
-from ..rules import Input, Output, Spread, Static, needs_of
+from ..rules import Input, Output
 from ..signature import Signature
 from ..type import IncompleteType, TensorType, TupleType, Type
+from .trial import Known, RefusedError, Trial, Unknown
+
+_MOST_AXES: Final = 8  # that an operand of any rank is tried with
+_MOST_TRIALS: Final = 1000  # of the ranks of several operands
 
 
 def infer_backwards(
@@ -29,282 +33,194 @@ def infer_backwards(
     attrs: Any,
     result: Type,
     reporter: TypeReporter,
-    steps: Sequence[Step],
+    plan: Plan,
 ) -> tuple[Any, ...]:
-    """The operands, with those that could be inferred filled in and assigned. Raises like `Signature.bind`."""
-    frame = Frame(signature, reporter.op_name, attrs, groups, None, reporter.site)
-    return _Backward(signature, frame, list(groups), result, reporter, steps).run()
+    """The operands, with those that could be inferred filled in and assigned; what is known in part is reported.
+
+    Raises like `Signature.bind`, where no operands could be those of the call.
+    """
+    results = _results(signature, result, reporter)
+    unknown = _unknown_tensors(signature, groups, results, reporter)
+    if unknown is None:
+        return tuple(groups)
+    trials = _Trials(signature, groups, attrs, results, reporter, plan, unknown)
+    for one, shape in zip(unknown, trials.run(), strict=True):
+        if shape is not None and one.dtype is not None:
+            groups = one.filled(groups, TensorType(shape, one.dtype))
+            reporter.assign(one.target, TensorType(shape, one.dtype))
+        elif shape is not None or one.dtype is not None:
+            reporter.narrow(one.target, shape, one.dtype)
+    return tuple(groups)
 
 
-class _Backward:
-    def __init__(
-        self,
-        signature: Signature,
-        frame: Frame,
-        groups: list[Any],
-        result: Type,
-        reporter: TypeReporter,
-        steps: Sequence[Step],
-    ) -> None:
-        self.signature, self.frame, self.groups, self.reporter = signature, frame, groups, reporter
-        self.waiting = list(steps)
-        self.known: set[str] = set(frame.names)
-        for declared, group in zip(signature.inputs, groups, strict=True):
-            if not _complete(group):
-                self.known.discard(declared.name)
-                del frame.names[declared.name]
-        self.results = _results(signature, result)
+@dataclass
+class _Trials:
+    """The ranks of the unknown operands, tried one after the other."""
 
-    def run(self) -> tuple[Any, ...]:
-        progress = True
-        while progress:
-            progress = self._take_steps() | self._read_results() | self._fill_inputs()
-        return tuple(self.groups)
+    signature: Signature
+    groups: Sequence[Any]
+    attrs: Any
+    results: Sequence[tuple[Output, Known]]
+    reporter: TypeReporter
+    plan: Plan
+    unknown: Sequence[Unknown]
 
-    def _take_steps(self) -> bool:
-        remaining = []
-        for step in self.waiting:
-            if not step.ready(self.known):
-                remaining.append(step)
-                continue
+    def run(self) -> list[tuple[Any, ...] | None]:
+        """The shape of each unknown tensor, or None: what all trials that are not refused agree on."""
+        agreed: list[tuple[Any, ...] | None] | None = None
+        refused: list[RefusedError] = []
+        for ranks in self._ranks():
             try:
-                step.run(self.frame)
-            except RuleFailedError as failure:
-                raise failure.error from failure.__cause__
-            self.known |= {name for name in step.gives if name in self.frame.names}
-            if isinstance(step, PatternStep):
-                self.known.add(f"{step.declared.name}:matched")
-        progress = len(remaining) < len(self.waiting)
-        self.waiting = remaining
-        return progress
-
-    # from the result
-
-    def _read_results(self) -> bool:
-        progress = False
-        for output, found in list(self.results):
-            shape = output.shape
-            if isinstance(output.dtype, str):
-                progress |= self._read_dtype(output, output.dtype, found)
-            if isinstance(shape, tuple) and output.layout is None:
-                progress |= self._read_entries(output, shape, found)
-        return progress
-
-    def _read_dtype(self, output: Output, dtype: str, found: TensorType) -> bool:
-        if dtype not in self.signature.dtypes:
-            return False
-        known = self.frame.names.get(dtype)
-        if known is None:
-            if found.dtype not in allowed_dtypes(self.signature.dtypes[dtype]):
-                raise self.frame.error(
-                    DTypeError,
-                    f"result {output.name!r} has dtype {found.dtype}, expected {self.signature.dtypes[dtype]}",
-                )
-            return self._give(dtype, found.dtype)
-        if known is not found.dtype:
-            raise self.frame.error(
-                DTypeError, f"result {output.name!r} has dtype {found.dtype}, but {dtype} is {known}"
-            )
-        return False
-
-    def _read_entries(self, output: Output, entries: tuple[Any, ...], found: TensorType) -> bool:
-        spans = self._spans(entries, found)
-        if spans is None:
-            return False
-        progress = False
-        for entry, (start, stop) in zip(entries, spans, strict=True):
-            if isinstance(entry, str):
-                name = entry.removeprefix("*")
-                if name in self.known or name in self.signature.dynamic or not self._binds(name):
-                    continue
-                progress |= self._give(name, found.shape[start] if name == entry else found.shape[start:stop])
-            elif isinstance(entry, Static):
-                progress |= self._solve(output, entry, found.shape[start])
-        return progress
-
-    def _spans(self, entries: tuple[Any, ...], found: TensorType) -> list[tuple[int, int]] | None:
-        """The dims of each entry, or None where starred entries leave that open."""
-        widths: list[int | None] = []
-        for entry in entries:
-            if isinstance(entry, Spread):
-                widths.append(None)
-            elif isinstance(entry, str) and entry[0] == "*":
-                value = self.frame.names.get(entry[1:])
-                widths.append(len(value) if isinstance(value, tuple) else None)
-            elif len(entries) == 1 and not isinstance(entry, int) and len(found.shape) != 1:
-                return None  # a lone name may be the whole shape
-            else:
-                widths.append(1)
-        rest = len(found.shape) - sum(width or 0 for width in widths)
-        open_entries = widths.count(None)
-        if open_entries > 1 or rest < 0 or (open_entries == 0 and rest):
-            return None
-        spans, position = [], 0
-        for width in widths:
-            stop = position + (rest if width is None else width)
-            spans.append((position, stop))
-            position = stop
-        return spans
-
-    def _binds(self, name: str) -> bool:
-        return any(name in step.gives for step in self.waiting if isinstance(step, PatternStep))
-
-    def _solve(self, output: Output, entry: Static, found: Dim) -> bool:
-        """Binds the one unknown name of an equation that is linear in it."""
-        needs = needs_of(entry.function)
-        unknown = [name for name in needs if name not in self.known]
-        if len(unknown) != 1 or not self._binds(unknown[0]):
-            return False
-        probe = dim(unknown[0])
-        names = self.frame.names
-        names[unknown[0]] = probe
-        try:
-            value = self.frame.evaluate(entry.function, needs, entry_text(entry))
-        except (RuleFailedError, UndecidedError):
-            return False
-        finally:
-            del names[unknown[0]]
-        solved = _invert(value, probe, found)
-        if solved is None:
-            return False
-        if isinstance(solved, str):
-            raise self.frame.error(
-                ShapeError,
-                f"result {output.name!r}: dim{value_of(found)} cannot be {entry_text(entry)}: {solved}",
-            )
-        return self._give(unknown[0], solved)
-
-    def _give(self, name: str, value: Any) -> bool:
-        self.frame.names[name] = value
-        self.known.add(name)
-        return True
-
-    # the inputs
-
-    def _fill_inputs(self) -> bool:
-        progress = False
-        for position, declared in enumerate(self.signature.inputs):
-            group = self.groups[position]
-            if _complete(group):
+                shapes = self._trial(ranks).run()
+            except RefusedError as error:
+                refused.append(error)
                 continue
-            if isinstance(group, tuple):
-                filled: Any = tuple(
-                    self._infer(declared, t) if isinstance(t, IncompleteType) else t for t in group
-                )
-                changed = filled != group
-            else:
-                filled = None if declared.variadic else self._infer(declared, group)
-                changed = isinstance(filled, TensorType)
-            if changed:
-                self.groups[position] = filled
-            if changed and _complete(filled):
-                self._give(declared.name, self.frame.canonical(declared, filled))
-                progress = True
-        return progress
+            agreed = shapes if agreed is None else _common(agreed, shapes)
+            if not any(shape is not None for shape in agreed):
+                break
+        if agreed is None:
+            _raise_the_telling(refused)
+            return [None] * len(self.unknown)
+        return agreed
 
-    def _infer(self, declared: Input, target: IncompleteType) -> Any:
-        dtype = self._input_dtype(declared)
-        shape = self._input_shape(declared)
-        if dtype is None or shape is None:
-            return target
-        inferred = TensorType(shape, dtype)
-        self.reporter.assign(target, inferred)
-        return inferred
+    def _trial(self, ranks: Sequence[int]) -> Trial:
+        return Trial(
+            self.signature,
+            self.groups,
+            self.attrs,
+            self.results,
+            self.reporter,
+            self.plan,
+            self.unknown,
+            ranks,
+        )
 
-    def _input_dtype(self, declared: Input) -> str | None:
-        spec = declared.dtype
-        if isinstance(spec, str) and spec in self.signature.dtypes:
-            known = self.frame.names.get(spec)
-            if known is not None:
-                return str(known)
-            spec = self.signature.dtypes[spec]
-        for output, found in self.results:
-            if output.dtype == f"{declared.name}.dtype":
-                return found.dtype
-        allowed = allowed_dtypes(spec)
-        return allowed[0] if len(allowed) == 1 and allowed[0] in DTYPES else None
+    def _ranks(self) -> Iterator[tuple[int, ...]]:
+        choices = [self._choices(one) for one in self.unknown]
+        count = 1
+        for each in choices:
+            count *= len(each)
+        return iter(()) if count > _MOST_TRIALS else product(*choices)
 
-    def _input_shape(self, declared: Input) -> Sequence[Dim] | None:
-        """The stored shape of an unknown input, if all its dims are known."""
-        for output, found in self.results:
-            if output.shape == f"{declared.name}.shape" and output.layout == declared.layout:
-                return found.shape
-        if declared.shape is None:
-            return None
-        dims: list[Dim] = []
-        for entry in declared.shape:
-            value = self._entry_value(entry)
-            if value is None:
-                return None
-            if isinstance(value, (tuple, list)):
-                dims.extend(value)
-            else:
-                dims.append(value)
-        return self.frame.stored_shape(declared, dims)
+    def _choices(self, one: Unknown) -> Sequence[int]:
+        """The ranks of the stored shape."""
+        declared = one.declared
+        if one.known.shape is not None:
+            return (len(one.known.shape),)
+        if declared.layout is not None:
+            return (one.layout_rank(self.attrs),)
+        pattern = self.plan.patterns.get(declared.name)
+        if pattern is not None and not pattern.many and not pattern.lone_equation:
+            return (pattern.fixed,)
+        least = 0 if pattern is None or pattern.lone_equation else pattern.fixed
+        return range(least, _MOST_AXES + 1) if self._anything_known() else ()
 
-    def _entry_value(self, entry: Any) -> Any:
-        if isinstance(entry, str):
-            return self.frame.names.get(entry.removeprefix("*"))
-        if not isinstance(entry, (Static, Spread)):
-            return entry
-        needs = needs_of(entry.function)
-        if not self.known.issuperset(needs):
-            return None
-        try:
-            return self.frame.evaluate(entry.function, needs, entry_text(entry))
-        except UndecidedError:
-            return None
-        except RuleFailedError as failure:
-            raise failure.error from failure.__cause__
+    def _anything_known(self) -> bool:
+        """Whether there is something that could refuse a rank."""
+        if any(known.shape is not None for _, known in self.results):
+            return True
+        tensors = (t for g in self.groups for t in (g if isinstance(g, tuple) else (g,)))
+        return any(type(t) is TensorType for t in tensors)
 
 
-def _complete(group: Any) -> bool:
-    if isinstance(group, tuple):
-        return all(type(t) is TensorType for t in group)
-    return group is None or type(group) is TensorType
-
-
-def _results(signature: Signature, result: Type) -> list[tuple[Output, TensorType]]:
-    """The declared outputs whose types are known."""
-    if not signature.returns_tuple:
-        return [(signature.outputs[0], result)] if isinstance(result, TensorType) else []
-    if not isinstance(result, TupleType) or any(output.variadic for output in signature.outputs):
-        return []
-    if len(result.fields) != len(signature.outputs):
-        return []
+def _common(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [
-        (o, t) for o, t in zip(signature.outputs, result.fields, strict=True) if isinstance(t, TensorType)
+        x if x is not None and y is not None and TensorType(x) == TensorType(y) else None
+        for x, y in zip(a, b, strict=True)
     ]
 
 
-def _invert(value: Any, probe: Var, found: Dim) -> Dim | str | None:
-    """The value of `probe` for which `value == found`; a text says why there is none; None if it cannot be told."""
-    if value is probe:
-        return found
-    if not isinstance(value, Binary):
-        return None
-    a, b = value.a, value.b
-    if b is probe and value.op in ("add", "mul"):
-        a, b = b, a
-    if a is not probe or _mentions(b, probe):
-        return None
-    other: Dim = int(b.value) if isinstance(b, Const) else b
-    if value.op == "add":
-        return _checked(found - other)
-    if value.op == "sub":
-        return _checked(found + other)
-    if value.op != "mul":
-        return None
-    if isinstance(found, int) and isinstance(other, int):
-        if other == 0 or found % other:
-            return f"{found} is not a multiple of {other}"
-        return found // other
-    return found // other
+def _raise_the_telling(refused: Sequence[RefusedError]) -> None:
+    """Raises the reason, if it is one, of all trials or of those that came as far as the result."""
+    by_result = [error for error in refused if error.at_result]
+    for errors in (refused, by_result):
+        kinds = {
+            str(error.error) if not isinstance(error.error, DTypeError) else DTypeError for error in errors
+        }
+        if len(kinds) == 1:  # a dtype is wrong whatever the rank is
+            raise errors[0].error from None
 
 
-def _checked(d: Dim) -> Dim | str:
-    return f"it would be {d}" if isinstance(d, int) and d < 0 else d
+def _unknown_tensors(
+    signature: Signature,
+    groups: Sequence[Any],
+    results: Sequence[tuple[Output, Known]],
+    reporter: TypeReporter,
+) -> list[Unknown] | None:
+    """The tensors that are not known; None where even their number is not."""
+    dtypes = _dtypes(signature, groups, results, reporter)
+    found: list[Unknown] = []
+    for position, (declared, group) in enumerate(zip(signature.inputs, groups, strict=True)):
+        if isinstance(group, IncompleteType) and declared.variadic:
+            return None
+        for element, t in enumerate(group) if isinstance(group, tuple) else ((None, group),):
+            if isinstance(t, IncompleteType):
+                known = Known(*reporter.known(t))
+                dtype = known.dtype or _input_dtype(signature, declared, dtypes, results)
+                found.append(Unknown(position, element, declared, t, known, dtype))
+    stand_in = next((t.dtype for t in groups if type(t) is TensorType), None)
+    for one in found:
+        one.choose_dtype(signature, dtypes, stand_in)
+    return found
 
 
-def _mentions(e: Expr, probe: Var) -> bool:
-    return e is probe or any(_mentions(child, probe) for child in e.children())
+def _dtypes(
+    signature: Signature,
+    groups: Sequence[Any],
+    results: Sequence[tuple[Output, Known]],
+    reporter: TypeReporter,
+) -> dict[str, DType]:
+    """The dtype variables that known operands or results give. Raises DTypeError where a result's cannot be."""
+    given: dict[str, DType] = {}
+    for declared, group in zip(signature.inputs, groups, strict=True):
+        for t in group if isinstance(group, tuple) else (group,):
+            dtype = t.dtype if type(t) is TensorType else reporter.known(t)[1] if t is not None else None
+            if declared.dtype in signature.dtypes and dtype is not None:
+                given.setdefault(str(declared.dtype), dtype)
+    for output, known in results:
+        variable = output.dtype
+        if not isinstance(variable, str) or variable not in signature.dtypes or known.dtype is None:
+            continue
+        expected = given.get(variable)
+        spec = signature.dtypes[variable]
+        if expected is not None and expected is not known.dtype:
+            raise _wrong_dtype(reporter, output, known.dtype, f"but {variable} is {expected}")
+        if known.dtype not in allowed_dtypes(spec):
+            raise _wrong_dtype(reporter, output, known.dtype, f"expected {spec}")
+        given[variable] = known.dtype
+    return given
+
+
+def _wrong_dtype(reporter: TypeReporter, output: Output, dtype: DType, expected: str) -> DTypeError:
+    place = f"\n  at {reporter.site}" if reporter.site is not None else ""
+    return DTypeError(f"{reporter.op_name}: result {output.name!r} has dtype {dtype}, {expected}{place}")
+
+
+def _input_dtype(
+    signature: Signature, declared: Input, dtypes: dict[str, DType], results: Sequence[tuple[Output, Known]]
+) -> DType | None:
+    spec = declared.dtype
+    if isinstance(spec, str) and spec in signature.dtypes:
+        if spec in dtypes:
+            return dtypes[spec]
+        spec = signature.dtypes[spec]
+    for output, known in results:
+        if output.dtype == f"{declared.name}.dtype" and known.dtype is not None:
+            return known.dtype
+    allowed = allowed_dtypes(spec)
+    return allowed[0] if len(allowed) == 1 else None
+
+
+def _results(signature: Signature, result: Type, reporter: TypeReporter) -> list[tuple[Output, Known]]:
+    """The declared outputs of whose types something is known."""
+    if signature.relation is not None:
+        return []
+    if not signature.returns_tuple:
+        fields: tuple[Type, ...] = (result,)
+    elif isinstance(result, TupleType) and not any(output.variadic for output in signature.outputs):
+        fields = result.fields
+    else:
+        return []
+    if len(fields) != len(signature.outputs):
+        return []
+    return [(output, Known.of(t, reporter)) for output, t in zip(signature.outputs, fields, strict=True)]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..binding.arguments import group_arguments
-from ..binding.plan import make_steps
-from ..binding.run import bind, is_known
+from ..binding.run import bind, is_known, plan_of
 from ..binding.written import as_types, run_relation
 from ..relation import TypeReporter
 from ..signature import Signature
@@ -27,8 +26,8 @@ def relate(
     result = types[num_inputs]
     groups = group_arguments(signature, reporter.op_name, operands, reporter.site)
     if not all(is_known(group) for group in groups):
-        steps = make_steps(signature, () if attrs is None else tuple(attrs.keys()))
-        groups = infer_backwards(signature, groups, attrs, result, reporter, steps)
+        plan = plan_of(signature, reporter.op_name, attrs, groups)
+        groups = infer_backwards(signature, groups, attrs, result, reporter, plan)
         if not all(is_known(group) for group in groups):
             if signature.relation is None:
                 return False
