@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
 from ..base.arith import Any
-from ..base.arith.expr import Dim
+from ..base.arith.expr import Dim, Shape
 from ..base.errors import CallError, ShapeError, TypeInferenceError
 from ..base.kept import Kept
+from ..base.vocabulary import DType
 from ..operator import (
     Assumption,
     Attrs,
@@ -90,6 +91,12 @@ class _OneCall:
             self.value = value
 
     def assume(self, assumption: Assumption) -> None:
+        pass
+
+    def known(self, target: Type) -> tuple[Shape | None, DType | None]:
+        return None, None
+
+    def narrow(self, target: Type, shape: Shape | None, dtype: DType | None) -> None:
         pass
 
 
