@@ -36,6 +36,10 @@ class Package:
 
 RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops",))
 GENERATOR: Final = Package("opgen", ROOT / "opgen")
+# What every room may import without saying more about itself than that it has errors and names for things: the files of
+# `base` that are no rooms. Four of them are tools of Python: rules in tables, what forks, what is kept, what is lazy.
+ERRORS_AND_VOCABULARY: Final = ("base.errors", "base.vocabulary")
+ASIDE: Final = (*ERRORS_AND_VOCABULARY, "base.contract", "base.forks", "base.kept", "base.lazy")
 
 
 def imports(package: Package) -> Imports:
@@ -157,19 +161,21 @@ def upward(found: Iterable[Arrow], storeys: Iterable[Iterable[str]]) -> list[Arr
 
 
 def figures(package: Package, graph: Imports, aside: Iterable[str] = ()) -> str:
-    """The package in one sentence."""
+    """The package in one sentence; `aside`: what every room may import without saying more about itself."""
     files = sum(map(len, circles(graph)))
+    named = " ".join(name.removeprefix("base.") for name in aside)
     return (
         f"{package.name}: {len(rooms(graph, 1))} rooms, {len(rooms(graph, 2))} of the second level with "
-        f"{len(arrows(graph, 2))} arrows between them, {len(arrows(graph, 2, aside))} without those to "
-        f"{' and '.join(aside) or 'none'}; {files} files in circles"
+        f"{len(arrows(graph, 2))} arrows between them, {len(arrows(graph, 2, ERRORS_AND_VOCABULARY))} without those to "
+        f"errors and vocabulary, {len(arrows(graph, 2, aside))} without all those to {named or 'none'}; "
+        f"{files} files in circles"
     )
 
 
 def main() -> None:
     for package in (RUNTIME, GENERATOR):
         graph = imports(package)
-        print(figures(package, graph, ("base.errors", "base.vocabulary")))
+        print(figures(package, graph, ASIDE))
         for circle in circles(graph):
             print(f"  a circle of {len(circle)}: {' '.join(sorted(circle))}")
         if "--arrows" in sys.argv[1:]:

@@ -25,6 +25,7 @@ from .records import Lowered
 from .steps import slots
 from .written import Program, Written
 
+__all__ = ["Schedule", "Tensor", "TensorFunction", "build_schedule", "lower"]
 _KEPT: Final = 256  # values of the dims that are variables
 
 

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from ...base.target import Target
-from ...compute.te import Tensor
 from ...ir import Function, IRModule, Var
-from ...lower.schedule import Schedule
 from ...transform import PassContext
-from ..compile.scheduled import TensorFunction, build_schedule
+from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_schedule
 from .driver import build as build_program
 from .executable import Executable
 
