@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ..diagnostics import Diagnostic, Diagnostics, Place
 from ..document import Document, TextNode, compose, make_source, validate
@@ -14,6 +16,8 @@ from .check import check_op
 from .names.define import define
 from .names.inherit import by_name, inherit
 from .signatures.externs import ExternRoots
+
+_OP_KEY: Final = re.compile(r"""^["']?op["']?[ \t]*:[ \t]*["']?(\w+)""", re.MULTILINE)
 
 
 def check_project(
@@ -33,7 +37,7 @@ def check_project(
     diagnostics = Diagnostics()
     documents, families = _documents(sources, diagnostics)
     known = by_name(documents, diagnostics)
-    parents = {**_library(library), **known}
+    parents = {**_ancestors(documents, library), **known}
     roots = ExternRoots(packages or {})
     names = [*known, *known_ops]
     checked: list[CheckedOp] = []
@@ -66,8 +70,9 @@ def declared_ops(
 ) -> tuple[list[DeclaredOp], list[Diagnostic]]:
     """The ops that the files declare, and what keeps them from being read; far quicker than `check_project`."""
     diagnostics = Diagnostics()
-    known = by_name(_documents(sources, diagnostics)[0], diagnostics)
-    parents = {**_library(library), **known}
+    documents = _documents(sources, diagnostics)[0]
+    known = by_name(documents, diagnostics)
+    parents = {**_ancestors(documents, library), **known}
     found: list[DeclaredOp] = []
     for name, document in known.items():
         merged = inherit(document, parents, diagnostics)
@@ -77,11 +82,19 @@ def declared_ops(
     return found, diagnostics.sorted()
 
 
-def _library(sources: SourceSet | None) -> Mapping[str, Document]:
-    if sources is None:
-        return {}
+def _ancestors(documents: Iterable[Document], library: SourceSet | None) -> Mapping[str, Document]:
+    """What the documents extend, and that in turn, of the library: files that declare none of it are not read."""
+    unread = list(library.sources) if library is not None else []
     unreported = Diagnostics()
-    return by_name(_documents(sources, unreported)[0], unreported)
+    found: list[Document] = []
+    new = list(documents)
+    while unread and new:
+        wanted = {parent.value for each in new if isinstance(parent := each.root.get("extends"), TextNode)}
+        read = [source for source in unread if not wanted.isdisjoint(_OP_KEY.findall(source.text))]
+        unread = [source for source in unread if source not in read]
+        new = _documents(SourceSet(tuple(read)), unreported)[0]
+        found += new
+    return by_name(found, unreported)
 
 
 def _check(

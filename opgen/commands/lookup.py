@@ -1,4 +1,4 @@
-"""An op by name: of the project, else of the built-in library; only the file that declares it is checked."""
+"""An op by name: of the project, else of the built-in library; no other declaration is checked."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from opgen_runtime import ops as runtime_ops
 
 from ..analyse import Source, SourceSet, check_project, read_sources
 from ..diagnostics import Diagnostic, did_you_mean
+from ..generation.reading import read_facts
 from ..model import CheckedOp
 from ..project import Project, ProjectError, find_project, resources
 from .failure import Failure
@@ -51,10 +52,9 @@ def find_op(name: str) -> Found:
     if bare in _names(own):
         return Found(project, _own_op(project, bare, own, builtin), own is builtin)
     if name in _names(builtin):
-        ops, _ = _checked(library, _home(name, builtin), builtin)
+        ops, _ = _checked(library, name, _home(name, builtin), builtin)
         for op in ops:
-            if op.name == name:
-                return Found(library, op, True)
+            return Found(library, op, True)
     names = _names(builtin)
     raise Failure(_unknown(project, name, names if own is builtin else _names(own), names) + outside)
 
@@ -80,19 +80,35 @@ def unknown_suite(project: Project, name: str) -> str:
 def _own_op(project: Project, name: str, own: Sequence[Source], builtin: Sequence[Source]) -> CheckedOp:
     home = _home(name, own)
     if len(home) == 1:
-        ops, found = _checked(project, home, own if own is builtin else (*own, *builtin), _names(own))
-        named = [op for op in ops if op.name == name]
-        if named and not any(finding.is_error for finding in found):
+        ops, found = _checked(project, name, home, own if own is builtin else (*own, *builtin), _names(own))
+        if ops and not any(finding.is_error for finding in found):
             report(found, "text")
-            return named[0]
+            return ops[0]
     return checked_workspace(project).op(name)  # what is wrong is told in full
 
 
 def _checked(
-    project: Project, home: Sequence[Source], known: Sequence[Source], names: Iterable[str] | None = None
+    project: Project,
+    name: str,
+    home: Sequence[Source],
+    known: Sequence[Source],
+    names: Iterable[str] | None = None,
 ) -> tuple[list[CheckedOp], list[Diagnostic]]:
+    """The op of that name, alone of those in the files of `home`, and what was found."""
     packages = {each: project.import_root / each for each in project.packages}
-    return check_project(home, packages, _names(known) if names is None else names, SourceSet(tuple(known)))
+    places = {
+        (source.path, number)
+        for source in home
+        for number, facts in enumerate(read_facts(source) or ())
+        if facts.name == name
+    }
+    return check_project(
+        home,
+        packages,
+        _names(known) if names is None else names,
+        SourceSet(tuple(known)),
+        lambda path, number: (path, number) in places,
+    )
 
 
 def _home(name: str, sources: Sequence[Source]) -> list[Source]:
