@@ -8,6 +8,11 @@ tests = "tests/generated"     # generated suites
 namespace = "myops"           # prefix of op names in the registry; "" for the built-in library only
 templates = "templates"       # optional: templates that replace the built-in ones of the same name
 packages = ["myops"]          # optional: packages in which `python:` references are looked up
+
+[tool.opgen.emitters.card]    # optional: one more file for each op
+path = "docs/{op}.md"
+view = "myops.cards:card"     # what is printed; an emitter that is built in or installed needs none
+template = "card.md.j2"       # optional: how; default: the emitter's name with the suffix of the path
 """
 
 from __future__ import annotations
@@ -21,11 +26,28 @@ from typing import Final, Literal
 
 from .diagnostics import did_you_mean
 
-KEYS: Final = ("opdefs", "output", "package", "tests", "namespace", "templates", "packages")
+KEYS: Final = ("opdefs", "output", "package", "tests", "namespace", "templates", "packages", "emitters")
+_EMITTER_KEYS: Final = ("path", "view", "template")
+# How a comment of a kind of file begins and ends; generated files say in one what they are.
+COMMENTS: Final = {
+    **dict.fromkeys((".py", ".pyi", ".toml", ".yaml", ".yml", ".txt", ".cmake", ".sh"), ("# ", "")),
+    **dict.fromkeys((".md", ".html", ".xml", ".svg"), ("<!-- ", " -->")),
+    **dict.fromkeys((".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".js", ".ts", ".rs", ".mlir"), ("// ", "")),
+}
 
 
 class ProjectError(Exception):
     """No project here, or `[tool.opgen]` says something that cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEmitter:
+    """One more file for each op, as `[tool.opgen.emitters.NAME]` states it."""
+
+    name: str
+    path: str  # from the project's root, with `{op}` for the op's name
+    view: str | None  # `package.module:function`; None: that of the name, built in or installed
+    template: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +62,13 @@ class Project:
     namespace: str
     templates: Path | None
     packages: tuple[str, ...]
+    emitters: tuple[OwnEmitter, ...] = ()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where generated files are."""
+        own = (self.root / Path(each.path).parent for each in self.emitters)
+        return tuple(dict.fromkeys((self.output, self.tests, *own)))
 
     def relative(self, path: Path) -> str:
         """`path` as generated files and messages name it: from the project's root, with slashes."""
@@ -138,6 +167,42 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
         namespace=namespace,
         templates=templates,
         packages=tuple(packages),
+        emitters=_emitters(root, file, table),
+    )
+
+
+def _emitters(root: Path, file: Path, table: Mapping[str, object]) -> tuple[OwnEmitter, ...]:
+    tables = table.get("emitters", {})
+    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+        raise ProjectError(f"{file}: [tool.opgen.emitters.NAME] is a table for each emitter")
+    found = [_emitter(root, file, name, each) for name, each in tables.items()]
+    if len({each.path for each in found}) < len(found):
+        raise ProjectError(f"{file}: [tool.opgen.emitters] two emitters have one path")
+    return tuple(found)
+
+
+def _emitter(root: Path, file: Path, name: str, table: Mapping[str, object]) -> OwnEmitter:
+    where = f"{file}: [tool.opgen.emitters.{name}]"
+    for key in table:
+        if key not in _EMITTER_KEYS:
+            hint = did_you_mean(key, _EMITTER_KEYS) or f"the keys are {', '.join(_EMITTER_KEYS)}"
+            raise ProjectError(f"{where} has an unknown key {key!r}; {hint}")
+    texts = {key: value for key, value in table.items() if isinstance(value, str)}
+    if len(texts) < len(table) or "path" not in texts:
+        raise ProjectError(f"{where} needs a text `path`, and has texts alone")
+    path = Path(texts["path"])
+    if path.name.count("{op}") != 1 or "{" in str(path.parent) or "}" in path.name.replace("{op}", ""):
+        raise ProjectError(
+            f"{where} path = {texts['path']!r}: its last part holds `{{op}}`, the op's name, once"
+        )
+    _folder(root, file, str(path.parent / "op"))
+    if path.suffix not in COMMENTS:
+        raise ProjectError(
+            f"{where} path = {texts['path']!r}: generated files say what they are in a comment, which is known of "
+            f"{', '.join(COMMENTS)}"
+        )
+    return OwnEmitter(
+        name, path.as_posix(), texts.get("view"), texts.get("template", f"{name}{path.suffix}.j2")
     )
 
 

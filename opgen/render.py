@@ -7,7 +7,7 @@ laid out.  A mistake in a template is reported at the template's line, with the 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -29,10 +29,10 @@ class RenderError(Exception):
 class Renderer:
     """Renders the templates of one project; a project's own template replaces the built-in one."""
 
-    def __init__(self, own_templates: Path | None = None) -> None:
-        folders = (
-            [resources("templates")] if own_templates is None else [own_templates, resources("templates")]
-        )
+    def __init__(self, own_templates: Path | None = None, further: Iterable[Path] = ()) -> None:
+        """`further`: folders where templates are looked for that are in neither."""
+        own = [] if own_templates is None else [own_templates]
+        folders = [*own, resources("templates"), *further]
         self._environment = ImmutableSandboxedEnvironment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
             undefined=StrictUndefined,

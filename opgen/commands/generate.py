@@ -73,7 +73,7 @@ def generate(project: Project, form: str = "text", jobs: int | None = None) -> P
     """
     with alone(project.root) as is_alone:
         if is_alone:
-            _writing(lambda: remove_leftovers((project.output, project.tests)))
+            _writing(lambda: remove_leftovers(project.folders))
         plan = plan_of(project, form, jobs)
         _writing(lambda: apply(plan))
     for step in plan.steps:

@@ -39,7 +39,8 @@ def command(where: str) -> None:
     text = path.read_text(encoding="utf-8")
     if int(number) > text.count("\n"):
         raise Failure(f"{name} has {text.count(chr(10))} lines")
-    place, key = _place(project, path, header.source, origin_of(text, int(number)))
+    origin = origin_of(text, int(number)) if path.suffix == ".py" else Origin(())
+    place, key = _place(project, path, header.source, origin)
     out.print(f"{place}: {key}")
 
 

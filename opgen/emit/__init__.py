@@ -3,6 +3,8 @@
 header.py    the two lines that stand at the top of every generated file
 plan.py      compare what should be there with what is there
 write.py     carry a plan out: atomic writes, removals
+own.py       the project's own emitters: where their views and templates are
+emitters.py  what an emitter is; those that are built in, installed or of the project
 outputs.py   the files of an op and of a project, rendered
 origin.py    from a line of a generated file back to the key of the declaration
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,9 @@ from ..model import CheckedOp
 from ..project import Project
 from ..render import Renderer
 from ..views import index_view, module_name, op_view, suite_view
+from .emitters import Emitter, own_emitters
 from .header import with_header
+from .own import beside, own_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,7 @@ class Output:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Emitter:
-    """One file of each op: where it stands, and the template that prints it with what it is given."""
-
-    path: Callable[[Project, str], Path]
-    template: str
-    values: Callable[[Project, CheckedOp], Mapping[str, object]]
-
-
-# The module and the suite come first; others may follow.
+# The module and the suite come first; those of the project follow.
 EMITTERS: Final[list[Emitter]] = [
     Emitter(
         lambda project, name: project.output / f"{module_name(name)}.py",
@@ -49,18 +42,28 @@ EMITTERS: Final[list[Emitter]] = [
 
 def op_paths(project: Project, name: str) -> tuple[Path, ...]:
     """The module, the suite and all else that is printed for op `name`."""
-    return tuple([emitter.path(project, name) for emitter in EMITTERS])
+    own = [own_path(project, each, name) for each in project.emitters]
+    return (*[emitter.path(project, name) for emitter in EMITTERS], *own)
+
+
+def renderer_of(project: Project) -> Renderer:
+    """What prints the files of a project."""
+    return Renderer(
+        project.templates, [folder for each in project.emitters for folder in beside(project, each)]
+    )
 
 
 def render_op(project: Project, renderer: Renderer, op: CheckedOp) -> tuple[Output, ...]:
-    """The files of one op.  Raises RenderError."""
+    """The files of one op.  Raises RenderError, and ProjectError for an emitter that cannot be found."""
     key = op_key(project.package, project.namespace, op.name, op.source, op.digest)
     declaration = f"{op.source}:{op.line}"
-    texts = [renderer.python(each.template, each.values(project, op), declaration) for each in EMITTERS]
-    return tuple(
-        Output(path, with_header(text, op.source, key))
-        for path, text in zip(op_paths(project, op.name), texts, strict=True)
-    )
+    found: list[Output] = []
+    for each in (*EMITTERS, *own_emitters(project)):
+        path = each.path(project, op.name)
+        render = renderer.python if path.suffix in (".py", ".pyi") else renderer.text
+        text = render(each.template, each.values(project, op), declaration)
+        found.append(Output(path, with_header(text, op.source, key, path.suffix)))
+    return tuple(found)
 
 
 def render_index(

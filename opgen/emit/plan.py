@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..project import COMMENTS
 from .header import read_header
 
 
@@ -87,7 +88,7 @@ def _ours(folders: Iterable[Path], but: Collection[str]) -> set[Path]:
         for folder in folders
         if folder.is_dir()
         for entry in os.scandir(folder)
-        if entry.name.endswith((".py", ".pyi"))
+        if os.path.splitext(entry.name)[1] in COMMENTS
         and entry.path not in but
         and entry.is_file()
         and read_header(Path(entry.path)) is not None

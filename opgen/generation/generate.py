@@ -36,7 +36,7 @@ class Generation:
     def plan(self) -> Plan:
         """What must be done to the generated files.  Raises PlanError."""
         wanted = [(output.path, output.text) for output in self.outputs]
-        return make_plan(wanted, (self.project.output, self.project.tests), self.kept)
+        return make_plan(wanted, self.project.folders, self.kept)
 
 
 @rare_collections()

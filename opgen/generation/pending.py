@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..digests import chain_digest, digest
+from ..emit.own import own_digest
 from ..project import Project, resources
 from ..sources import Source, SourceSet, read_sources
 from .facts import facts_of
@@ -64,7 +65,9 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
             for each in facts_of(source, records) or ():
                 parents.setdefault(each.name, (source, each))
     folders = (project.relative(project.output), project.relative(project.tests))
-    settings = digest(generator, project.package, project.namespace, repr(project.packages), *folders)
+    settings = digest(
+        generator, project.package, project.namespace, repr(project.packages), own_digest(project), *folders
+    )
     externs = _Externs(project)
     units, fresh, entries = [], set(), {}
     for source, found in facts:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..analyse import check_project
 from ..diagnostics import Diagnostic
-from ..emit.outputs import Output, operator_of, render_op
+from ..emit.outputs import Output, operator_of, render_op, renderer_of
 from ..project import Project
-from ..render import Renderer, RenderError
+from ..render import RenderError
 from ..sources import SourceSet
 from .listing import Listing, listing_of
 from .pending import Pending, Unit
@@ -73,7 +73,7 @@ def do(job: Job) -> Done:
 
     packages = {name: project.import_root / name for name in project.packages}
     ops, found = check_project(job.sources, packages, job.known_ops, job.library, wanted)
-    renderer = Renderer(project.templates)
+    renderer = renderer_of(project)
     made: list[Made] = []
     for op in ops:
         try:

@@ -4,6 +4,7 @@ text.py        values and calls as Python text
 wrapper.py     its function: parameters, annotations, documentation
 op.py          its module
 suite.py       its suite
+page.py        its reference page, with typeset.py for the formula
 index.py       the package's index and stub
 """
 

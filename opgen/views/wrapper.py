@@ -41,6 +41,16 @@ def wrapper_view(op: CheckedOp) -> WrapperView:
     )
 
 
+def signature_text(op: CheckedOp) -> str:
+    """The wrapper's call as documentation shows it: `axis_abs(data, axis=0, indice=0)`."""
+    parts = []
+    for parameter in _parameters(op):
+        name, _, rest = parameter.partition(":")
+        default = rest.rpartition(" = ")[2] if " = " in rest else None
+        parts.append(name if default is None else f"{name}={default.replace('_l.', '')}")
+    return f"{op.name}({', '.join(parts)})"
+
+
 def _parameters(op: CheckedOp) -> list[str]:
     """Operands, then attrs; attrs that must follow a default but have none are keyword-only."""
     found: list[str] = []

@@ -24,6 +24,7 @@ PAGES = (
     "coming-from-tvm.md",
     "write-a-schedule.md",
     "write-a-pass.md",
+    "write-an-emitter.md",
     "jit.md",
     "build-and-save.md",
 )
@@ -46,6 +47,9 @@ class Reader:
             path = Path(block.note.removeprefix("file: "))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
+        elif block.note.startswith("added to: "):
+            with Path(block.note.removeprefix("added to: ")).open("a", encoding="utf-8") as file:
+                file.write(block.text)
         elif block.note == "prints":
             assert self.shown.strip() == block.text.strip(), f"{block}: it prints\n{self.shown}"
         elif block.note == "prints, among others":
@@ -64,7 +68,8 @@ class Reader:
             self.monkeypatch.chdir(words[1])
             return ""
         assert words[0] == "opgen", f"{block}: {line}"
-        if words[1] in ("test", "explain"):  # these import the project's package
+        emits = words[1] in ("generate", "check") and "emitters" in Path("pyproject.toml").read_text()
+        if emits or words[1] in ("test", "explain"):  # these import modules of the project
             return self.subprocess("-m", "opgen", *words[1:])
         return self.command(*words[1:])
 

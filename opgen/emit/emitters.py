@@ -1,0 +1,49 @@
+"""What an emitter is, and those that the project has: of its own, installed, or built in and asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib import import_module
+from pathlib import Path
+
+from ..model import CheckedOp
+from ..project import OwnEmitter, Project, ProjectError
+from .own import own_path, view_of
+
+View = Callable[[Project, CheckedOp], Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """One file of each op: where it stands, and the template that prints it with what it is given."""
+
+    path: Callable[[Project, str], Path]
+    template: str
+    values: View
+
+
+@lru_cache(maxsize=4)
+def own_emitters(project: Project) -> tuple[Emitter, ...]:
+    """Those that the project states, their views imported.  Raises ProjectError."""
+    return tuple(
+        [Emitter(partial(_path, each), each.template, _view(project, each)) for each in project.emitters]
+    )
+
+
+def _path(emitter: OwnEmitter, project: Project, op: str) -> Path:
+    return own_path(project, emitter, op)
+
+
+def _view(project: Project, emitter: OwnEmitter) -> View:
+    module, _, name = view_of(project, emitter).partition(":")
+    root = str(project.import_root)
+    if root not in sys.path:
+        sys.path.insert(0, root)
+    try:
+        found: View = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ProjectError(f"[tool.opgen.emitters.{emitter.name}] view: {error}") from error
+    return found

@@ -1,0 +1,77 @@
+"""The emitters that a project states: paths, and the files that decide what they print.  Nothing is imported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ..digests import digest
+from ..project import OwnEmitter, Project, ProjectError, resources
+
+GROUP: Final = "opgen.emitters"  # of entry points: name of the emitter -> its view
+BUILT_IN: Final = {"markdown": "opgen.views.page:page_view"}
+
+
+def own_path(project: Project, emitter: OwnEmitter, op: str) -> Path:
+    """The file of an op."""
+    return project.root / emitter.path.replace("{op}", op)
+
+
+def view_of(project: Project, emitter: OwnEmitter) -> str:
+    """`package.module:function` of an emitter's view.  Raises ProjectError where nothing has its name."""
+    installed: list[EntryPoint] = []
+    given = emitter.view or BUILT_IN.get(emitter.name)
+    if given is None:
+        installed = list(entry_points(group=GROUP, name=emitter.name))
+        given = installed[0].value if installed else None
+    if given is None:
+        known = ", ".join(sorted({*BUILT_IN, *entry_points(group=GROUP).names}))
+        raise ProjectError(
+            f"[tool.opgen.emitters.{emitter.name}] has no `view`, and no emitter of that name is built in or "
+            f"installed; there are: {known}"
+        )
+    module, _, function = given.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise ProjectError(
+            f"[tool.opgen.emitters.{emitter.name}] view = {given!r} is not `package.module:function`"
+        )
+    return given
+
+
+def view_file(project: Project, emitter: OwnEmitter) -> Path:
+    """The Python file of the view: of the project, or of an installed package.  Raises ProjectError."""
+    module = view_of(project, emitter).partition(":")[0]
+    path = project.import_root / module.replace(".", "/")
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise ProjectError(f"[tool.opgen.emitters.{emitter.name}]: there is no module {module!r}")
+    return Path(spec.origin)
+
+
+def beside(project: Project, emitter: OwnEmitter) -> Iterator[Path]:
+    """Where its template may be besides the folders of templates: in the folder of the view."""
+    yield view_file(project, emitter).parent
+
+
+def own_digest(project: Project) -> str:
+    """A digest of what the project's emitters print with: what is stated, views and templates."""
+    parts: list[str] = []
+    for emitter in project.emitters:
+        folders = [project.templates, resources("templates"), *beside(project, emitter)]
+        files = [
+            view_file(project, emitter),
+            *(each / emitter.template for each in folders if each is not None),
+        ]
+        texts = (sha256(file.read_bytes()).hexdigest() if file.is_file() else "" for file in files)
+        parts += (repr(emitter), view_of(project, emitter), *texts)
+    return digest(*parts)
