@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opgen_runtime import ir, ops, te
+from opgen_runtime.base.arith import free_vars
 from opgen_runtime.base.target import Target
+from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
 from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.interpret import run_op_by_op
@@ -197,6 +200,16 @@ def test_what_is_small_is_left_alone(rows: int, columns: int, summed: int) -> No
     assert "pack" not in str(generic([c], target(1)))
 
 
+def test_accumulators_of_tails_stay_in_registers() -> None:
+    """Rows and columns that do not fill a tile: what no guard depends on is unrolled there as elsewhere."""
+    program = product(11, 40, 16)
+    schedule = generic(program.outputs, Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    func = tir.run_phases(tir.lower(schedule, program.inputs, program.outputs, "kernel"))
+    sums = [s for s in statements(func.body) if isinstance(s, tir.Store) and s.buffer.name.startswith("sum")]
+    assert sums
+    assert not [store for store in sums if free_vars(store.indices[0])]
+
+
 def test_what_is_no_contraction() -> None:
     a, b, c = _product(16, 16, 16)
     assert _contraction(c) is not None
@@ -214,23 +227,24 @@ def test_what_is_no_contraction() -> None:
 SCHEDULE = """\
 A: float32[64, 128], input
 B: float32[128, 64], input
+C_flat_packed: float32[2, 128, 32], pack for C_flat, root, global
+    x_o        2
+    k        128
+    x_i_o_o    1              x_i // 16 // 2
+    x_i_o_i    2  unrolled    x_i // 16 % 2
+    x_i_i     16  vectorized  x_i % 16
+    C_flat_packed[x_o, k, x_i] = B[k, x_o * 32 + x_i]
 C: float32[64, 64], output
-    x_o     2              x // 32
-        C_flat_packed: float32[128, 64], pack for C_flat, at x_o, local
-            x_o    <=4              x // 16
-            k    <=128
-            x_i   <=16  vectorized  x % 16
-            C_flat_packed[k, x] = B[k, x]
-            reordered from k, x_o, x_i
     y_o     8              y // 8
-        C_flat: float32[64, 64], flatten of C, at y_o, local
+    x_o     2              x // 32
+        C_flat: float32[64, 64], flatten of C, at x_o, local
             y_o     <=8              y // 8
             x_o     <=2              x // 32
             k       128  reduce
             y_i     <=8  unrolled    y % 8
             x_i_o   <=2  unrolled    x % 32 // 16
             x_i_i  <=16  vectorized  x % 32 % 16
-            C_flat[y, x] = sum(A[y, k] * C_flat_packed[k, x] for k in range(128))
+            C_flat[y, x] = sum(A[y, k] * C_flat_packed[x // 32, k, x % 32] for k in range(128))
             reordered from y_o, y_i, x_o, x_i_o, x_i_i, k
     y_i     8  unrolled    y % 8
     x_i_o   2  unrolled    x % 32 // 16

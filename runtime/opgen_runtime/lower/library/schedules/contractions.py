@@ -27,6 +27,7 @@ from .products import Contraction, Form, contraction_of, form_of, is_plain, prep
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 8  # rows of a tile where there are 32 vector registers
 _FEW_REGISTERS: Final = 4  # and where there are 16
+_NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _PANELS_PER_THREAD: Final = 4  # fewer are shared among threads by tiles of rows
 
 
@@ -87,32 +88,26 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     assert whole is not None
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
     at_row = flat.axes.index(whole.row)
-    lines = panel if _is_constant(schedule, whole.packed) else None
-    packing = _pack(schedule, flat, whole, lines)
-    fixed = None if is_plain(whole.fixed) else _pack_rows(schedule, flat, whole)
-    if fixed is not None:
-        schedule_elementwise(fixed, target)
-
+    packing, near = _pack(schedule, flat, whole, panel)
+    fixed = _pack_rows(schedule, flat, whole, rows, target)
     axes = _divide_loops(leader, form.factors, stage)
     kept, columns = axes[: len(flat.axes) - 1], axes[len(flat.axes) - 1 :]
     around = [axis for n, axis in enumerate(kept) if n in moving]
     still = [axis for n, axis in enumerate(kept) if n not in moving and n != at_row]
     panels, within = leader.split(leader.fuse(*columns), panel)
     tiles, tile = leader.split(kept[at_row], rows)
-    leader.reorder(*around, panels, *still, tiles, tile, within)
+    nest = (*around, *still, tiles, panels) if near else (*around, panels, *still, tiles)
+    leader.reorder(*nest, tile, within)
     _in_registers(leader, tile, within, lanes)
     work = total_extent((*flat.axes, *flat.reduce_axes)) or 0
     shared = target.num_threads > 1 and work > target.parallel_threshold
     parts = total_extent((*around, panels))
-    if lines is not None and packing in constant_stages(schedule):
+    few = shared and parts is not None and parts < _PANELS_PER_THREAD * target.num_threads
+    if near or few or packing in constant_stages(schedule):
         schedule_elementwise(packing, target)
-        at = leader.fuse(*around, panels, *still, tiles) if shared else tiles
+        at = leader.fuse(*nest) if shared else nest[-1]
         if shared:
             leader.parallel(at)
-    elif shared and parts is not None and parts < _PANELS_PER_THREAD * target.num_threads:
-        at = leader.fuse(*around, panels, *still, tiles)
-        schedule_elementwise(packing, target)
-        leader.parallel(at)
     else:
         panels = leader.fuse(*around, panels)
         at = tiles
@@ -125,19 +120,35 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     return [leader, stage, made, flat, packing, *([fixed] if fixed is not None else [])]
 
 
-def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int | None) -> Stage:
-    """Lines of the columns, one for each element of k; with `panel` those of a panel one after the other."""
+def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int) -> tuple[Stage, bool]:
+    """Lines of the columns, one for each element of k; and whether all of them stay near while rows go by.
+
+    What is constant, or stays near, lies in panels, one after the other, and is packed before the first row.
+    """
     theirs = vars_of(whole.packed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
     axes = (*outer, *flat.reduce_axes, flat.axes[-1])
-    return schedule[schedule.pack(flat.tensor, whole.packed, axes, panel)]
+    size = (total_extent(axes) or 0) * whole.packed.dtype.itemsize
+    constant = _is_constant(schedule, whole.packed)
+    near = not constant and size <= _NEAR
+    lines = panel if near or constant else None
+    return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
 
 
-def _pack_rows(schedule: Schedule, flat: Stage, whole: Contraction) -> Stage:
-    """The rows of a tile side by side, for each element of k."""
+def _pack_rows(
+    schedule: Schedule, flat: Stage, whole: Contraction, rows: int, target: Target
+) -> Stage | None:
+    """The rows of a tile side by side, for each element of k; None where they are read as they lie."""
+    if is_plain(whole.fixed) and not _is_constant(schedule, whole.fixed):
+        return None
     mine = vars_of(whole.fixed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
-    return schedule[schedule.pack(flat.tensor, whole.fixed, (*outer, *flat.reduce_axes, whole.row))]
+    extent = whole.row.extent
+    tiles = rows if isinstance(extent, int) and extent % rows == 0 else None
+    axes = (*outer, *flat.reduce_axes, whole.row)
+    packing = schedule[schedule.pack(flat.tensor, whole.fixed, axes, tiles)]
+    schedule_elementwise(packing, target)
+    return packing
 
 
 def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -> list[IterVar]:

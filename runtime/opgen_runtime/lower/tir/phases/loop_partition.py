@@ -3,7 +3,8 @@
 for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(3): for i in range(16): f
                                                                  for i in range(16): if i < 12: f
 
-The tail keeps its guards and is neither split again nor unrolled, so that code grows by one copy for a guard.
+The tail keeps its guards and is not split again, so that code grows by one copy for a guard.  Loops that no guard of it
+depends on stay unrolled: accumulators stay in registers.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class _Partition(StmtMutator):
         return found
 
     def _limited(self, s: For, extent: int) -> Stmt:
-        """A loop of a tail: without the iterations in which no guard can hold, and not unrolled."""
+        """A loop of a tail: without the iterations in which no guard can hold; unrolled if no guard is left."""
         forms, below = self._guards(s)
         needed = extent
         if forms and _only_guarded(s.body, s.var):
@@ -135,7 +136,8 @@ class _Partition(StmtMutator):
                 low = self._bounds(form, s.var, below)[0]
                 ends.append(extent if low == float("-inf") else (-1 - int(low)) // form[0][s.var] + 1)
             needed = max(0, min(extent, max(ends)))
-        kind = ForKind.SERIAL if s.kind is ForKind.UNROLLED else s.kind
+        whole = all(self._bounds(form, s.var, below)[1] + form[0][s.var] * (needed - 1) < 0 for form in forms)
+        kind = ForKind.SERIAL if s.kind is ForKind.UNROLLED and not whole else s.kind
         if kind is ForKind.VECTORIZED and needed & (needed - 1):
             needed = extent  # a vector of an odd width is worse than a mask
         if needed == 0:
