@@ -15,6 +15,7 @@ from ..views.wrapper import wrapper_view
 from .coloured import code
 from .completion import OpName
 from .console import heading, out
+from .gradients import print_gradients
 from .lookup import find_op
 
 _LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLike]`, `_l.inf`
@@ -22,13 +23,17 @@ _LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLi
 
 @click.command()
 @click.argument("op_name", metavar="OP", type=OpName())
-def command(op_name: str) -> None:
+@click.option("--gradient", is_flag=True, help="The gradient for each operand, as a tensor expression.")
+def command(op_name: str, gradient: bool) -> None:
     """Show what is declared for OP, what is derived from it, and where its generated files are.
 
     An op that the project does not have is looked up in the built-in library.
     """
     found = find_op(op_name)
     project, op = found.project, found.op
+    if gradient:
+        print_gradients(project, op)
+        return
     heading(f"{'built in' if found.builtin else 'declaration'}  {op.source}:{op.line}")
     code(declaration_source(project.root / op.source, op.document), "yaml")
     heading("derived")

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.kept import Kept
 from ..base.vocabulary import OpPattern
-from ..compute.te import Update, derive_pattern, evaluate, placeholder, tensor_order
+from ..compute.te import Update, derive_pattern, evaluate, placeholder, tensor_order, to_text
 from ..compute.te.derivative import pullback, rebuilt, zeros
 from ..compute.te.tensor import Tensor
 from ..operator import (
@@ -50,6 +50,10 @@ class Derived:
             return "zero"
         own = [tensor for tensor in tensor_order([self.output]) if tensor.name.startswith("d_")]
         return "update" if any(isinstance(tensor.op, Update) for tensor in own) else "gather"
+
+    def text(self) -> str:
+        """The tensor expression, for people."""
+        return to_text([self.output])
 
     def value(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """The adjoint by numpy, where the inputs have the values `arrays`."""
