@@ -27,50 +27,76 @@ class _Part(BaseModel):
 class LayoutPart(_Part):
     """The storage order of an operand, given by an attr; patterns and indices are canonical."""
 
-    attr: Filled
-    canonical: Filled
+    attr: Filled = Field(description="The attr that holds the layout.", examples=["layout"])
+    canonical: Filled = Field(description="The order of patterns and indices.", examples=["NCHW"])
 
 
 class InputPart(_Part):
     """One operand."""
 
-    shape: Text | None = Field(None, description="A shape pattern such as `*A, M, K`; without it any shape.")
-    dtype: Texts | None = Field(
-        None, description="A dtype, a dtype class, a dtype variable, or a list of dtypes."
+    shape: Text | None = Field(
+        None, description="A shape pattern; without it any shape.", examples=["*A, M, K", "N, 2 * N"]
     )
-    doc: Text | None = None
-    optional: Flag = False
-    variadic: Flag = False
-    layout: LayoutPart | None = None
+    dtype: Texts | None = Field(
+        None,
+        description="A dtype, a dtype class, a dtype variable, or a list of dtypes.",
+        examples=["float", "T", "[float32, float64]"],
+    )
+    doc: Text | None = Field(None, description="A sentence for the documentation.", examples=["The logits."])
+    optional: Flag = Field(
+        False, description="The operand may be left out: it is None then.", examples=[True]
+    )
+    variadic: Flag = Field(False, description="Any number of tensors, as one operand.", examples=[True])
+    layout: LayoutPart | None = Field(
+        None,
+        description="The storage order, where an attr gives it.",
+        examples=["{attr: layout, canonical: NCHW}"],
+    )
 
 
 class AttrPart(_Part):
     """One attribute."""
 
-    type: AttrKind | None = None
-    default: Texts | None = Field(None, description="Without it the attr must be given.")
-    bounds: Filled | None = Field(None, description="A chained comparison or a membership.")
-    doc: Text | None = None
-    optional: Flag = Field(False, description="Admits None.")
+    type: AttrKind | None = Field(None, description="The kind of its values.", examples=["int", "floats"])
+    default: Texts | None = Field(
+        None, description="Without it the attr must be given.", examples=["0", "[1, 1]"]
+    )
+    bounds: Filled | None = Field(
+        None,
+        description="A chained comparison or a membership.",
+        examples=["0 <= axis < data.ndim", 'mode in ("mean", "sum")'],
+    )
+    doc: Text | None = Field(None, description="A sentence for the documentation.", examples=["The axis."])
+    optional: Flag = Field(False, description="Admits None.", examples=[True])
 
 
 class OutputPart(_Part):
     """One result."""
 
-    shape: Text | None = Field(None, description="A shape such as `*A, M, N` or `data.shape`.")
-    dtype: Text | None = Field(
-        None, description="A dtype, a dtype variable or an expression such as `data.dtype`."
+    shape: Text | None = Field(
+        None, description="The dims, or an expression of a shape.", examples=["*A, M, N", "data.shape"]
     )
-    doc: Text | None = None
-    variadic: Filled | None = Field(None, description="`j in range(E)`: a group of E tensors.")
-    layout: LayoutPart | None = None
+    dtype: Text | None = Field(
+        None, description="A dtype, a dtype variable or an expression.", examples=["T", "data.dtype"]
+    )
+    doc: Text | None = Field(None, description="A sentence for the documentation.", examples=["The sums."])
+    variadic: Filled | None = Field(
+        None, description="A group of as many tensors.", examples=["j in range(parts)"]
+    )
+    layout: LayoutPart | None = Field(
+        None,
+        description="The storage order, where an attr gives it.",
+        examples=["{attr: layout, canonical: NCHW}"],
+    )
 
 
 class RequirePart(_Part):
     """A predicate with its own error text."""
 
-    require: Filled
-    error: Filled | None = None
+    require: Filled = Field(description="What must hold of shapes and attrs.", examples=["M % groups == 0"])
+    error: Filled | None = Field(
+        None, description="What the error says instead.", examples=["the channels are not divisible"]
+    )
 
 
 def _require(value: object) -> object:
@@ -80,30 +106,44 @@ def _require(value: object) -> object:
 class RelationPart(_Part):
     """A built-in relation and further predicates, or a hand-written function."""
 
-    name: Filled | None = None
-    require: Annotated[list[Annotated[RequirePart, BeforeValidator(_require)]], OneOrMany] = []
-    error: Filled | None = None
-    python: Extern | None = None
+    name: Filled | None = Field(None, description="A relation that is built in.", examples=["broadcast"])
+    require: Annotated[list[Annotated[RequirePart, BeforeValidator(_require)]], OneOrMany] = Field(
+        [], description="What must hold of shapes and attrs.", examples=["M % groups == 0"]
+    )
+    error: Filled | None = Field(
+        None, description="What the error says instead.", examples=["the channels are not divisible"]
+    )
+    python: Extern | None = Field(
+        None, description="A function that decides the types.", examples=["myops.relations:spread"]
+    )
 
 
 class StrategyPart(_Part):
     """One implementation."""
 
-    name: Filled
-    target: Filled | None = None
-    schedule: Filled
-    when: Filled | None = None
-    plevel: Whole = 10
+    name: Filled = Field(description="What the implementation is called.", examples=["small_rows"])
+    target: Filled | None = Field(None, description="The target it is for; all without it.", examples=["x86"])
+    schedule: Filled = Field(
+        description="A schedule of the library, or a function.", examples=["reduce", "myops.schedules:rows"]
+    )
+    when: Filled | None = Field(None, description="When it applies.", examples=["K <= 64"])
+    plevel: Whole = Field(10, description="The greatest that applies is used.", examples=[15])
 
 
 class GradientPart(_Part):
     """What is said of a gradient that is derived."""
 
-    domain: Filled | None = Field(None, description="Where it is tested: `data > 0`, `-1 < a < 1 and b > 0`.")
-    ties: Annotated[TextNode, *choice(("first", "shared"))] | None = Field(
-        None, description="Which of equal extrema get it: all, in equal parts, or the first."
+    domain: Filled | None = Field(
+        None, description="Where it is tested.", examples=["data > 0", "-1 < a < 1 and b > 0"]
     )
-    none: Filled | None = Field(None, description="Why there is none.")
+    ties: Annotated[TextNode, *choice(("first", "shared"))] | None = Field(
+        None,
+        description="Which of equal extrema get it: all, in equal parts, or the first.",
+        examples=["first"],
+    )
+    none: Filled | None = Field(
+        None, description="Why there is none.", examples=["The result is a position."]
+    )
 
 
 def _compute(value: object) -> object:
@@ -117,41 +157,91 @@ def _relation(value: object) -> object:
 class ComputePart(_Part):
     """The definition: text of the compute language, or an extern: a function of arrays, or of te tensors."""
 
-    text: Filled | None = None
-    python: Extern | None = None
-    te: Extern | None = None
+    text: Filled | None = Field(
+        None, description="Definitions by indices.", examples=["out[*i] = exp(x[*i])"]
+    )
+    python: Extern | None = Field(
+        None, description="A hand-written function of arrays.", examples=["myops.sorting:sort"]
+    )
+    te: Extern | None = Field(
+        None, description="A hand-written function of te tensors.", examples=["myops.tensors:product"]
+    )
 
 
 class DeclarationPart(_Part):
     """One op declaration."""
 
-    op: OpName
-    doc: Text | None = None
-    support_level: Whole = 10
-    arity: Whole | None = Field(None, description="Checked against the inputs; -1 is variadic.")
-    since: Filled | None = None
-    version: Whole = Field(1, description="A new one for each change that breaks callers.")
-    extends: OpName | None = Field(
-        None, description="Take over another declaration; keys given here replace its."
+    op: OpName = Field(description="The op's name, in snake_case.", examples=["axis_abs"])
+    doc: Text | None = Field(
+        None,
+        description="What the op computes, in a sentence.",
+        examples=["The sum of `data` along an axis."],
     )
-    abstract: Flag = Field(False, description="Only a base of others; nothing is generated.")
-    operator: Filled | None = Field(None, description='The Python operator that calls this op, such as "+".')
-    traits: Annotated[dict[str, Any], EmptyIsMapping] = {}
-    dtypes: Annotated[dict[str, Texts], EmptyIsMapping] = {}
-    inputs: Annotated[dict[str, Annotated[InputPart, EmptyIsMapping]], EmptyIsMapping] = {}
-    attrs: Annotated[dict[str, Annotated[AttrPart, EmptyIsMapping]], EmptyIsMapping] = {}
-    type_relation: Annotated[RelationPart, BeforeValidator(_relation)] | None = None
-    let: Filled | None = None
-    outputs: Annotated[dict[str, Annotated[OutputPart, EmptyIsMapping]], EmptyIsMapping] = {}
-    dynamic: Annotated[dict[str, Filled], EmptyIsMapping] = {}
-    compute: Annotated[ComputePart, BeforeValidator(_compute)] | None = None
-    pattern: Pattern | None = Field(None, description="An assertion; the pattern is derived.")
-    strategy: list[StrategyPart] = []
-    grad: Annotated[dict[str, Filled], EmptyIsMapping] = {}
-    gradient: Annotated[GradientPart, EmptyIsMapping] | None = None
-    reference: Filled | None = None
-    tests: list[dict[str, Texts]] = []
-    deprecated: Filled | None = None
+    support_level: Whole = Field(10, description="Relay's level of support, 1 to 10.", examples=[3])
+    arity: Whole | None = Field(None, description="Checked against the inputs; -1 is variadic.", examples=[2])
+    since: Filled | None = Field(
+        None, description="The version of the project that had it first.", examples=["1.2"]
+    )
+    version: Whole = Field(1, description="A new one for each change that breaks callers.", examples=[2])
+    extends: OpName | None = Field(
+        None, description="Take over another declaration; keys given here replace its.", examples=["relu"]
+    )
+    abstract: Flag = Field(False, description="Only a base of others; nothing is generated.", examples=[True])
+    operator: Filled | None = Field(
+        None, description="The Python operator that calls this op.", examples=["+"]
+    )
+    traits: Annotated[dict[str, Any], EmptyIsMapping] = Field(
+        {}, description="Plain data that passes read.", examples=["{self_inverse: true}"]
+    )
+    dtypes: Annotated[dict[str, Texts], EmptyIsMapping] = Field(
+        {},
+        description="Dtype variables, which stand for one dtype in a call.",
+        examples=["{T: [float32, int32]}"],
+    )
+    inputs: Annotated[dict[str, Annotated[InputPart, EmptyIsMapping]], EmptyIsMapping] = Field(
+        {}, description="The operands, in order.", examples=['{data: {shape: "N, M", dtype: float}}']
+    )
+    attrs: Annotated[dict[str, Annotated[AttrPart, EmptyIsMapping]], EmptyIsMapping] = Field(
+        {}, description="The attributes, in order.", examples=["{axis: {type: int, default: 0}}"]
+    )
+    type_relation: Annotated[RelationPart, BeforeValidator(_relation)] | None = Field(
+        None, description="What must hold of types beyond the patterns.", examples=["{require: M % 2 == 0}"]
+    )
+    let: Filled | None = Field(
+        None, description="Static values with names.", examples=["rest = data.shape[:axis]"]
+    )
+    outputs: Annotated[dict[str, Annotated[OutputPart, EmptyIsMapping]], EmptyIsMapping] = Field(
+        {}, description="The results, in order.", examples=["{out: {shape: data.shape, dtype: data.dtype}}"]
+    )
+    dynamic: Annotated[dict[str, Filled], EmptyIsMapping] = Field(
+        {}, description="Dims that values of operands decide, with their bounds.", examples=["{L: N}"]
+    )
+    compute: Annotated[ComputePart, BeforeValidator(_compute)] | None = Field(
+        None, description="What each element is.", examples=["out[*i] = exp(data[*i])"]
+    )
+    pattern: Pattern | None = Field(
+        None, description="An assertion; the pattern is derived.", examples=["elemwise"]
+    )
+    strategy: list[StrategyPart] = Field(
+        [], description="Implementations, with conditions.", examples=["[{name: rows, schedule: reduce}]"]
+    )
+    grad: Annotated[dict[str, Filled], EmptyIsMapping] = Field(
+        {}, description="Gradients in terms of ops, by input.", examples=["{data: grad * out}"]
+    )
+    gradient: Annotated[GradientPart, EmptyIsMapping] | None = Field(
+        None, description="What is said of a gradient that is derived.", examples=["{ties: first}"]
+    )
+    reference: Filled | None = Field(
+        None, description="The same in numpy; it runs in tests only.", examples=["out = np.exp(data)"]
+    )
+    tests: list[dict[str, Texts]] = Field(
+        [],
+        description="Calls: operands as `dtype[dims]`, attrs.",
+        examples=['[{data: "float32[3, 4]", axis: 1}]'],
+    )
+    deprecated: Filled | None = Field(
+        None, description="A notice for the documentation.", examples=["Use `softmax`."]
+    )
 
 
 def json_schema() -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from opgen_runtime.declaration.documentation import DEPRECATED, SINCE
+
 from ..document.kinds import KINDS
 from ..formatting import docstring_lines, fill, fold
 from ..model import CheckedAttr, CheckedInput, CheckedOp, CheckedOutput
@@ -84,7 +86,9 @@ def _parameters(op: CheckedOp) -> list[str]:
 def _documentation(op: CheckedOp) -> list[str]:
     lines = fill(op.doc, _TEXT_WIDTH) or [f"{op.name}."]
     if op.deprecated:
-        lines += ["", *fill(f"Deprecated: {op.deprecated}", _TEXT_WIDTH)]
+        lines += ["", *fill(f"{DEPRECATED}{op.deprecated}", _TEXT_WIDTH)]
+    if op.since:
+        lines += ["", *fill(f"{SINCE}{op.since}.", _TEXT_WIDTH)]
     if op.let_text.strip() or op.formula.strip():
         lines.append("")
         code = (*fold(op.let_text, _TEXT_WIDTH - 4), *fold(op.formula, _TEXT_WIDTH - 4))

@@ -26,6 +26,7 @@ from typing import Final
 _SECTIONS: Final = (("Parameters", "----------"), ("Returns", "-------"))
 _INDENT: Final = "    "
 DEPRECATED: Final = "Deprecated: "
+SINCE: Final = "Since version "
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def _heading(lines: Sequence[str], title: str, rule: str) -> int:
 def _text(lines: Sequence[str]) -> str:
     """The sentences about the op, which end where the declared text begins."""
     for at, line in enumerate(lines):
-        if line.startswith((_INDENT, DEPRECATED)) and at and not lines[at - 1]:
+        if line.startswith((_INDENT, DEPRECATED, SINCE)) and at and not lines[at - 1]:
             return _plain(lines[:at])
     return _plain(lines)
 

@@ -40,7 +40,7 @@ def make_call(op: Op, args: Sequence[Operand], attrs: Attrs | None = None, span:
     for arg in args:
         if not isinstance(arg, Expr):
             plain = False
-    if plain and (signature is None or not _has_variadic(signature)):
+    if plain and (signature is None or _is_complete(signature, len(args))):
         return Call(op, tuple(args), attrs, span=span)  # type: ignore[arg-type]  # just seen to be expressions
     traced = None if plain else first_traced(args)
     if signature is not None:
@@ -52,8 +52,9 @@ def make_call(op: Op, args: Sequence[Operand], attrs: Attrs | None = None, span:
     return call if traced is None else traced.wrapped(call)
 
 
-def _has_variadic(signature: Signature) -> bool:
-    return any([declared.variadic for declared in signature.inputs])
+def _is_complete(signature: Signature, given: int) -> bool:
+    """Whether each argument is one declared input, and none is absent."""
+    return given >= len(signature.inputs) and not any([declared.variadic for declared in signature.inputs])
 
 
 def _grouped(signature: Signature, args: Sequence[Operand]) -> Sequence[Operand]:

@@ -217,7 +217,8 @@ class _Parser:
                 if self.tokens.next.text != "]":
                     self.tokens.expect(",")
         args, given = self.arguments()
-        return Call(op, tuple(args), self.attrs(op, given, name), tuple(types), span=self.span(name))
+        operands = (*args, *_absent(op, len(args)))
+        return Call(op, operands, self.attrs(op, given, name), tuple(types), span=self.span(name))
 
     def arguments(self) -> tuple[list[Expr], dict[str, object]]:
         tokens = self.tokens
@@ -316,6 +317,13 @@ class _Parser:
 
     def span(self, token: Token) -> Span:
         return Span("<text>", self.tokens.line(token))
+
+
+def _absent(op: Op, given: int) -> list[Tuple]:
+    """Optional operands at the end, which the op may not have had when the text was written."""
+    declaration = declared(op)
+    missing = () if declaration is None else declaration.signature.inputs[given:]
+    return [Tuple(()) for _ in missing] if all(each.optional for each in missing) else []
 
 
 def _constants(text: str, place: int, section: str) -> list[Constant]:

@@ -95,3 +95,15 @@ def test_schema_has_the_keys_of_the_model() -> None:
     assert schema["additionalProperties"] is False
     assert {"op", "inputs", "attrs", "outputs", "compute", "tests", "extends"} <= set(schema["properties"])
     assert schema["$defs"]["AttrPart"]["properties"]["type"]["anyOf"][0]["enum"][:2] == ["int", "float"]
+
+
+def test_an_editor_shows_a_description_and_an_example_of_every_key() -> None:
+    schema = json_schema()
+    parts = {"op": schema, **schema["$defs"]}
+    properties = {
+        f"{part}.{name}": each for part, of in parts.items() for name, each in of["properties"].items()
+    }
+    assert len(properties) > 40
+    for name, each in properties.items():
+        assert each.get("description", "").endswith("."), name
+        assert each.get("examples"), name
