@@ -1,4 +1,4 @@
-"""The gradients of all ops against differences: `python -m tests.gradients [OP ...] [--native]`.
+"""The gradients of all ops against differences: `python -m tests.gradients [OP ...] [--native] [--second]`.
 
 For each op how the adjoint of each float operand is computed, and how many ops with a gradient that is not zero have
 a right one.  With `--native` what machine code gives is compared with numpy, too.
@@ -16,6 +16,8 @@ import numpy as np
 
 import opgen_runtime as rt
 from opgen_runtime.base.errors import LanguageError, OpgenError
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.derivative import pullback
 from opgen_runtime.declaration.gradient import vjp_attrs, vjp_op
 from opgen_runtime.ir import Call, Expr, Tuple, Var
 from opgen_runtime.operator import TensorType, TupleType
@@ -91,14 +93,51 @@ def check_native(suite: type[Suite], case: Case) -> None:
         np.testing.assert_allclose(native(found, wrt), found.adjoint(wrt), rtol=1e-6, atol=1e-8)
 
 
+def check_second(suite: type[Suite], case: Case) -> int:
+    """The gradient of the gradient against differences of it; how many of them are not zero."""
+    made = gradient_case(suite.op, case)
+    count = 0
+    for wrt, at in () if made is None else made.operands():
+        assert made is not None
+        try:
+            first = made.derived(wrt)
+            x, output = first.inputs[at], first.output
+            g = te.placeholder("second", output.shape, output.dtype)
+            second = pullback([output], [g], x)
+        except LanguageError:
+            continue
+        if second is None:
+            continue
+        random = np.random.default_rng(0)
+        arrays = [*made.arrays, *[each for each in made.cotangents if each is not None]]
+        cotangent = random.normal(size=first.value(arrays).shape)
+        feeds = {**dict(zip(first.inputs, arrays, strict=True)), g: cotangent.astype(g.dtype.numpy)}
+        (found,) = te.evaluate([second], feeds)
+        direction = random.normal(size=found.shape) * np.maximum(1.0, np.abs(arrays[at]))
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = list(arrays)
+            moved[at] = (arrays[at] + step * direction).astype(arrays[at].dtype)
+            ends.append(float(np.sum(first.value(moved) * cotangent)))
+        difference, value = (ends[0] - ends[1]) / 2e-6, float(np.sum(found * direction))
+        if g.dtype == "float64":
+            assert abs(value - difference) <= 1e-4 * max(1.0, abs(value), abs(difference)), (
+                f"{suite.op.name}: the second gradient for {wrt} is {value}, the difference {difference}"
+            )
+            count += 1
+    return count
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ops", nargs="*")
     parser.add_argument("--native", action="store_true")
+    parser.add_argument("--second", action="store_true", help="Gradients of gradients, too.")
     options = parser.parse_args(arguments)
     right: list[str] = []
     wrong: list[str] = []
     rest: dict[str, int] = {}
+    twice = 0
     for suite in suites(options.ops):
         record = record_of(suite.op, cases_of(suite))
         found = {kind.partition(":")[0] for kind in record.values()}
@@ -107,6 +146,8 @@ def main(arguments: Sequence[str]) -> int:
         try:
             for case in cases_of(suite):
                 check_grad(suite.op, case)
+            if options.second and sum([check_second(suite, case) for case in suite.declared_cases[:2]]):
+                twice += 1
             if options.native and found & {"gather", "update"}:
                 for case in suite.declared_cases[:3]:
                     check_native(suite, case)
@@ -123,6 +164,8 @@ def main(arguments: Sequence[str]) -> int:
     print(
         f"{len(right)} ops with a right gradient, {len(wrong)} wrong ({', '.join(wrong)}); others: {counted}"
     )
+    if options.second:
+        print(f"{twice} ops with a right second gradient that is not zero")
     return bool(wrong)
 
 

@@ -1,0 +1,111 @@
+"""How much longer than the op its gradients take: python benchmarks/gradients.py [NAME ...]
+
+For each row the time of the op, of the pulled gradients for all its operands, the quotient, and the limit that is meant;
+beside it the same of torch where that is installed.  Times are of the processor, medians; one thread.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+import opgen_runtime as rt
+from opgen_runtime import ops
+
+RUNS: Final = 7
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function of arrays of some shapes, what torch calls it, and the most that its gradients may take."""
+
+    name: str
+    function: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    limit: float
+    torch: Callable[[Any], Callable[..., Any]]
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return ops.softmax(q @ np.swapaxes(k, -1, -2) * 0.125) @ v
+
+
+ROWS: Final = (
+    Row("gelu", lambda x: 0.5 * x * (1.0 + np.tanh(0.79788456 * (x + 0.044715 * x * x * x))), ((256, 1024),), 2.5,
+        lambda t: lambda x: t.nn.functional.gelu(x, approximate="tanh")),
+    Row("softmax", lambda x: ops.softmax(x), ((256, 1024),), 2.5, lambda t: lambda x: t.softmax(x, -1)),
+    Row("layer_norm", lambda x, g, b: ops.layer_norm(x, g, b), ((256, 1024), (1024,), (1024,)), 4.0,
+        lambda t: lambda x, g, b: t.nn.functional.layer_norm(x, (1024,), g, b)),
+    Row("matmul", lambda a, b: a @ b, ((256, 256), (256, 256)), 2.2, lambda t: lambda a, b: a @ b),
+    Row("conv2d", lambda x, w: ops.conv2d(x, w, padding=(1, 1)), ((4, 32, 28, 28), (32, 32, 3, 3)), 3.0,
+        lambda t: lambda x, w: t.nn.functional.conv2d(x, w, padding=1)),
+    Row("attention", attention, ((8, 128, 64), (8, 128, 64), (8, 128, 64)), 3.5,
+        lambda t: lambda q, k, v: t.softmax(q @ k.mT * 0.125, -1) @ v),
+    Row("reshape", lambda x: ops.reshape(x, newshape=(1024, 256)), ((256, 1024),), 1.2,
+        lambda t: lambda x: x.reshape(1024, 256).contiguous()),
+    Row("max_pool2d", lambda x: ops.max_pool2d(x, pool_size=(2, 2), strides=(2, 2)), ((4, 32, 56, 56),), 4.0,
+        lambda t: lambda x: t.nn.functional.max_pool2d(x, 2)),
+)  # fmt: skip
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """The median time of one call."""
+    run()
+    found: list[float] = []
+    for _ in range(RUNS):
+        begin, count = time.process_time(), 0
+        while time.process_time() - begin < 0.02:
+            run()
+            count += 1
+        found.append((time.process_time() - begin) / count)
+    return statistics.median(found)
+
+
+def ours(row: Row, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
+    forward = rt.jit(row.function)
+    cotangent = np.ones_like(forward(*arrays))
+
+    def pulled(*given: Any) -> Any:
+        return rt.vjp(row.function, *given[:-1])[1](given[-1])
+
+    backward = rt.jit(pulled)
+    return seconds(lambda: forward(*arrays)), seconds(lambda: backward(*arrays, cotangent))
+
+
+def theirs(row: Row, arrays: Sequence[np.ndarray]) -> tuple[float, float] | None:
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    function = row.torch(torch)
+    given = [torch.from_numpy(array).requires_grad_() for array in arrays]
+    cotangent = torch.ones_like(function(*given))
+    with torch.no_grad():
+        forward = seconds(lambda: function(*given))
+    return forward, seconds(lambda: torch.autograd.grad(function(*given), given, cotangent))
+
+
+def main(names: Sequence[str]) -> None:
+    print(f"{'':12}{'op':>10}{'gradients':>12}{'quotient':>10}{'limit':>8}   torch: op, gradients, quotient")
+    for row in ROWS:
+        if names and row.name not in names:
+            continue
+        random = np.random.default_rng(0)
+        arrays = [random.normal(size=shape).astype("float32") for shape in row.shapes]
+        forward, backward = ours(row, arrays)
+        line = f"{row.name:12}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}{row.limit:8.1f}"
+        other = theirs(row, arrays)
+        if other is not None:
+            line += f"   {1e6 * other[0]:.0f}us {1e6 * other[1]:.0f}us {other[1] / other[0]:.2f}"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
