@@ -1,7 +1,7 @@
 """How much longer than the op its gradients take: python benchmarks/gradients.py [NAME ...]
 
-For each row the time of the op, of the pulled gradients for all its operands, the quotient, and the limit that is meant;
-beside it the same of torch where that is installed.  Times are of the processor, medians; one thread.
+For each row the time of the op, of the pulled gradients for all its operands, the quotient, and the limit that is
+meant; beside it the same of torch where that is installed.  Times are of the processor, medians; one thread.
 """
 
 from __future__ import annotations
