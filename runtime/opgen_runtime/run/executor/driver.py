@@ -20,8 +20,9 @@ from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.planning import make_plan
 from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
-from ..interpret import Arrays, as_array, run
+from ..interpret import Arrays, as_array, bind, run
 from .executable import Executable, Native, copy_into, executable_of
+from .late import LateKernel, is_late, late_parts
 
 
 def build(
@@ -36,8 +37,9 @@ def build(
 
     `params`: values of parameters, by name or variable, which become constants of the program; `run` takes the others.
     `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
-    says more.  Types must be known and dims ints.  Raises what the passes and the compilation raise; ExecutorError for
-    a value of no parameter, or one that does not fit.
+    says more.  Types must be known, dims need not be: a segment on symbolic dims, or on those of what depends on data,
+    is compiled when it runs, once for each combination of them.  Raises what the passes and the compilation raise;
+    ExecutorError for a value of no parameter, or one that does not fit.
     """
     context = context or PassContext.current()
     if opt_level is not None:
@@ -61,7 +63,9 @@ def build(
     function = module["main"]
     segments = segments_of(*known.values())
     parts = [
-        compile_parts(segment, constant, chosen, context, digest)
+        late_parts(segment, lambda narrowed: compile_segment(narrowed, chosen, context))
+        if is_late(segment)
+        else compile_parts(segment, constant, chosen, context, digest)
         for segment, digest, constant in zip(
             segments.functions, segments.digests, segments.constant, strict=True
         )
@@ -69,6 +73,10 @@ def build(
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
+    late = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel)]
+    if late:
+        reason = f"the dims that {late[0]} runs on are known when it runs"
+        return Interpreted(module, kernels, sites, prepare, reason)
     if _is_one_kernel(function):
         count = len(kernels[0].outputs)
         result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
@@ -141,7 +149,7 @@ class Interpreted(Executable):
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         function = self._module["main"]
-        values = dict(zip(function.params, arrays, strict=True))
+        values, _ = bind(function.params, dict(zip(function.params, arrays, strict=True)))
         result = run(function.body, values, self, self._module)
         return copy_into(result, outputs)  # type: ignore[arg-type]  # a function as result was refused by its type
 

@@ -1,0 +1,114 @@
+"""Programs on dims that are known only while they run: of results that depend on data, and symbolic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import dim
+from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.executor import create_executor
+
+A = np.array([3, 1, 3, 0, 2, 1], np.float32)
+Program = Callable[[Any], Any]
+
+PROGRAMS: dict[str, tuple[Program, Callable[[np.ndarray], Any]]] = {
+    "elements": (lambda a: ops.tanh(ops.unique(a)[0]), lambda a: np.tanh(np.unique(a))),
+    "a chain": (lambda a: ops.abs(-ops.argwhere(a)), lambda a: np.argwhere(a)),
+    "itself twice": (lambda a: (lambda w: w * w + w)(ops.argwhere(a)), lambda a: np.argwhere(a) ** 2 + np.argwhere(a)),
+    "a reduction": (lambda a: ops.sum(ops.argwhere(a), axis=0), lambda a: np.argwhere(a).sum(0)),
+    "a softmax": (lambda a: ops.softmax(ops.masked_select(a, a > 1)), lambda a: _softmax(a[a > 1])),
+    "two of them": (
+        lambda a: ops.concatenate((ops.masked_select(a, a > 1), ops.masked_select(a, a < 2)), axis=0),
+        lambda a: np.concatenate([a[a > 1], a[a < 2]]),
+    ),
+    "beside what is static": (
+        lambda a: ops.add(ops.expand_dims(ops.masked_select(a, a > 0), axis=1), a),
+        lambda a: a[a > 0][:, None] + a,
+    ),
+    "after another": (lambda a: ops.unique(ops.masked_select(a, a > 0))[0], lambda a: np.unique(a[a > 0])),
+    "a contraction": (
+        lambda a: ops.matmul(ops.transpose(ops.argwhere(a)), ops.argwhere(a)),
+        lambda a: np.argwhere(a).T @ np.argwhere(a),
+    ),
+    "a tuple": (
+        lambda a: (ops.masked_select(a, a > 1) + 1, ops.max(a), ops.argwhere(a)),
+        lambda a: (a[a > 1] + 1, a.max(), np.argwhere(a)),
+    ),
+}  # fmt: skip
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(initial=0))
+    return e / e.sum()
+
+
+def same(found: Any, expected: Any) -> None:
+    if isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+        return
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_any_op_follows_a_dim_that_depends_on_data(name: str) -> None:
+    """Under jit, on arrays that select some, all and none."""
+    program, expected = PROGRAMS[name]
+    f = rt.jit(program)
+    for a in (A, A + 5, np.zeros_like(A), A[:1], A):
+        same(f(a), expected(a))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("level", [0, 2, 4])
+def test_executors_agree(name: str, level: int) -> None:
+    program, expected = PROGRAMS[name]
+    function = rt.jit(program).trace(A)
+    for kind in ("debug", "graph"):
+        result: Any = create_executor(kind, opt_level=level).evaluate(function)(A)  # type: ignore[operator]
+        found = tuple([part.numpy() for part in result]) if isinstance(result, tuple) else result.numpy()
+        same(found, expected(A))
+
+
+def test_one_kernel_for_each_combination_of_dims() -> None:
+    n = dim("n")
+    x, y = rt.var("x", rt.TensorType((n, 4))), rt.var("y", rt.TensorType((n, 4)))
+    executable = rt.build(ir.Function((x, y), ops.exp(ops.add(x, y))))
+    (kernel,) = executable.compiled
+    for rows in (1, 7, 2, 7, 1):
+        a = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4) / 9
+        found = executable.run([a, a])
+        np.testing.assert_allclose(np.asarray(found), np.exp(2 * a), rtol=1e-5)
+    assert len(kernel._kept) == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ([np.zeros((2, 4)), np.zeros((2, 4), np.float32)], "'x': expected .*float32.*, found .*float64"),
+        ([np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32)], "'x': expected .*4"),
+        ([np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32)], "n.* is 2.*3|n.* 3.*2"),
+        ([np.zeros(4, np.float32), np.zeros((3, 4), np.float32)], "'x': expected"),
+    ],
+)
+def test_arrays_that_do_not_fit(arrays: list[np.ndarray], message: str) -> None:
+    n = dim("n")
+    x, y = rt.var("x", rt.TensorType((n, 4))), rt.var("y", rt.TensorType((n, 4)))
+    executable = rt.build(ir.Function((x, y), ops.add(x, y)))
+    with pytest.raises(ExecutorError, match=message):
+        executable.run(arrays)
+
+
+def test_explain_says_why_it_is_interpreted() -> None:
+    executable = rt.build(rt.jit(lambda a: ops.abs(ops.argwhere(a))).trace(A))
+    assert "known when it runs" in str(executable.why_interpreted)
+    with pytest.raises(ExecutorError, match=r"cannot be saved.*known when it runs"):
+        executable.save("never-written")
