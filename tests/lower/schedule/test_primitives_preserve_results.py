@@ -6,10 +6,12 @@ import opgen_runtime.te as dsl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime.base.arith import Binary, Expr, eq, floormod, free_vars, logical_and
+from opgen_runtime.base.arith import Binary, Expr, eq, floormod, free_vars, ge, logical_and, lt
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Reduce
-from opgen_runtime.lower.schedule import congruences, create_schedule, reads_of
+from opgen_runtime.lower.library import schedules
+from opgen_runtime.lower.schedule import congruences, create_schedule, reads_of, why_not_separable
+from tests.lower.library.test_library_preserves_results import eager
 from tests.lower.tir.programs import Program, check_lowered, programs, scramble
 
 
@@ -156,3 +158,42 @@ def test_loops_of_a_scan(data: st.DataObject, steps: int, width: int) -> None:
     if data.draw(st.booleans()):
         schedule.roll(states)
     check_lowered(Program((x,), (states,)), schedule, every_phase=True)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Program:
+    """Sums and extremes over windows of two axes, with the elements beyond the edges left out."""
+    n, m, r, s = (draw(st.integers(1, 8)) for _ in range(4))
+    up, across, off = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
+    x = te.placeholder("x", (n, m), "float32")
+    k, j = te.reduce_axis(r, "k"), te.reduce_axis(s, "j")
+    combiner = draw(st.sampled_from(["sum", "max", "min"]))
+
+    def value(y: Expr, z: Expr) -> Expr:
+        row, column = y * up + k.var - off, z * across + j.var - off
+        inside = logical_and(logical_and(ge(row, 0), lt(row, n)), logical_and(ge(column, 0), lt(column, m)))
+        return te.reduce(combiner, (k, j), te.read(x, row, column), inside)
+
+    return Program(
+        (x,), (te.compute("c", (draw(st.integers(1, 6)), draw(st.integers(1, 6))), "float32", value),)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), windows())
+def test_separated_windows(data: st.DataObject, program: Program) -> None:
+    schedule = create_schedule(program.outputs)
+    (out,) = program.outputs
+    stage = schedule[out]
+    data_axis, window = data.draw(st.sampled_from([(0, 0), (1, 1)]))
+    assert why_not_separable(stage, stage.axes[data_axis], stage.reduce_axes[1 - window]) is not None or (
+        stage.axes[data_axis].extent == 1 or stage.reduce_axes[1 - window].extent == 1
+    )
+    if why_not_separable(stage, stage.axes[data_axis], stage.reduce_axes[window]) is None:
+        lines = schedule[schedule.separate(out, stage.axes[data_axis], stage.reduce_axes[window])]
+        scramble(data.draw, stage)
+        if data.draw(st.booleans()):
+            lines.compute_at(stage, data.draw(st.sampled_from(stage.leaves)))
+        scramble(data.draw, lines)
+    check_lowered(program, schedule)
+    check_lowered(program, schedules.generic(program.outputs, eager("x86-64-v3")))

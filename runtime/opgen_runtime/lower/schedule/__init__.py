@@ -6,6 +6,7 @@ stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
 repack.py    what flatten, divide and pack make of a stage
 congruence.py conditions that hold in every s-th step: the steps in which they do
+separate.py  what separate makes of a reduction over windows
 rows.py      the steps of a scan: what runs in each, how many rows are kept
 roll.py      which stages follow a scan row by row
 prepare.py   the stages that depend on constants alone, split off
@@ -23,6 +24,7 @@ from .prepare import Parts, constant_stages, parts_of
 from .repack import divided
 from .rows import Line, Rows
 from .schedule import Group, Schedule, create_schedule, reads_of
+from .separate import why_not_separable
 from .stage import Attach, Fuse, Split, Stage
 
 __all__ = [
@@ -47,4 +49,5 @@ __all__ = [
     "schedule_by",
     "simplified",
     "slope",
+    "why_not_separable",
 ]

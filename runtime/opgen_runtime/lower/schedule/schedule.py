@@ -12,6 +12,7 @@ from .congruence import pushed, solved
 from .inline import Folder
 from .repack import divided, flattened, packed
 from .roll import Roller
+from .separate import separated
 from .stage import Split, Stage
 from .text import to_text
 
@@ -159,6 +160,19 @@ class Schedule:
         """
         stage = self._fresh(tensor, "solve")
         stage.set_compute(stage.axes, solved(stage))
+
+    def separate(self, tensor: Tensor, data: IterVar, window: IterVar) -> Tensor:
+        """C[y, x] = max(f(y + r, x + s) for r, s)  -->  V[y, u] = max(f(y + r, u) for r); C[y, x] = max(V[y, x + s] ..)
+
+        `window` is a reduce axis that slides along the axis `data`.  Returns the new tensor, which is reduced over the
+        other reduce axes.  Refuses what depends on the two otherwise than by their sum, combiners but sum, min and max,
+        floats of which parts would be rounded, and scheduled loops.
+        """
+        stage = self._fresh(tensor, "separate")
+        made, body = separated(stage, data, window)
+        self._add(Stage((made,), made.op, f"separate of {tensor.name}"), self.stages.index(stage))
+        stage.set_compute(stage.axes, body)
+        return made
 
     def push_conditions(self, tensor: Tensor) -> None:
         """C[i] = sum(f(k) * g(k) for k if c)  -->  C[i] = sum((f(k) if c else 0) * (g(k) if c else 0) for k)

@@ -10,6 +10,7 @@ elementwise.py  loops of stages without reduce axes
 reductions.py   loops of reduction stages
 congruences.py  sums that count in every s-th step: divided and solved
 products.py     which stages are contractions, and what makes them so
+windows.py      loops of reductions over overlapping windows, one axis after the other
 contractions.py loops of sums of products of two operands, one of them packed
 """
 

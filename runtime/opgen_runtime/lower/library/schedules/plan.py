@@ -14,6 +14,7 @@ from .access import cost_of, total_extent
 _COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
 _DEAR_READS: Final = 4  # and one of moderate cost when they are read so often
 _MODERATE: Final = 3
+_ASIDE: Final = 8  # a stage is little work for a leader that has so many times its steps
 
 
 def inline_cheap(schedule: Schedule) -> None:
@@ -111,7 +112,7 @@ def place(
         if own is None:
             continue
         axes = tuple(axis.var for axis in leader.axes if axis.var in own.values())
-        if not axes or (wanted is not None and axes != wanted):
+        if not axes or (wanted is not None and axes != wanted) or _is_aside(stage, leader, axes):
             continue
         wanted = axes
         aligned[stage] = own
@@ -119,6 +120,13 @@ def place(
     if wanted is None:
         return None
     return Placement(leader, tuple(a for a in leader.axes if a.var in wanted), tuple(reversed(chosen)))
+
+
+def _is_aside(stage: Stage, leader: Stage, axes: tuple[Var, ...]) -> bool:
+    """Whether a stage is little work for inner axes of the leader alone: then it must not decide about its loops."""
+    first = next((axis.var for axis in leader.axes if axis.extent != 1), None)
+    own, whole = total_extent((*stage.axes, *stage.reduce_axes)), total_extent(leader.axes)
+    return first not in axes and own is not None and whole is not None and own * _ASIDE <= whole
 
 
 def _needed(schedule: Schedule, leader: Stage, position: Mapping[Stage, int]) -> list[Stage]:

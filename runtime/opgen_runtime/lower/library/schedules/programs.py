@@ -15,6 +15,7 @@ from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
 from .plan import Placement, inline_cheap, place, readers_of
 from .reductions import WIDE_TILE, reduce_shape, schedule_reduction, split_among_threads, work_of
 from .scans import schedule_scans
+from .windows import schedule_windows
 
 _COLUMN_VECTORS: Final = 4
 
@@ -39,6 +40,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_contractions(schedule, target, placed)
+    placed |= schedule_windows(schedule, target, placed)
     constant = constant_stages(schedule)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
