@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from .node import TextNode
+from .source import Scalar
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 OP_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -59,6 +60,19 @@ def _texts(value: object) -> tuple[TextNode, ...]:
     return tuple(_given(item) for item in (value if isinstance(value, list) else [value]))
 
 
+def _shape(value: object) -> TextNode:
+    """A text, or a list of its entries: `shape: [N, M]` is `shape: "N, M"`."""
+    if not isinstance(value, list) or not value:
+        return _text(value)
+    entries = [_filled(item) for item in value]
+    first, last = entries[0], entries[-1]
+    source = first.scalar.source
+    scalar = Scalar(source, first.scalar.start, last.scalar.end, "")
+    return TextNode(
+        ", ".join(entry.value for entry in entries), source.place(scalar.start, scalar.end), scalar
+    )
+
+
 def _flag(value: object) -> bool:
     text = _text(value).value
     if text.lower() not in ("true", "false"):
@@ -102,6 +116,11 @@ def _one_or_many(value: object) -> object:
 
 
 Text = Annotated[TextNode, PlainValidator(_text), WithJsonSchema(_SCALAR)]
+ShapeText = Annotated[
+    TextNode,
+    PlainValidator(_shape),
+    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}),
+]
 Filled = Annotated[TextNode, PlainValidator(_filled), WithJsonSchema(_SCALAR)]
 Texts = Annotated[
     tuple[TextNode, ...],

@@ -9,7 +9,19 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .fields import EmptyIsMapping, Extern, Filled, Flag, OneOrMany, OpName, Text, Texts, Whole, choice
+from .fields import (
+    EmptyIsMapping,
+    Extern,
+    Filled,
+    Flag,
+    OneOrMany,
+    OpName,
+    ShapeText,
+    Text,
+    Texts,
+    Whole,
+    choice,
+)
 from .kinds import KINDS
 from .node import TextNode
 
@@ -34,7 +46,7 @@ class LayoutPart(_Part):
 class InputPart(_Part):
     """One operand."""
 
-    shape: Text | None = Field(
+    shape: ShapeText | None = Field(
         None, description="A shape pattern; without it any shape.", examples=["*A, M, K", "N, 2 * N"]
     )
     dtype: Texts | None = Field(
@@ -73,7 +85,7 @@ class AttrPart(_Part):
 class OutputPart(_Part):
     """One result."""
 
-    shape: Text | None = Field(
+    shape: ShapeText | None = Field(
         None, description="The dims, or an expression of a shape.", examples=["*A, M, N", "data.shape"]
     )
     dtype: Text | None = Field(

@@ -194,7 +194,8 @@ class NameChecker:
             self.error("stage", f"{section.title} cannot read elements of `{node.value.name}`", node.place)
         elif kind in TENSORS and any(isinstance(index, s.Slice) for index in node.indices):
             text = f"an element of `{node.value.name}` is read with one index a dim; slices are for tuples"
-            self.error("index", text, node.place)
+            hint = f"run over the dim, as in `sum({node.value.name}[i, k] for k in range(K))`, or name it on the left"
+            self.error("index", text, node.place, hint)
         elif kind in (Kind.VARIADIC, Kind.OUTPUTS, Kind.INDICES) and _is_single(node):
             self.need_static(node.indices[0], f"a subscript of {kind.value}", local)
 

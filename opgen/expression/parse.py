@@ -36,7 +36,7 @@ def parse_expression(node: TextNode, diagnostics: Diagnostics) -> s.Expression |
 
 
 def parse_shape(node: TextNode, diagnostics: Diagnostics) -> tuple[s.Expression | s.Star, ...] | None:
-    """The entries of a shape text; the empty text is rank 0."""
+    """The entries of a shape text, which may stand in brackets; the empty text is rank 0."""
     if not node.value.strip():
         return ()
     found = _one(node, diagnostics)
@@ -44,7 +44,7 @@ def parse_shape(node: TextNode, diagnostics: Diagnostics) -> tuple[s.Expression 
         return None
     text, tree = found
     converter = ExpressionConverter(text, diagnostics)
-    entries = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+    entries = tree.elts if isinstance(tree, ast.Tuple | ast.List) else [tree]
     try:
         return tuple(converter.item(entry) for entry in entries)
     except Rejected:

@@ -8,12 +8,13 @@ from typing import Final
 
 from ..diagnostics import Diagnostics
 from . import syntax as s
-from .convert import ExpressionConverter, Rejected
+from .convert import STEPS, ExpressionConverter, Rejected
 from .text import Text
 
 _PUT: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+=", ast.Mult: "*=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",
 }  # fmt: skip
+_INSTEAD_OF: Final[dict[type[ast.stmt], str]] = {ast.If: "write `return a if c else b`", ast.While: STEPS}
 
 
 class StatementConverter(ExpressionConverter):
@@ -106,9 +107,8 @@ class StatementConverter(ExpressionConverter):
         entries = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         for entry in entries:
             if isinstance(entry, ast.Slice):
-                self.reject(
-                    entry, "an index on the left is a fresh name, `*name` or a static position", "index"
-                )
+                text = "an index on the left is a fresh name, `*name` or a static position"
+                self.reject(entry, text, "index", "name the dim, as in `out[i, k] = x[i, k]`")
         return tuple(self.item(entry) for entry in entries)
 
     def _put(self, node: ast.stmt, target: ast.Subscript, op: str, value: ast.expr) -> s.Statement:
@@ -153,7 +153,7 @@ class StatementConverter(ExpressionConverter):
         for line in lines:
             made = self._statement(line, depth + 1, in_loop=False) if isinstance(line, ast.Assign) else None
             if not isinstance(made, s.Assign):
-                instead = "write `return a if c else b`" if isinstance(line, ast.If) else None
+                instead = _INSTEAD_OF.get(type(line))
                 self.reject(line, "a `def` holds `name = value` lines and one `return`", hint=instead)
             local.append(made)
         place = self.text.place(node)
