@@ -34,8 +34,9 @@ _COMMANDS: Final = {
     "where": ("where", "Find the declaration that a line of a generated file comes from."),
     "diff": ("diff", "Say which changes between two versions break callers."),
     "schema": ("schema", "Print the JSON Schema of the declaration language."),
-    "run": ("run", "Run an ONNX model, or one op."),
-    "inspect": ("inspect", "Show what an ONNX model is made of."),
+    "build": ("build", "Compile an ONNX model into one file."),
+    "run": ("run", "Run an ONNX model, a file that was built, or one op."),
+    "inspect": ("inspect", "Show what an ONNX model is made of, or the passes."),
 }
 
 

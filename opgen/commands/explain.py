@@ -22,8 +22,10 @@ from .coloured import code
 from .completion import AttrText, OpName, StageName
 from .console import heading, out
 from .example import example_function
+from .explain_pass import explain_pass
 from .failure import Failure, Findings
 from .lookup import find_op
+from .onnx_models import extents
 from .show import facts
 
 _PROSE: Final = frozenset(("strategy", "pattern", "schedule"))
@@ -39,7 +41,7 @@ class Stage:
 
 
 @click.command()
-@click.argument("op_name", metavar="OP", type=OpName())
+@click.argument("op_name", metavar="OP|MODEL.onnx", type=OpName())
 @click.option(
     "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand in order; '' is a scalar."
 )
@@ -69,6 +71,10 @@ class Stage:
 @click.option(
     "--counts", is_flag=True, help="Only counts of instructions: vector widths, calls of math functions."
 )
+@click.option(
+    "--pass", "pass_name", metavar="NAME", help="Of a model: its program before and after the pass."
+)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A dynamic dim of a model; else 1.")
 def command(
     op_name: str,
     shapes: tuple[str, ...],
@@ -78,6 +84,8 @@ def command(
     wanted: tuple[str, ...],
     names_only: bool,
     counts: bool,
+    pass_name: str | None,
+    dims: tuple[str, ...],
 ) -> None:
     """Print what becomes of one call of OP, of the project or built in, stage by stage.
 
@@ -87,7 +95,13 @@ def command(
       opgen explain axis_abs --shape 4,4,1 --dtype int32 --attr axis=1
       opgen explain add --shape 1024 --shape 1024 --stage llvm
       opgen explain tanh --shape 100000 --counts
+      opgen explain model.onnx --pass FuseOps
     """
+    if op_name.endswith(".onnx"):
+        explain_pass(op_name, pass_name, extents(dims))
+        return
+    if pass_name is not None or dims:
+        raise Failure("--pass and --dim are of a model")
     home = find_op(op_name)
     project, op = home.project, home.op
     function = example_function(project, op, shapes, dtypes, attrs)

@@ -1,14 +1,16 @@
-"""What `opgen run` and `opgen inspect` share: the front end, where onnx is installed, and arrays in files."""
+"""What the commands on ONNX models share: the front end, where onnx is installed, and arrays in files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from opgen_runtime.ir import IRModule
 
 from .failure import Failure
 
@@ -36,6 +38,26 @@ def given_arrays(written: Sequence[str]) -> dict[str, np.ndarray]:
         if not isinstance(array, np.ndarray):
             raise Failure(f"--input {name}: {path} holds several arrays; one .npy file an input")
         found[name] = array
+    return found
+
+
+def loaded(path: str, dims: Mapping[str, int]) -> tuple[IRModule, dict[str, np.ndarray]]:
+    """A model's module, whose inputs have fixed shapes, and its weights. Raises OpgenError, Failure."""
+    onnx = frontend()
+    model = str(existing(path))
+    arrays = onnx.random_inputs(onnx.prepare(model).signature, 0, dims)
+    module, params = onnx.load(model, shapes={name: array.shape for name, array in arrays.items()})
+    return module, params
+
+
+def extents(written: Sequence[str]) -> dict[str, int]:
+    """Extents of dims from texts like `batch=4`. Raises Failure."""
+    found: dict[str, int] = {}
+    for text in written:
+        name, _, extent = text.partition("=")
+        if not name or not extent.isdecimal():
+            raise Failure(f"--dim {text!r} must be NAME=N")
+        found[name] = int(extent)
     return found
 
 

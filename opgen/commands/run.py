@@ -1,4 +1,4 @@
-"""`opgen run MODEL.onnx|OP`: an ONNX model through the declared ops, or one op."""
+"""`opgen run MODEL.onnx|FILE|OP`: an ONNX model through the declared ops, a file of `opgen build`, or one op."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Final
 import click
 import numpy as np
 
-from opgen_runtime import create_executor
+from opgen_runtime import GraphRuntime, create_executor, load
 from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.ir import Var
 from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run.compile.artifact import is_artifact
 from opgen_runtime.run.executor import array_type
 from opgen_runtime.testing import Spec, ordinary
 
@@ -22,13 +24,13 @@ from .console import note, out, table
 from .example import example_function
 from .failure import Failure, Findings
 from .lookup import find_op
-from .onnx_models import existing, frontend, given_arrays, printable
+from .onnx_models import existing, extents, frontend, given_arrays, printable
 
 _SHOWN: Final = 64  # elements; an output of no more is printed
 
 
 @click.command()
-@click.argument("what", metavar="MODEL.onnx|OP", type=OpName())
+@click.argument("what", metavar="MODEL.onnx|FILE|OP", type=OpName())
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; once for each.")
 @click.option(
     "--random", "seed", type=int, metavar="SEED", help="Seeded random values for inputs that are not given."
@@ -61,13 +63,14 @@ def command(
     attrs: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Run a model, or one op of the project or built in, and print what its outputs are.
+    """Run a model, what `opgen build` made of one, or one op of the project or built in; print what its outputs are.
 
     Without --input, an op runs on random values: of --shape, else of the first test of its declaration.
 
     \b
       opgen run model.onnx --input image=cat.npy --output results
       opgen run model.onnx --random 0 --dim batch=4
+      opgen run model.opgen --random 0
       opgen run axis_abs --input data=x.npy --attr axis=1
       opgen run softmax --shape 4,1000
     """
@@ -75,7 +78,12 @@ def command(
     if what.endswith(".onnx") or Path(what).is_file():
         if shapes or dtypes or attrs:
             raise Failure("--shape, --dtype and --attr are of an op; a model has --input, --random and --dim")
-        results = _run_model(what, arrays, seed, dims)
+        if is_artifact(what):
+            if dims:
+                raise Failure("--dim is of a model; the shapes of a file are those that it was built for")
+            results = _run_file(what, arrays, seed)
+        else:
+            results = _run_model(what, arrays, seed, dims)
     else:
         if dims:
             raise Failure("--dim is of a model; the extents of an op's operands are given by --shape")
@@ -96,13 +104,33 @@ def _run_model(
     try:
         program = onnx.prepare(str(existing(path)))
         if seed is not None:
-            arrays = {**onnx.random_inputs(program.signature, seed, _extents(dims)), **arrays}
+            arrays = {**onnx.random_inputs(program.signature, seed, extents(dims)), **arrays}
         started = time.perf_counter()
         results = program(arrays)
     except OpgenError as error:
         raise Findings(str(error)) from None
     note(f"{time.perf_counter() - started:.2f} s, compilation included")
     return {printable(name): result for name, result in zip(program.signature.outputs, results, strict=True)}
+
+
+def _run_file(path: str, arrays: dict[str, np.ndarray], seed: int | None) -> dict[str, object]:
+    try:
+        runtime = GraphRuntime(load(existing(path)))
+        for name, slot in zip(runtime.executable.inputs, runtime.executable.takes, strict=True):
+            if name not in arrays and seed is not None:
+                arrays = {
+                    **arrays,
+                    name: ordinary(Spec(DType(slot.dtype.name), slot.shape), f"{seed} {name}"),
+                }
+        for name, array in arrays.items():
+            runtime.set_input(name, array)
+        runtime.run()
+        started = time.perf_counter()
+        runtime.run()
+    except OpgenError as error:
+        raise Findings(str(error)) from None
+    note(f"{1e3 * (time.perf_counter() - started):.3g} ms")
+    return {f"output{k}": runtime.get_output(k).numpy() for k in range(runtime.get_num_outputs())}
 
 
 def _run_op(
@@ -138,16 +166,6 @@ def _operand(param: Var, arrays: dict[str, np.ndarray], seed: int) -> np.ndarray
     assert isinstance(kind, TensorType)
     shape = tuple([int(str(dim)) for dim in kind.shape])
     return ordinary(Spec(kind.dtype, shape), f"{seed} {param.name_hint}")
-
-
-def _extents(written: tuple[str, ...]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for text in written:
-        name, _, extent = text.partition("=")
-        if not name or not extent.isdecimal():
-            raise Failure(f"--dim {text!r} must be NAME=N")
-        found[name] = int(extent)
-    return found
 
 
 def _figures(array: object) -> tuple[str, str, str, str, str]:

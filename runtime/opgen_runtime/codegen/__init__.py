@@ -6,8 +6,9 @@ from .llvm.pipeline import choose as choose_pipeline
 from .llvm.text import FunctionText, ModuleText, fill
 from .objects.cache import default_cache
 from .objects.compile import LLVM_VERSION, LLVMLITE_VERSION, Compiled, optimise_and_compile
-from .objects.load import Loaded, imports_of, load
-from .objects.support import compiled, load_module
+from .objects.elf import data_object, renamed
+from .objects.load import Loaded, imports_of, load, modules_of
+from .objects.support import compiled, key_of, load_module, provide
 
 __all__ = [
     "LLVMLITE_VERSION",
@@ -19,11 +20,16 @@ __all__ = [
     "Pipeline",
     "choose_pipeline",
     "compiled",
+    "data_object",
     "default_cache",
     "emit",
     "fill",
     "imports_of",
+    "key_of",
     "load",
     "load_module",
+    "modules_of",
     "optimise_and_compile",
+    "provide",
+    "renamed",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -122,3 +123,39 @@ def test_names_with_control_characters(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         assert "\x1b" not in result.output
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["..__x1b_31m_ny.npy"]
+
+
+def test_a_model_is_built_and_run(double: Path, tmp_path: Path) -> None:
+    x = np.array([[1, 2], [3, 4.5]], np.float32)
+    np.save(tmp_path / "x.npy", x)
+    file = str(tmp_path / "double.opgen")
+    built = CliRunner().invoke(
+        main, ["build", str(double), "-o", file, "--dim", "n=2", "--c", str(tmp_path / "c")]
+    )
+    assert built.exit_code == 0, built.output
+    assert "1 kernels" in built.stdout
+    assert (tmp_path / "c" / "model.h").exists()
+    arguments = ["run", file, "--input", f"x={tmp_path / 'x.npy'}", "--output", str(tmp_path / "results")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    np.testing.assert_array_equal(np.load(tmp_path / "results" / "output0.npy"), x + x)
+    refused = CliRunner().invoke(main, ["run", file, "--random", "0", "--dim", "n=3"])
+    assert "the shapes of a file are those that it was built for" in refused.output
+
+
+def test_a_model_before_and_after_a_pass(double: Path) -> None:
+    result = CliRunner().invoke(main, ["explain", str(double), "--pass", "FuseOps"])
+    assert result.exit_code == 0, result.output
+    before, after = result.stdout.split("after FuseOps")
+    assert "Primitive" not in before
+    assert "Primitive=1" in after
+    wrong = CliRunner().invoke(main, ["explain", str(double), "--pass", "FuseOp"])
+    assert "did you mean 'FuseOps'?" in wrong.output
+
+
+def test_passes_are_listed() -> None:
+    result = CliRunner().invoke(main, ["inspect", "--passes", "--format", "json"])
+    assert [row["name"] for row in json.loads(result.stdout)][-1] == "FuseOps"
+    table = CliRunner().invoke(main, ["inspect", "--passes"]).stdout.splitlines()
+    assert table[0].split() == ["pass", "level", "what", "it", "does", "values"]
+    assert "name a model, or say --passes" in CliRunner().invoke(main, ["inspect"]).output

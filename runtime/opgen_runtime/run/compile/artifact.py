@@ -25,8 +25,7 @@ import numpy as np
 from ...base.errors import ExecutorError
 from ...base.target import Target
 from ...base.vocabulary import DTYPES, DType
-from ...codegen.objects.load import modules_of
-from ...codegen.objects.support import compiled, key_of, provide
+from ...codegen import compiled, key_of, modules_of, provide
 from .entry import ENTRY_MODULE
 from .entry_text import entry_text
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
@@ -83,6 +82,12 @@ def encode(contents: Contents) -> bytes:
     start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
     fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
     return b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
+
+
+def is_artifact(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as artifacts do."""
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
@@ -190,6 +195,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
             "imports": list(image.imports),
             "constants": [blobs.array(constant) for constant in image.constants],
             "lengths": [list(length) for length in image.lengths],
+            "operations": image.operations,
         }
     return made
 
@@ -203,7 +209,16 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[bytes]) -> Kernel:
     lengths = tuple([(result, axis, position) for result, axis, position in made["lengths"]])
     code = blobs[made["code"]]
     return NativeKernel(
-        Image(made["name"], inputs, outputs, code, tuple(made["imports"]), constants, lengths)
+        Image(
+            made["name"],
+            inputs,
+            outputs,
+            code,
+            tuple(made["imports"]),
+            constants,
+            lengths,
+            made["operations"],
+        )
     )
 
 

@@ -17,10 +17,7 @@ import numpy as np
 
 from ...base.errors import ExecutorError
 from ...base.target import Target
-from ...codegen import ModuleText
-from ...codegen.objects.elf import data_object, renamed
-from ...codegen.objects.load import modules_of
-from ...codegen.objects.support import compiled
+from ...codegen import ModuleText, compiled, data_object, modules_of, renamed
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_name
 from .kernel import Kernel, NativeKernel
 from .plan import Held, Plan, Run

@@ -55,6 +55,11 @@ class Kernel(ABC):
         return ()
 
     @property
+    def operations(self) -> int | None:
+        """How many operations on floats it is (`compute.te.operations`), None where that is not known."""
+        return None
+
+    @property
     def why_of_python(self) -> str | None:
         """Why it cannot leave this process; None where it can."""
         return None
@@ -124,6 +129,7 @@ class Image:
 
     `imports`: the names that the code needs from outside.  `constants`: operands that belong to the kernel; they follow
     the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).
+    `operations`: on floats, None where they are not known.
     """
 
     name: str
@@ -133,6 +139,7 @@ class Image:
     imports: tuple[str, ...]
     constants: tuple[np.ndarray, ...] = ()
     lengths: tuple[tuple[int, int, int], ...] = ()
+    operations: int | None = None
 
 
 SIGNATURE: Final = ctypes.CFUNCTYPE(
@@ -189,6 +196,10 @@ class NativeKernel(Kernel):
     @property
     def lengths(self) -> tuple[tuple[int, int, int], ...]:
         return self._lengths
+
+    @property
+    def operations(self) -> int | None:
+        return self.image.operations
 
     @property
     def has_lengths(self) -> bool:

@@ -27,6 +27,9 @@ class Held:
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
 
+    def __str__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize

@@ -19,6 +19,7 @@ from ...codegen import LLVM_VERSION, LLVMLITE_VERSION, default_cache, imports_of
 from ...compute import te
 from ...compute.te.contract import TENSORS
 from ...compute.te.extern import RESULTS
+from ...compute.te.operations import operations
 from ...compute.te.tensor import Extern, Placeholder, Tensor
 from ...declaration.contract import COMPUTED
 from ...lower import tir
@@ -247,19 +248,22 @@ def _image(
     ]
     lengths = tuple([(output, axis, position) for output, axis, position in facts["lengths"]])
     constants = tuple(constant_arrays(function))
-    return Image(symbol, tuple(inputs), tuple(outputs), code, tuple(imports), constants, lengths)
+    made = (symbol, tuple(inputs), tuple(outputs), code, tuple(imports), constants, lengths)
+    return Image(*made, facts["operations"])
 
 
 def _facts(segment: Segment) -> dict[str, Any]:
     """What must be known of a part of a segment to call it.
 
     `operands` of the segment, tuples spread, that it takes, and name, shape and dtype of what was `prepared`; shape
-    in storage and dtype of its `outputs`; (result, axis, position of its length) of data-dependent dims.
+    in storage and dtype of its `outputs`; its `operations`; (result, axis, position of its length) of dims that depend
+    on data.
     """
     return {
         "operands": list(segment.operands),
         "prepared": [[t.name, list(_shape_of(t)), str(t.dtype)] for t in segment.prepared],
         "outputs": [[list(_shape_of(t)), str(t.dtype)] for t in segment.outputs[: segment.results]],
+        "operations": operations(segment.outputs),
         "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
     }
 

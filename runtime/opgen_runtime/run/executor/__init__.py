@@ -6,6 +6,7 @@ building.py      build(): a module, a function or a schedule, by what it is
 driver.py        a program compiled; load(): one that was saved
 executable.py    Executable: a compiled program
 graph.py         the executor of kind "graph"
+profiling.py     what kernels cost, and plans as text
 graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for
 """
 
@@ -36,6 +37,7 @@ from .executable import Executable
 from .graph import GraphExecutor
 from .graph_runtime import GraphRuntime
 from .handover import asarray
+from .profiling import KernelCost, Profile
 
 _KINDS: Final = (DebugExecutor.kind, GraphExecutor.kind)
 
@@ -72,6 +74,8 @@ __all__ = [
     "Gate",
     "GraphExecutor",
     "GraphRuntime",
+    "KernelCost",
+    "Profile",
     "Result",
     "Value",
     "array_type",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..compile.artifact import Contents, decode, encode, write
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, image_of
 from ..interpret import Arrays
+from .profiling import Profile, plan_text, profile_of
 
 
 class Executable:
@@ -89,6 +91,19 @@ class Executable:
         """
         raise ExecutorError(f"the program cannot be exported: {self.why_interpreted}")
 
+    def explain(self) -> str:
+        """What the program is and how it runs: its inputs, its kernels in their order, its memory."""
+        lines = [f"input {name}" for name in self.inputs]
+        lines.append(f"interpreted: {self.why_interpreted}")
+        return "\n".join([*lines, *[f"kernel {name}" for name in self.kernels]])
+
+    def profile(self, arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray], runs: int = 10) -> Profile:
+        """What each kernel costs in `runs` runs, after one that is not counted.
+
+        Raises ExecutorError for a program without a plan, and for arrays that do not fit.
+        """
+        raise ExecutorError(f"the program cannot be profiled: {self.why_interpreted}")
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the program with its kernels into one file, for `opgen_runtime.load`.
 
@@ -138,6 +153,34 @@ class Native(Executable):
     @property
     def plan(self) -> Plan | None:
         return self._whole.plan if isinstance(self._whole, ProgramKernel) else None
+
+    def explain(self) -> str:
+        lines = [f"input {slot.name}: {slot}" for slot in self.takes]
+        lines += [f"prepared by {name}" for name in self.prepare_kernels]
+        plan = self.plan
+        if plan is None:
+            return "\n".join([*lines, f"one kernel: {self.compiled[0].name}"])
+        lines += [f"%{slot} is input {name}" for slot, name in enumerate(self.inputs)]
+        lines += [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
+        lines += [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
+        memory = f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes"
+        return "\n".join([*lines, plan_text(plan, self.compiled), memory])
+
+    def profile(self, arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray], runs: int = 10) -> Profile:
+        given = self._in_order(arrays) if isinstance(arrays, Mapping) else list(arrays)
+        self.run(given)
+        whole, plan = self._whole, self.plan
+        found: list[np.ndarray] = []
+        for _ in range(runs):
+            if isinstance(whole, ProgramKernel):
+                found.append(whole.timed(given))
+            else:
+                begin = time.perf_counter_ns()
+                whole.run(given)
+                found.append(np.array([[0, begin, time.perf_counter_ns()]]))
+        numbers = [0] if plan is None else [run.kernel for run in plan.runs]
+        events = np.concatenate(found) if found else np.zeros((0, 3), np.int64)
+        return profile_of(runs, self.compiled, numbers, events)
 
     def entry(self) -> Entry | None:
         return self._whole.entry() if self._result == 0 else None

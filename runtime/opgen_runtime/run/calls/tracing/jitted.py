@@ -23,7 +23,7 @@ from ....base.target import Target
 from ....base.vocabulary import FLOAT64, DType
 from ....ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
 from ....operator import TupleType
-from ...executor import Entry, Executable, build, entered
+from ...executor import Entry, Executable, Profile, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 
@@ -89,6 +89,26 @@ class Jitted(Generic[P, R]):
         """The program that the function builds for arguments of these types, before any optimisation."""
         return self._trace(args, kwargs)[0]
 
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
+        """What the function is compiled to for arguments of these types: see `Executable.explain`."""
+        return self._made(args, kwargs)[0].executable.explain()
+
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
+        """What each kernel costs in ten runs on the arguments: see `Executable.profile`."""
+        found, leaves = self._made(args, kwargs)
+        return found.executable.profile(found.arrays(leaves))
+
+    def _made(self, args: Sequence[object], kwargs: dict[str, object]) -> tuple[_Compiled, list[Any]]:
+        """The program for the arguments, compiled anew, and the arrays that it takes of them."""
+        leaves: list[Any] = []
+        named: list[tuple[int | str, object]] = [*enumerate(args), *kwargs.items()]
+        for place, value in named:
+            self._key(place, value, leaves)
+        if any([leaf is None for leaf in leaves]):
+            raise CallError("a function is explained for arrays and numbers, not for values of a program")
+        function, shape, given = self._trace(args, kwargs)
+        return _Compiled(build(function, target=self.target), shape, given), leaves
+
     def _key(self, place: int | str, value: object, leaves: list[Any]) -> object:
         if place in self._static_positions or place in self._static_names:
             return static_key(value)
@@ -131,10 +151,12 @@ class _Compiled:
         self.given = given
         self.plain = all([pair == (k, None) for k, pair in enumerate(given)])
 
+    def arrays(self, leaves: list[Any]) -> list[Any]:
+        """What the program takes of the leaves of the arguments."""
+        return [leaves[k] if d is None else literal_array(leaves[k], d) for k, d in self.given]
+
     def run(self, leaves: list[Any]) -> Any:
-        if not self.plain:
-            leaves = [leaves[k] if d is None else literal_array(leaves[k], d) for k, d in self.given]
-        result = self.executable.run(leaves)
+        result = self.executable.run(leaves if self.plain else self.arrays(leaves))
         if self.shape is None:
             return result
         return _shaped(self.shape, iter(result if isinstance(result, tuple) else (result,)))  # type: ignore[arg-type]  # tensors
