@@ -310,3 +310,31 @@ def test_names_that_are_no_text() -> None:
     content[at] = 0xE5
     with pytest.raises(frontend.ModelError, match=r"the name b'\\xe5elu' is not UTF-8"):
         frontend.prepare(bytes(content))
+
+
+@pytest.mark.parametrize("attributes", [
+    'kernel_shape = [1099511627776], auto_pad = "SAME_UPPER"',
+    "kernel_shape = [1099511627776], pads = [1099511627776, 0]",
+    "kernel_shape = [3], dilations = [1099511627776], pads = [1099511627776, 1099511627776]",
+])  # fmt: skip
+@pytest.mark.parametrize("operator", ["AveragePool", "MaxPool", "LpPool"])
+def test_absurd_windows(operator: str, attributes: str) -> None:
+    """Every place of a window costs time, whether it is in the data or beside it."""
+    message = refusal(
+        f"g (float[1, 1, 8] x) => (float[1, 1, n] y) {{ [it] y = {operator} <{attributes}> (x) }}",
+        lambda model: setattr(model.opset_import[0], "version", 22),
+        np.zeros((1, 1, 8), np.float32),
+    )
+    assert message.startswith("it: ")
+    assert "more than the" in message
+
+
+def test_a_scale_of_channels_has_one_axis() -> None:
+    """A scalar where there should be a number a channel."""
+    message = refusal(
+        "g (float[1, 2, 3] x, float s) => (float[1, 2, 3] y) { [it] y = InstanceNormalization (x, s, s) }",
+        lambda model: None,
+        np.zeros((1, 2, 3), np.float32),
+        np.float32(1),
+    )
+    assert message == "it: InstanceNormalization: a tensor of shape [], expected 1 axes"

@@ -11,7 +11,7 @@ from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, Positive, converts
-from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape, take_slice
+from ._tools import axis_of, cast, dtype, exactly, ndim, reshape, scalar, shape, take_slice
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -21,7 +21,7 @@ Ints = Sequence[int]
 
 def _per_channel(x: Expr, like: Expr) -> Expr:
     """One number a channel, shaped to broadcast against axis 1 of `like`."""
-    return reshape(x, [1, shape(x)[0], *[1] * (ndim(like) - 2)])
+    return reshape(x, [1, exactly(x, 1)[0], *[1] * (ndim(like) - 2)])
 
 
 @converts("BatchNormalization")

@@ -12,6 +12,7 @@ import numpy as np
 from ....ir import Expr, const
 from ..emit import op
 from ..errors import ModelError, NotSupported
+from ..limits import spending
 from ..rules import Flag, Naturals, Positive, Positives, converts
 from ._tools import (
     arange,
@@ -103,6 +104,8 @@ def windows(
             high[d] = total - low[d]
     elif auto_pad == "NOTSET" and pads is not None:
         low, high = list(pads[:k]), list(pads[k:])
+    # Windows are read whole, wherever they lie: what is padded to hold them may be no larger than a tensor may.
+    spending().check([max(sum(each), 0) for each in zip(extents, low, high, strict=True)])
     return Windows(tuple(extents), tuple(kernel), step, spread, tuple(low), tuple(high), bool(ceil_mode))
 
 
