@@ -10,6 +10,7 @@ import numpy as np
 from ...base.arith import dim
 from ...base.arith.expr import Dim
 from ...base.target import Target
+from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Tuple, Var
 from ...operator import TensorType
 from .check import checked_model
@@ -73,6 +74,9 @@ def load(
 
 
 def _input_type(given: TensorInput, shape: Sequence[int] | None, dims: dict[str, Dim]) -> TensorType:
+    if not isinstance(given.dtype, DType):
+        reason = f"a tensor of {given.dtype}; use prepare(...)"
+        raise UnsupportedOperatorError([Unsupported(given.name, "input", reason)])
     if shape is not None:
         given.check(np.broadcast_to(np.zeros((), given.dtype.numpy), tuple(shape)))
         return TensorType(tuple(shape), given.dtype)

@@ -18,10 +18,12 @@ from ...operator import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
+from .narrow import Narrow
 from .node_rules import check_node
 from .rules import BODY, REQUIRED, InputRule, Rule, find
 from .schemas import why_bad_types
 from .state import Environment, State, Value, tensor_type
+from .texts import Texts
 
 _MOST_INTS = 1 << 16  # of an input that decides the program: a shape, axes, pads, sizes of parts
 
@@ -48,7 +50,7 @@ class Conversion:
             arrays = graph.initializers
         for name, array in arrays.items():
             if name not in self.inputs or graph is not self.model.graph:
-                environment[name] = self.state.initializer(name, array)
+                environment[name] = self.state.tensor(name, array)
         for node in graph.nodes:
             self.node(node, environment, opsets)
         return [environment[name] for name in graph.outputs]
@@ -124,15 +126,20 @@ class Conversion:
             type_ = results[0].checked_type
             if isinstance(type_, TupleType):
                 results = tuple([TupleGetItem(results[0], k) for k in range(len(type_.fields))])
-        tensors = [o for o in operands if isinstance(o, Expr)]
+        tensors = [o.expr if isinstance(o, Narrow) else o for o in operands if isinstance(o, Expr | Narrow)]
         tensors.extend([e for o in operands if isinstance(o, list) for e in o])
         foldable = bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
         if not foldable:
             return results
-        return [
-            self.state.folded(r) if isinstance(r, Expr) and self.state.evaluator.is_constant(r) else r
-            for r in results
-        ]
+        return [self._folded(r) for r in results]
+
+    def _folded(self, result: Value) -> Value:
+        """A tensor of constants as one constant; what else there is as it is."""
+        expr = result.expr if isinstance(result, Narrow) else result
+        if not isinstance(expr, Expr) or not self.state.evaluator.is_constant(expr):
+            return result
+        folded = self.state.folded(expr)
+        return replace(result, expr=folded) if isinstance(result, Narrow) else folded
 
     def _operands(self, rule: Rule, node: Node, environment: Environment) -> list[Any]:
         names = list(node.inputs)
@@ -160,9 +167,13 @@ class Conversion:
             if not isinstance(value, list):
                 raise ModelError(f"the input {rule.name!r} must be a sequence")
             return value
-        if not isinstance(value, Expr):
-            raise NotSupported(f"a sequence as input {rule.name!r}")
-        if rule.kind == "Expr":
+        if rule.kind in ("Tensor", "Texts") and isinstance(value, Texts):
+            return value
+        if rule.kind == "Tensor" and isinstance(value, Narrow):
+            return replace(value, expr=self.state.concrete(value.expr))
+        if not isinstance(value, Expr) or rule.kind == "Texts":
+            raise NotSupported(f"{_described(value)} as input {rule.name!r}")
+        if rule.kind in ("Expr", "Tensor"):
             return self.state.concrete(value)
         array = self.state.value(value)
         if rule.kind == "Array":
@@ -182,10 +193,18 @@ class Conversion:
 def tensor(value: Value) -> Expr:
     """A value that must be a tensor."""
     if not isinstance(value, Expr):
-        raise ModelError(
-            f"a tensor is expected, found {'a sequence' if isinstance(value, list) else 'nothing'}"
-        )
+        raise ModelError(f"a tensor is expected, found {_described(value)}")
     return value
+
+
+def _described(value: Value) -> str:
+    if isinstance(value, Narrow):
+        return f"a tensor of {value.kind}"
+    if isinstance(value, Texts):
+        return "strings"
+    return (
+        "a sequence" if isinstance(value, list) else "a tensor of numbers" if value is not None else "nothing"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

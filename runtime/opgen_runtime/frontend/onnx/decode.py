@@ -19,6 +19,7 @@ from ...base.vocabulary import DTYPES
 from .element_types import element_type_name
 from .errors import ModelError, NotSupported, shown
 from .limits import spending
+from .narrow import narrow_dtype
 
 ModelLike: TypeAlias = "ModelProto | bytes | str | PathLike[str]"
 _MOST_SAID: Final = 300  # characters of a library's own message
@@ -119,11 +120,15 @@ def check_tensor(tensor: TensorProto) -> None:
     name = f"tensor {shown(tensor.name)!r}"
     if tensor.HasField("segment"):
         raise NotSupported(f"{name} is a segment of another")
+    narrow = narrow_dtype(kind)
+    together = (
+        1 if narrow is None else 8 // narrow.bits
+    )  # of those of fewer than eight bits, several in a byte
     if tensor.HasField("raw_data"):
-        held, wanted, unit = len(tensor.raw_data), size * kind.itemsize, "bytes"
+        held, wanted, unit = len(tensor.raw_data), -(-size // together) * kind.itemsize, "bytes"
     else:
         field = helper.tensor_dtype_to_field(tensor.data_type)
-        held, wanted, unit = len(getattr(tensor, field)), size, "elements"
+        held, wanted, unit = len(getattr(tensor, field)), -(-size // together), "elements"
     if held != wanted:
         raise ModelError(
             f"{name} of dims {list(tensor.dims)} and dtype {kind} must hold {wanted} {unit}, found {held}"
@@ -139,7 +144,7 @@ def _checked_size(tensor: TensorProto) -> tuple[np.dtype[Any], int]:
     if tensor.data_type == TensorProto.STRING:
         raise NotSupported("a tensor of strings")
     kind = helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    if kind.name not in DTYPES:
+    if kind.name not in DTYPES and narrow_dtype(kind) is None:
         raise NotSupported(f"element type {element_type_name(tensor.data_type)}")
     dims = tuple(tensor.dims)
     spending().check(dims, kind.itemsize)

@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from ...base.vocabulary import DTYPES, DType
 from .errors import ModelError, NotSupported
+from .narrow import NarrowType, narrow_type
 
 _NAMES: Final[dict[int, str]] = {
     TensorProto.BOOL: "bool",
@@ -40,6 +41,11 @@ def dtype_of(element_type: int) -> DType:
     if name is None or name not in DTYPES:
         raise NotSupported(f"element type {element_type_name(element_type)}")
     return DType(name)
+
+
+def kind_of(element_type: int) -> DType | NarrowType:
+    """The dtype, or the narrow type, of an ONNX element type. Raises NotSupported for one that is neither."""
+    return narrow_type(element_type) or dtype_of(element_type)
 
 
 def element_type_of(dtype: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,13 +20,23 @@ from .decode import ModelLike
 from .errors import ModelError, said
 from .graph import Model
 from .limits import DEFAULT_LIMITS, Budget, Limits
+from .narrow import Narrow, NarrowArray, NarrowType
 from .signature import Signature, signature_of
 from .state import Probe, State, Value, fresh_key
 from .supported import check_supported
+from .texts import Texts
 
 _KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
-Structure: TypeAlias = "int | list[Structure] | None"
-"""Where the tensors of a result stand among all of them, in the lists of sequences."""
+Structure: TypeAlias = "int | _Narrowed | Texts | list[Structure] | None"
+"""Where the tensors of a result stand among all of them, in the lists of sequences; strings themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Narrowed:
+    """The tensor at a position, as an array of a narrow type."""
+
+    position: int
+    kind: NarrowType
 
 
 class Program:
@@ -86,8 +97,8 @@ class Program:
             known.append(found)
             del known[:-_KEPT]
             result = found.first_result(arrays)
-        direct = found.direct()
-        if direct is not None and len(arrays) == len(self._names):
+        direct = found.direct() if all([isinstance(value, np.ndarray) for value in values]) else None
+        if direct is not None:
             self._direct.put(tuple([array.shape for array in arrays]), direct)
         return result
 
@@ -146,6 +157,12 @@ class _Specialisation:
             return None
         if isinstance(value, list):
             return [self._parameter(f"{name}_{k}", item, given) for k, item in enumerate(value)]
+        if isinstance(value, Texts):
+            return value
+        if isinstance(value, NarrowArray):
+            carrier = self._parameter(name, value.array, given)
+            assert isinstance(carrier, Expr)
+            return Narrow(carrier, value.kind)
         var = Var(name, array_type(value))
         self.params.append(var)
         given[var] = value
@@ -232,6 +249,10 @@ def _built(function: Function, target: Target | None, budget: Budget) -> Executa
 def _key(value: object) -> object:
     if isinstance(value, list):
         return tuple([_key(item) for item in value])
+    if isinstance(value, Texts):
+        return (value.array.shape, *value.array.flat)
+    if isinstance(value, NarrowArray):
+        return (value.kind, value.array.shape)
     return (value.dtype, value.shape) if isinstance(value, np.ndarray) else None
 
 
@@ -239,6 +260,8 @@ def _flat(value: object) -> Iterator[np.ndarray]:
     if isinstance(value, list):
         for item in value:
             yield from _flat(item)
+    elif isinstance(value, NarrowArray):
+        yield from _flat(value.array)
     elif isinstance(value, np.ndarray):
         yield value if value.flags.c_contiguous else np.ascontiguousarray(value)
 
@@ -248,8 +271,11 @@ def _structure(value: Value, leaves: list[Expr]) -> Structure:
         return None
     if isinstance(value, list):
         return [_structure(item, leaves) for item in value]
-    leaves.append(value)
-    return len(leaves) - 1
+    if isinstance(value, Texts):
+        return value
+    leaves.append(value.expr if isinstance(value, Narrow) else value)
+    last = len(leaves) - 1
+    return _Narrowed(last, value.kind) if isinstance(value, Narrow) else last
 
 
 def _filled(structure: Structure, leaves: Sequence[np.ndarray]) -> Any:
@@ -257,4 +283,8 @@ def _filled(structure: Structure, leaves: Sequence[np.ndarray]) -> Any:
         return None
     if isinstance(structure, list):
         return [_filled(item, leaves) for item in structure]
+    if isinstance(structure, Texts):
+        return structure.array.copy()
+    if isinstance(structure, _Narrowed):
+        return leaves[structure.position].astype(structure.kind.numpy)
     return leaves[structure]

@@ -7,7 +7,8 @@ A mapping is a function whose signature says all that the front end needs:
 
 Positional parameters are the node's inputs.  `Expr` is an expression, `Ints` a tuple of ints, `Array` an array,
 `Scalar` one Python number: a value that decides the program, a constant or specialised on at call time.
-`Sequence` is a list of expressions.  `... | None` says that the input may be absent; `*xs: Expr` takes any number.
+`Sequence` is a list of expressions, `Texts` an array of strings, `Tensor` a tensor of any element type: an
+expression, a `Narrow` or `Texts`.  `... | None` says that the input may be absent; `*xs: Expr` takes any number.
 Keyword-only parameters are the node's attributes, required where there is no default.  The annotation says which
 values they have: `Literal[...]`, `Flag`, `Positive`, `Natural`, `Positives`, `Naturals`, or anything that the
 operator's schema allows.  `node: NodeView` is the node itself.  Tables of renamed operators (`Rename`) are turned
@@ -23,7 +24,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ...base.errors import RegistryError
+from ...ir import Expr
 from .emit import op
+from .narrow import Narrow
+from .texts import Texts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,7 +46,8 @@ _BOUNDS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "Positives": ("numbers of at least 1", lambda values: min(values, default=1) >= 1),
     "Naturals": ("numbers of at least 0", lambda values: min(values, default=0) >= 0),
 }
-KINDS: Final = frozenset({"Expr", "Ints", "Array", "Scalar", "Sequence", "object"})
+Tensor: TypeAlias = "Expr | Narrow | Texts"
+KINDS: Final = frozenset({"Expr", "Tensor", "Texts", "Ints", "Array", "Scalar", "Sequence", "object"})
 
 
 @dataclass(frozen=True, slots=True)

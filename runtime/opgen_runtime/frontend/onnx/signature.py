@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.random import default_rng
-from onnx import TypeProto, ValueInfoProto
+from onnx import TensorProto, TypeProto, ValueInfoProto
 
 from ...base.errors import CallError
 from ...base.vocabulary import DType
 from ...ir import admit
-from .element_types import dtype_of
+from .element_types import dtype_of, kind_of
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, shown
 from .graph import Model
 from .limits import spending
+from .narrow import NarrowArray, NarrowType, carried
+from .texts import Texts, TextType, is_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class TensorInput:
     """A tensor: its dtype, and its dims (a name where it is dynamic, None where nothing is said) or None."""
 
     name: str
-    dtype: DType
+    dtype: DType | NarrowType | TextType
     dims: tuple[int | str | None, ...] | None
 
     def __str__(self) -> str:
@@ -33,20 +35,26 @@ class TensorInput:
             dims = f"[{', '.join([str(d) if isinstance(d, int) else d or '?' for d in self.dims])}]"
         return f"{shown(self.name)}: {self.dtype} {dims}"
 
-    def check(self, value: object) -> np.ndarray:
-        """The array. Raises ModelError where dtype, rank or a dim differ."""
+    def check(self, value: object) -> np.ndarray | NarrowArray | Texts:
+        """The array, as the program takes it. Raises ModelError where dtype, rank or a dim differ."""
         array = admitted(self.name, value)
-        if array.dtype.name != self.dtype:
+        is_strings = isinstance(self.dtype, TextType)
+        if not (is_texts(array) if is_strings else array.dtype.name == str(self.dtype)):
             raise ModelError(f"input {self.name!r} must be {self.dtype}, found {array.dtype}")
+        self._check_dims(array)
+        if is_strings:
+            return Texts.of(array)
+        return NarrowArray(carried(array), self.dtype) if isinstance(self.dtype, NarrowType) else array
+
+    def _check_dims(self, array: np.ndarray) -> None:
         if self.dims is None:
-            return array
+            return
         fits = array.ndim == len(self.dims) and all(
             not isinstance(dim, int) or dim == extent
             for dim, extent in zip(self.dims, array.shape, strict=True)
         )
         if not fits:
             raise ModelError(f"input {self} is given an array of shape {array.shape}")
-        return array
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,8 @@ def described(value: ValueInfoProto) -> TensorInput | SequenceInput:
     kind = value.type.WhichOneof("value")
     if kind == "tensor_type":
         tensor = value.type.tensor_type
-        return TensorInput(value.name, dtype_of(tensor.elem_type), dims_of(tensor))
+        strings = tensor.elem_type == TensorProto.STRING
+        return TensorInput(value.name, TextType() if strings else kind_of(tensor.elem_type), dims_of(tensor))
     if kind in ("sequence_type", "optional_type"):
         inner = value.type
         while inner.WhichOneof("value") in ("sequence_type", "optional_type"):
@@ -176,6 +185,8 @@ def random_inputs(
             continue
         if each.dims is None:
             raise ModelError(f"input {each.name!r} has no rank; give an array for it")
+        if isinstance(each.dtype, TextType):
+            raise ModelError(f"input {each.name!r} is of strings; give an array for it")
         shape = [d if isinstance(d, int) else (dims or {}).get(d or "", 1) for d in each.dims]
         spending().check(shape)
         if each.dtype.is_float:

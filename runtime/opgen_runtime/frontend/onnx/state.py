@@ -15,9 +15,11 @@ from ...run.executor import array_type
 from .errors import NotSupported
 from .evaluate import Evaluator
 from .limits import Budget, Limits
+from .narrow import Narrow, carried, narrow_dtype
+from .texts import Texts
 
-Value: TypeAlias = "Expr | list[Any] | None"
-"""What a name of a graph stands for: a tensor, a sequence, or an absent optional."""
+Value: TypeAlias = "Expr | Narrow | Texts | list[Any] | None"
+"""What a name of a graph stands for: a tensor, of any element type, a sequence, or an absent optional."""
 Environment: TypeAlias = "dict[str, Value]"
 
 
@@ -103,6 +105,11 @@ class State:
             found = self._constants[id(array)] = Constant(array)
             self.parameters[id(found)] = name
         return found
+
+    def tensor(self, name: str, array: np.ndarray) -> Value:
+        """An initializer of any element type of numbers."""
+        kind = narrow_dtype(array.dtype)
+        return self.initializer(name, array) if kind is None else Narrow(const(carried(array)), kind)
 
     def name_weight(self, constant: Constant, name: str) -> None:
         """Takes a constant for a weight of the model."""

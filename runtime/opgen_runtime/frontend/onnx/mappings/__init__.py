@@ -7,6 +7,7 @@ from . import (
     image,
     index,
     linalg,
+    ml,
     nn,
     quantize,
     random,
@@ -15,6 +16,8 @@ from . import (
     resize,
     shape,
     signal,
+    strings,
+    training,
     window,
 )
 
@@ -25,6 +28,7 @@ __all__ = [
     "image",
     "index",
     "linalg",
+    "ml",
     "nn",
     "quantize",
     "random",
@@ -33,5 +37,7 @@ __all__ = [
     "resize",
     "shape",
     "signal",
+    "strings",
+    "training",
     "window",
 ]

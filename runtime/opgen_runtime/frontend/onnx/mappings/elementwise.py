@@ -9,9 +9,13 @@ import numpy as np
 
 from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ..element_types import dtype_of
+from ..element_types import dtype_of, kind_of
 from ..emit import op
-from ..rules import Flag, Rename, converts, renames
+from ..errors import NotSupported
+from ..narrow import Narrow, NarrowType
+from ..rules import Flag, Rename, Tensor, converts, renames
+from ..texts import Texts
+from ._narrowing import narrowed
 from ._tools import axis_of, dtype, full, ndim, reshape, shape
 
 if TYPE_CHECKING:
@@ -134,12 +138,22 @@ def is_inf(x: Expr, *, detect_negative: Flag = 1, detect_positive: Flag = 1) -> 
 
 
 @converts("Cast")
-def cast(x: Expr, *, to: int, saturate: Flag = 1, round_mode: str = "up") -> Expr:
-    return cast_to(x, dtype_of(to), saturate)
+def cast(
+    x: Tensor, *, to: int, saturate: Flag = 1, round_mode: Literal["up", "down", "nearest"] = "up"
+) -> Expr | Narrow:
+    return cast_to(x, kind_of(to), saturate, round_mode)
 
 
-def cast_to(x: Expr, kind: DType, saturate: Flag) -> Expr:
+def cast_to(x: Tensor, kind: DType | NarrowType, saturate: Flag, round_mode: str = "up") -> Expr | Narrow:
     """Of floats without infinities ONNX says what is beyond them: the greatest, else NaN; NaN stays."""
+    if isinstance(x, Texts):
+        raise NotSupported("a cast of strings")
+    if isinstance(x, Narrow):
+        if x.kind is kind:
+            return x
+        x = x.expr
+    if isinstance(kind, NarrowType):
+        return narrowed(x, kind, bool(saturate), round_mode)
     form = kind.float_format
     if saturate and form is not None and not form.has_infinities:
         wide = x if dtype(x) == "float64" else op.cast(x, dtype="float32")
@@ -148,8 +162,22 @@ def cast_to(x: Expr, kind: DType, saturate: Flag) -> Expr:
 
 
 @converts("CastLike", since=15)
-def cast_like(x: Expr, like: Expr, *, saturate: Flag = 1, round_mode: str = "up") -> Expr:
-    return cast_to(x, dtype(like), saturate)
+def cast_like(
+    x: Tensor, like: Tensor, *, saturate: Flag = 1, round_mode: Literal["up", "down", "nearest"] = "up"
+) -> Expr | Narrow:
+    if isinstance(like, Texts):
+        raise NotSupported("a cast to strings")
+    return cast_to(x, like.kind if isinstance(like, Narrow) else dtype(like), saturate, round_mode)
+
+
+@converts("Equal", since=19)
+def equal(x: Tensor, y: Tensor) -> Expr:
+    """Of tensors of one element type; strings are compared here."""
+    if isinstance(x, Texts) and isinstance(y, Texts):
+        return const(np.asarray(x.array == y.array, np.bool_))
+    if isinstance(x, Expr) and isinstance(y, Expr):
+        return op.equal(x, y)
+    raise NotSupported("a comparison of such element types")
 
 
 @converts("PRelu")

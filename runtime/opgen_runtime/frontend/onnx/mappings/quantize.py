@@ -8,10 +8,12 @@ from typing import Literal
 
 from ....base.vocabulary import DType
 from ....ir import Expr
-from ..element_types import dtype_of
+from ..element_types import dtype_of, kind_of
 from ..emit import op
 from ..errors import NotSupported
-from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
+from ..narrow import Narrow, NarrowType
+from ..rules import Flag, Natural, Naturals, Positive, Positives, Tensor, converts
+from ..texts import Texts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
 from .elementwise import cast_to
 from .linalg import matmul
@@ -36,31 +38,47 @@ def _cut(p: Expr, axis: int, extent: int) -> Expr:
 
 def quantized(x: Expr, scale: Expr, zero: Expr | None, kind: str) -> Expr:
     """round(x / scale) + zero, halves to even, saturated to `kind`; operands broadcast."""
+    return op.cast(_steps(x, scale, zero, DType(kind)), dtype=kind)
+
+
+def _steps(x: Expr, scale: Expr, zero: Expr | None, kind: DType | NarrowType) -> Expr:
+    """round(x / scale) + zero, as a float in the range of `kind`."""
     steps = op.round(op.divide(x, scale))
-    wide = "float64" if DType(kind).bits > 16 else "float32"
+    wide = "float64" if kind.bits > 16 else "float32"
     moved = cast(steps, wide)
     if zero is not None:
         moved = op.add(moved, cast(zero, wide))
-    low, high = DType(kind).lowest, DType(kind).highest
-    return op.cast(op.minimum(op.maximum(moved, float(low)), float(high)), dtype=kind)
+    return op.minimum(op.maximum(moved, float(kind.lowest)), float(kind.highest))
+
+
+def _numbers(x: Tensor) -> tuple[Expr, DType | NarrowType]:
+    """The tensor that holds the numbers, and their element type."""
+    if isinstance(x, Narrow):
+        return x.expr, x.kind
+    if isinstance(x, Texts):
+        raise NotSupported("quantisation of strings")
+    return x, dtype(x)
 
 
 @converts("QuantizeLinear", since=10)
 def quantize_linear(
     x: Expr,
     scale: Expr,
-    zero: Expr | None = None,
+    zero_point: Tensor | None = None,
     *,
     axis: int = 1,
     block_size: Natural = 0,
     output_dtype: int = 0,
     precision: int = 0,
     saturate: Flag = 1,
-) -> Expr:
-    kind = dtype(zero) if zero is not None else dtype_of(output_dtype) if output_dtype else DType("uint8")
+) -> Expr | Narrow:
+    kind: DType | NarrowType = kind_of(output_dtype) if output_dtype else DType("uint8")
+    zero = None
+    if zero_point is not None:
+        zero, kind = _numbers(zero_point)
     wide = dtype_of(precision) if precision else dtype(scale)
     by = _along(cast(scale, wide), x, axis, block_size)
-    if kind.bits == 8 and kind.is_float:
+    if kind.bits <= 8 and kind.is_float:
         steps = op.divide(cast(x, wide), by)
         if zero is not None:
             steps = op.add(steps, cast(_along(zero, x, axis, block_size), wide))
@@ -68,23 +86,26 @@ def quantize_linear(
     if not kind.is_int:
         raise NotSupported(f"quantisation to {kind}")
     at = None if zero is None else _along(zero, x, axis, block_size)
-    return quantized(cast(x, wide) if dtype(x).is_float else op.cast(x, dtype=wide), by, at, kind)
+    value = cast(x, wide) if dtype(x).is_float else op.cast(x, dtype=wide)
+    return cast_to(_steps(value, by, at, kind), kind, saturate)
 
 
 @converts("DequantizeLinear", since=10)
 def dequantize_linear(
-    x: Expr,
+    quantised: Tensor,
     scale: Expr,
-    zero: Expr | None = None,
+    zero_point: Tensor | None = None,
     *,
     axis: int = 1,
     block_size: Natural = 0,
     output_dtype: int = 0,
 ) -> Expr:
     kind = dtype_of(output_dtype) if output_dtype else dtype(scale)
-    wide = "float32" if dtype(x).bits <= 16 else "float64"
+    x, own = _numbers(quantised)
+    wide = "float32" if own.bits <= 16 else "float64"
     value = op.cast(x, dtype=wide)
-    if zero is not None:
+    if zero_point is not None:
+        zero, _ = _numbers(zero_point)
         value = op.subtract(value, cast(_along(zero, x, axis, block_size), wide))
     return cast(op.multiply(value, cast(_along(scale, x, axis, block_size), wide)), kind)
 

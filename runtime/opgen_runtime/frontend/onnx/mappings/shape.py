@@ -15,6 +15,7 @@ from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending
+from ..narrow import Narrow, carried, narrow_dtype
 from ..rules import Flag, Positive, Rename, converts, renames
 from ._tools import (
     arange,
@@ -55,9 +56,11 @@ def constant(
     value_floats: Sequence[float] | None = None,
     value_int: int | None = None,
     value_ints: Sequence[int] | None = None,
-) -> Expr:
-    if value is not None or sparse_value is not None:
-        return const(value if value is not None else sparse_value)
+) -> Expr | Narrow:
+    array = sparse_value if value is None else value
+    if array is not None:
+        kind = narrow_dtype(array.dtype)
+        return const(array) if kind is None else Narrow(const(carried(array)), kind)
     if value_float is not None or value_floats is not None:
         return const(np.array(value_float if value_floats is None else value_floats, np.float32))
     if value_int is None and value_ints is None:
