@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from ...base.forks import import_module
 from ...base.vocabulary import DType
 from ...ir import Expr
 
@@ -74,9 +73,9 @@ class NarrowType:
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The dtype of arrays. Raises ImportError without ml_dtypes."""
-        found: np.dtype[np.generic] = np.dtype(getattr(import_module("ml_dtypes"), self.name))
-        return found
+        """The dtype of arrays, one of ml_dtypes."""
+        number = next(number for number, kind in _OF_NUMBER.items() if kind is self)
+        return np.dtype(helper.tensor_dtype_to_np_dtype(number))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
