@@ -274,3 +274,25 @@ def test_what_is_compiled_under_one_context_is_not_run_under_another() -> None:
         executor.evaluate(y, data)
         executor.evaluate(y, data)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("view", ["broadcast", "transposed", "reversed", "unaligned"])
+def test_constants_that_do_not_lie_in_order(view: str) -> None:
+    """An array of a constant may be a view of any strides; kernels read it by its address."""
+    base = np.arange(6, dtype=np.int64).reshape(2, 3)
+    raw = np.zeros(49, np.uint8)
+    raw[1:] = base.view(np.uint8).reshape(-1)
+    views = {
+        "broadcast": np.broadcast_to(base[:, :1], (2, 3)),
+        "transposed": base.reshape(3, 2).T,
+        "reversed": base[::-1, ::-1],
+        "unaligned": raw[1:].view(np.int64).reshape(2, 3),
+    }
+    constant = views[view]
+    x = rt.var("x", rt.TensorType((2, 3), "int64"))
+    function = rt.Function(
+        [x], ir.Tuple((ops.stack([rt.const(constant), ops.sort(x)], axis=0), rt.const(constant)))
+    )
+    stacked, same = rt.create_executor("graph").evaluate(function)(base)
+    np.testing.assert_array_equal(np.asarray(stacked), np.stack([constant, base]))
+    np.testing.assert_array_equal(np.asarray(same), constant)

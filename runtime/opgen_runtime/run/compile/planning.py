@@ -117,7 +117,10 @@ class _Planner:
             key = (array.dtype.name, array.shape, content)
             if key not in self.alike:
                 slot = self.alike[key] = self.new(Held(array.shape, array.dtype))
-                self.constants[slot] = array
+                # its address is in the code, so that its elements must lie as kernels read them
+                flags = array.flags
+                in_order = flags.c_contiguous and flags.aligned
+                self.constants[slot] = array if in_order else np.array(array, order="C", copy=True)
             self.known[id(array)] = self.alike[key]
         return self.known[id(array)]
 
