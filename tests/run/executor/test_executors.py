@@ -296,3 +296,18 @@ def test_constants_that_do_not_lie_in_order(view: str) -> None:
     stacked, same = rt.create_executor("graph").evaluate(function)(base)
     np.testing.assert_array_equal(np.asarray(stacked), np.stack([constant, base]))
     np.testing.assert_array_equal(np.asarray(same), constant)
+
+
+def test_what_a_hand_written_function_gives_has_its_own_size() -> None:
+    """In a program of several steps, too, and where only a part of what it gives is taken."""
+    x = rt.var("x", rt.TensorType((6,), "float32"))
+    distinct, _, inverse, _ = (ir.TupleGetItem(ops.unique(ops.abs(x)), k) for k in range(4))
+    given = np.array([2, -1, 1, 3, 4, -3], np.float32)
+    for expr, expected in (
+        (distinct, [[1, 2, 3, 4]]),
+        (ir.Tuple((ops.abs(x), distinct, inverse)), [np.abs(given), [1, 2, 3, 4], [1, 0, 0, 2, 3, 2]]),
+    ):
+        found = rt.create_executor("graph").evaluate(rt.Function([x], expr))(given)
+        parts = found if isinstance(expr, ir.Tuple) else [found]
+        for part, wanted in zip(parts, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(part), wanted)

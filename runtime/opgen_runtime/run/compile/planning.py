@@ -14,6 +14,7 @@ from typing import Final, TypeGuard
 import numpy as np
 
 from ... import ir
+from ...base.arith import AnyDim
 from ...base.errors import ExecutorError
 from ...ir import (
     Call,
@@ -365,6 +366,10 @@ class _Body:
             raise _NoPlanError(f"{kernel.name} reads a tensor whose size depends on data")
         if kernel.why_not_native is not None:
             raise _NoPlanError(kernel.why_not_native)
+        if not kernel.lengths and _depends_on_data(
+            node.checked_type
+        ):  # a hand-written function gives what it gives
+            raise _NoPlanError(f"{kernel.name} gives a tensor whose size depends on data")
         outputs = [planner.new(Held(slot.shape, slot.dtype)) for slot in kernel.outputs]
         count = 1 + max([position for _, _, position in kernel.lengths], default=-1)
         lengths = [planner.new(Held((), np.dtype(np.int64))) for _ in range(count)]
@@ -447,6 +452,12 @@ def _held(type_: Type, what: str) -> Held:
     if not isinstance(type_, TensorType) or not type_.is_static:
         raise _NoPlanError(f"{what} is {type_}, which is no tensor of known shape")
     return Held(type_.concrete_shape, type_.dtype.numpy)
+
+
+def _depends_on_data(type_: Type) -> bool:
+    if isinstance(type_, TupleType):
+        return any([_depends_on_data(each) for each in type_.fields])
+    return isinstance(type_, TensorType) and any([isinstance(d, AnyDim) for d in type_.shape])
 
 
 def _is_static(type_: Type) -> bool:
