@@ -75,7 +75,8 @@ class NarrowType:
     def numpy(self) -> np.dtype[np.generic]:
         """The dtype of arrays, one of ml_dtypes."""
         number = next(number for number, kind in _OF_NUMBER.items() if kind is self)
-        return np.dtype(helper.tensor_dtype_to_np_dtype(number))
+        found: np.dtype[np.generic] = np.dtype(helper.tensor_dtype_to_np_dtype(number))
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
