@@ -192,6 +192,12 @@ def test_results_of_which_some_are_used() -> None:
     np.testing.assert_allclose(found, np.full(6, 3.0))
 
 
+def test_results_of_data_dependent_size() -> None:
+    x = np.array([1.0, -2.0, 3.0])
+    found = rt.grad(lambda x: ops.sum(ops.square(ops.masked_select(x, x > 0.0))))(x)
+    np.testing.assert_array_equal(found, [2.0, 0.0, 6.0])
+
+
 def vjp_softmax() -> rt.Function:
     from opgen_runtime.declaration.gradient import vjp_attrs
 

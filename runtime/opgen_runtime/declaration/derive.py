@@ -8,10 +8,21 @@ from typing import Final
 
 import numpy as np
 
+from ..base.arith import Expr, Shape, const, lt, select
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.kept import Kept
 from ..base.vocabulary import OpPattern
-from ..compute.te import Update, derive_pattern, evaluate, placeholder, tensor_order, to_text
+from ..compute.te import (
+    Compute,
+    Read,
+    Update,
+    data_axes,
+    derive_pattern,
+    evaluate,
+    placeholder,
+    tensor_order,
+    to_text,
+)
 from ..compute.te.derivative import pullback, rebuilt, zeros
 from ..compute.te.tensor import Tensor
 from ..operator import (
@@ -121,6 +132,7 @@ def _held(
 ) -> list[Tensor | None]:
     """A placeholder for each result that an operand of the derived op holds, None for the others."""
     found: list[Tensor | None] = []
+    shapes = binding.storage or tuple([output.shape for output in binding.outputs])
     for k, (output, type_, count) in enumerate(
         zip(base.signature.outputs, types, binding.counts, strict=True)
     ):
@@ -130,9 +142,22 @@ def _held(
             if not isinstance(own, TensorType):
                 found.append(None)
                 continue
-            found.append(placeholder(f"{prefix}{output.name}", own.shape, own.dtype))
-            owners[found[-1]] = start + k  # type: ignore[index]  # the tensor just made
+            held = placeholder(f"{prefix}{output.name}", own.shape, own.dtype)
+            owners[held] = start + k
+            found.append(_up_to_bounds(held, shapes[len(found)]))
     return found
+
+
+def _up_to_bounds(held: Tensor, shape: Shape) -> Tensor:
+    """A result of data-dependent size as great as it can be, zeros beyond its end."""
+    if held.shape == shape or not all([isinstance(dim, int) for dim in (*held.shape, *shape)]):
+        return held
+    axes = data_axes(shape)
+    element: Expr = Read(held.dtype, held, tuple([axis.var for axis in axes]))
+    for axis, extent in zip(axes, held.shape, strict=True):
+        if axis.extent != extent:
+            element = select(lt(axis.var, extent), element, const(0.0, held.dtype))
+    return Tensor(f"{held.name}_whole", shape, held.dtype, Compute(axes, element))
 
 
 def operand_named(base: OpDeclaration, wrt: str) -> tuple[int, int]:
