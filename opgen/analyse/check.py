@@ -23,9 +23,11 @@ from .names.namespace import resolve_names
 from .proofs.assemble import Assembled, Assembler
 from .proofs.defaults import check_defaults
 from .proofs.ends import check_ends
+from .proofs.findings import Finder, report, steps_of_build
 from .proofs.probes import find_probes
 from .proofs.remainder import sound_part
-from .proofs.run import Runner
+from .proofs.run import Checked, failures, run
+from .proofs.trials import Trials
 from .signatures.attrs import check_attrs
 from .signatures.externs import ExternRoots, check_extern
 from .signatures.gradients import check_gradients
@@ -67,31 +69,34 @@ def check_op(
     if diagnostics.count > before or op.partial:
         rest = sound_part(op, wrong)
         if rest is not None:
-            runner = _runner(rest, signature, attrs, _compute(rest, namespace), diagnostics)
-            runner.report_failures(attrs, cases)
+            trials = _trials(rest, signature, attrs, _compute(rest, namespace))
+            finder = Finder(trials, frozenset(diagnostics.sources))
+            report(failures(trials, finder, attrs, cases), diagnostics)
         return None
     compute = None if op.compute is None else _compute(op, namespace)
     try:
-        runner = _runner(op, signature, attrs, compute, diagnostics)
+        trials = _trials(op, signature, attrs, compute)
     except RecursionError:
         diagnostics.error(
             "limit", "the expressions are nested too deeply; give parts of them names", op.place
         )
         return None
-    findings = runner.run(attrs, cases)
-    if findings is None:
+    finder = Finder(trials, frozenset(diagnostics.sources))
+    checked = run(trials, finder, attrs, cases)
+    if not isinstance(checked, Checked):
+        report(checked, diagnostics)
         return None
-    pattern, reason = findings.pattern, findings.reason
+    pattern, reason = checked.pattern, checked.reason
     if op.expression is not None:
         pattern = OpPattern.OPAQUE if op.pattern is None else OpPattern[op.pattern.value.upper()]
         reason = "as declared; held against what the function gives"
     elif not _check_pattern(op, pattern, reason, diagnostics):
         return None
-    probes = find_probes(runner, findings.bound, attrs)
-    check_ends(runner, findings.bound, attrs, probes)
+    probes = find_probes(trials, checked.bound, attrs)
+    report(check_ends(trials, finder, checked.bound, attrs, probes), diagnostics)
     if diagnostics.count > before:
         return None
-    sampled = sample_cases(runner, signature, attrs, cases, probes)
+    sampled = sample_cases(trials, signature, attrs, cases, probes)
     return CheckedOp(
         name=op.name,
         doc=op.doc,
@@ -122,8 +127,8 @@ def check_op(
         extends=op.extends,
         digest=op.digest,
         sampled=sampled,
-        refused=refused_cases(runner, signature, attrs, cases, probes),
-        inferred=inferred_operands(runner, (*cases, *sampled)),
+        refused=refused_cases(trials, signature, attrs, cases, probes),
+        inferred=inferred_operands(trials, (*cases, *sampled)),
     )
 
 
@@ -147,13 +152,12 @@ def _compute(op: OpDef, namespace: Namespace) -> ast.FunctionDef:
     return translate_compute(op.compute, namespace, parameters, op.compute_place)
 
 
-def _runner(
+def _trials(
     op: OpDef,
     signature: CheckedSignature,
     attrs: tuple[CheckedAttr, ...],
     compute: ast.FunctionDef | None,
-    diagnostics: Diagnostics,
-) -> Runner:
+) -> Trials:
     assembler = Assembler()
     made = assembler.attrs(op.name, attrs)
     assembled = Assembled(
@@ -161,7 +165,7 @@ def _runner(
         None if compute is None else assembler.compute(compute),
         made,
     )
-    return Runner(op, signature, assembled, assembler, diagnostics)
+    return Trials(op, signature, assembled, assembler, steps_of_build(op))
 
 
 def _strategy(

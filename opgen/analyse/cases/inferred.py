@@ -11,44 +11,44 @@ from opgen_runtime.operator.types import TupleType, Type, infer_unknown, relate
 
 from ...model import CheckedCase, Inference
 from ..proofs.located import PYTHON_ERRORS
-from ..proofs.run import BoundSample, Runner
 from ..proofs.samples import OperandType, Sample, case_samples
+from ..proofs.trials import BoundSample, Trials
 
 
-def inferred_operands(runner: Runner, cases: Sequence[CheckedCase]) -> tuple[Inference, ...]:
+def inferred_operands(trials: Trials, cases: Sequence[CheckedCase]) -> tuple[Inference, ...]:
     """For each case the operands that the type relation finds: each while it alone is unknown, and all at once.
 
     None for an op whose type relation is written by hand.
     """
-    if runner.op.relation.extern is not None:
+    if trials.op.relation.extern is not None:
         return ()
     known: dict[Hashable, Inference] = {}  # by signature: cases may share one
     found: list[Inference] = []
     for sample in case_samples(cases):
         key = sample.key
         if key not in known:
-            known[key] = _inference(runner, sample)
+            known[key] = _inference(trials, sample)
         found.append(known[key])
     return tuple(found)
 
 
-def _inference(runner: Runner, sample: Sample) -> Inference:
-    bound = runner.bind(replace(sample, place=None), [])
-    if bound is None:
+def _inference(trials: Trials, sample: Sample) -> Inference:
+    bound = trials.bind(replace(sample, place=None))
+    if not isinstance(bound, BoundSample):
         return Inference()
-    alone = [k for k in range(len(runner.names)) if k in _found(runner, bound, (k,))]
-    together = _found(runner, bound, range(len(runner.names)))
-    return Inference(tuple(runner.names[k] for k in alone), tuple(runner.names[k] for k in together))
+    alone = [k for k in range(len(trials.names)) if k in _found(trials, bound, (k,))]
+    together = _found(trials, bound, range(len(trials.names)))
+    return Inference(tuple(trials.names[k] for k in alone), tuple(trials.names[k] for k in together))
 
 
-def _found(runner: Runner, bound: BoundSample, unknown: Sequence[int]) -> list[int]:
+def _found(trials: Trials, bound: BoundSample, unknown: Sequence[int]) -> list[int]:
     """The positions of the operands that follow; none where the relation fails or says another type."""
     types = [_type(operand) for operand in bound.sample.operands]
-    relation = partial(relate, runner.assembled.signature)
-    runner.meter.reset()
+    relation = partial(relate, trials.assembled.signature)
+    trials.meter.reset()
     try:
         found = infer_unknown(
-            relation, runner.op.name, types, bound.binding.result_type, bound.attrs, unknown
+            relation, trials.op.name, types, bound.binding.result_type, bound.attrs, unknown
         )
     except (OpgenError, *PYTHON_ERRORS):
         return []

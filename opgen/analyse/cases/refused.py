@@ -15,8 +15,8 @@ from opgen_runtime.base.errors import DTypeError, ShapeError
 
 from ...document.kinds import ValueProblem
 from ...model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
-from ..proofs.run import Runner
-from ..proofs.samples import Sample, case_samples
+from ..proofs.samples import case_samples
+from ..proofs.trials import Refused, Trials
 from ..signatures.values import parse_operand
 from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped, variations
 
@@ -27,7 +27,7 @@ _BASES: Final = 3  # declared tests that are changed
 
 
 def refused_cases(
-    runner: Runner,
+    trials: Trials,
     signature: CheckedSignature,
     attrs: Sequence[CheckedAttr],
     cases: Sequence[CheckedCase],
@@ -42,27 +42,26 @@ def refused_cases(
     for case in cases[:_BASES]:
         for kind, changed in _changes(case, signature):
             if kind not in kinds and len(kinds) < MAX_REFUSED:
-                error = _refusal(runner, changed)
+                error = _refusal(trials, changed)
                 if error is not None:
                     kinds[kind] = Refusal(changed, type(error).__name__)
     messages: dict[str, Refusal] = {}
     for changed in variations(signature, attrs, cases, probes):
-        error = _refusal(runner, changed) if len(messages) < MAX_REFUSED else None
+        error = _refusal(trials, changed) if len(messages) < MAX_REFUSED else None
         if error is not None:
             messages.setdefault(_NUMBER.sub("0", str(error)), Refusal(changed, type(error).__name__))
     return (*kinds.values(), *(one for one in messages.values() if one not in kinds.values()))
 
 
-def _refusal(runner: Runner, case: CheckedCase) -> DTypeError | ShapeError | None:
+def _refusal(trials: Trials, case: CheckedCase) -> DTypeError | ShapeError | None:
     """The error with which the signature refuses a case, if it is one of dtypes or shapes."""
     try:
         (sample,) = case_samples((case,))
     except ValueProblem:
         return None  # too many elements
-    refused: list[tuple[Sample, BaseException]] = []
-    if runner.bind(replace(sample, place=None), refused) is not None:
-        return None
-    return next((error for _, error in refused if isinstance(error, DTypeError | ShapeError)), None)
+    found = trials.bind(replace(sample, place=None))
+    error = found.error if isinstance(found, Refused) else None
+    return error if isinstance(error, DTypeError | ShapeError) else None
 
 
 def _changes(case: CheckedCase, signature: CheckedSignature) -> Iterator[tuple[str, CheckedCase]]:

@@ -17,8 +17,8 @@ from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 
 from ...document.kinds import KINDS, ValueProblem
 from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
-from ..proofs.run import Runner
 from ..proofs.samples import case_samples
+from ..proofs.trials import BoundSample, Trials
 from ..signatures.values import parse_operand
 
 MAX_SAMPLED: Final = 16  # with the declared tests well below 40 compiled signatures an op
@@ -35,7 +35,7 @@ Shape = tuple[int, ...]
 
 
 def sample_cases(
-    runner: Runner,
+    trials: Trials,
     signature: CheckedSignature,
     attrs: Sequence[CheckedAttr],
     cases: Sequence[CheckedCase],
@@ -49,7 +49,7 @@ def sample_cases(
         if key in seen:
             continue
         seen.add(key)
-        if _fits(runner, case):
+        if _fits(trials, case):
             found.append(case)
             if len(found) == MAX_SAMPLED:
                 break
@@ -60,13 +60,13 @@ def _key(case: CheckedCase) -> str:
     return f"{dict(case.inputs)} {sorted(case.attrs.items(), key=lambda item: item[0])}"
 
 
-def _fits(runner: Runner, case: CheckedCase) -> bool:
+def _fits(trials: Trials, case: CheckedCase) -> bool:
     try:
         (sample,) = case_samples((case,))
     except ValueProblem:
         return False  # too many elements
-    bound = runner.bind(replace(sample, place=None), [])
-    return bound is not None and runner.can_build(bound)
+    bound = trials.bind(replace(sample, place=None))
+    return isinstance(bound, BoundSample) and trials.can_build(bound)
 
 
 def variations(

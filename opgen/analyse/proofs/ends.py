@@ -11,43 +11,56 @@ from opgen_runtime.compute import lang
 
 from ...document.kinds import KINDS
 from ...model import BoundProbe, CheckedAttr
+from .findings import Finder, Finding
 from .probes import REACH, with_attr
-from .run import BoundSample, Runner
+from .trials import BoundSample, Trials
 
 _TESTS: Final = 3  # declared tests at which the ends are tried
 _TRIED: Final = 60  # values of all attrs together; one of many attrs has fewer
 
 
 def check_ends(
-    runner: Runner, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr], probes: Sequence[BoundProbe]
-) -> None:
-    """Report the first access of each attr that is not proved at an end of its bound.
+    trials: Trials,
+    finder: Finder,
+    bound: Sequence[BoundSample],
+    attrs: Sequence[CheckedAttr],
+    probes: Sequence[BoundProbe],
+) -> list[Finding]:
+    """The first access of each attr that is not proved at an end of its bound.
 
     The ends are those that `probes` found; where there is none, a value far away stands for it.  A value that does not
     fit the rest of the signature is no call.
     """
     tests = [found for found in bound if found.sample.case is not None][:_TESTS]
     whole = [attr for attr in attrs if KINDS[attr.kind].is_position]
+    found: list[Finding] = []
     for attr in whole:
-        _check(runner, tests, attr, [p for p in probes if p.attr == attr.name], _TRIED // len(whole))
+        own = [probe for probe in probes if probe.attr == attr.name]
+        found += _check(trials, finder, tests, attr, own, _TRIED // len(whole))
+    return found
 
 
 def _check(
-    runner: Runner, tests: Sequence[BoundSample], attr: CheckedAttr, probes: Sequence[BoundProbe], most: int
-) -> None:
+    trials: Trials,
+    finder: Finder,
+    tests: Sequence[BoundSample],
+    attr: CheckedAttr,
+    probes: Sequence[BoundProbe],
+    most: int,
+) -> list[Finding]:
     calls = (
         (found, value) for found in tests for value in _values(getattr(found.attrs, attr.name), attr, probes)
     )
     for found, value in islice(calls, most):
-        if runner.meter.spent(0.5):
-            return
-        bound = runner.bind(with_attr(found, attr.name, value), [])
-        error = None if bound is None else runner.why_not_built(bound)
-        if bound is not None and isinstance(error, AccessError):
+        if trials.meter.spent(0.5):
+            return []
+        bound = trials.bind(with_attr(found, attr.name, value))
+        error = trials.why_not_built(bound) if isinstance(bound, BoundSample) else None
+        if isinstance(bound, BoundSample) and isinstance(error, AccessError):
             admits = "it has no bounds" if attr.bound is None else f"its bounds are {attr.bound.text}"
             hint = f"`{attr.name}` may be {value}: {admits}; bound it by what it indexes, or guard the access"
-            runner.report_failure(bound, lang.Failure(error), hint)
-            return
+            return [finder.of_failure(bound, lang.Failure(error), hint)]
+    return []
 
 
 def _values(given: Any, attr: CheckedAttr, probes: Sequence[BoundProbe]) -> Iterator[Any]:

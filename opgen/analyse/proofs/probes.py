@@ -13,8 +13,8 @@ from opgen_runtime.base.vocabulary import DTYPES
 from ...document.kinds import KINDS
 from ...model import AttrValue, BoundProbe, CheckedAttr
 from .located import PYTHON_ERRORS
-from .run import BoundSample, Runner
 from .samples import Sample
+from .trials import BoundSample, Trials
 
 REACH: Final = 1 << 16  # how far from the test's value the end of a bound is looked for
 _PLACES: Final = 3
@@ -27,7 +27,7 @@ End = tuple[int | float, int | float]
 
 
 def find_probes(
-    runner: Runner, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr]
+    trials: Trials, bound: Sequence[BoundSample], attrs: Sequence[CheckedAttr]
 ) -> tuple[BoundProbe, ...]:
     """Both ends of the bounds of every attr, or each of its choices.
 
@@ -44,15 +44,15 @@ def find_probes(
     found: list[BoundProbe] = []
     seen: dict[int, list[End]] = {-1: [], 1: []}
     bounded = [attr for attr in attrs if attr.bound is not None]
-    begun = runner.meter.used
+    begun = trials.meter.used
     for position, attr in enumerate(bounded, 1):
         share = begun + (1 - begun) * 0.5 * position / len(bounded)
         if attr.choices:
-            found += _choices(runner, tests, attr, share)
+            found += _choices(trials, tests, attr, share)
             continue
         ends: dict[int, dict[str, BoundProbe]] = {-1: {}, 1: {}}
         for number, test in tests:
-            for end, probe in _probes(runner, test, attr, number, share, seen):
+            for end, probe in _probes(trials, test, attr, number, share, seen):
                 known = ends[end].get(place := str(probe.outside))
                 is_new = known is None and len(ends[end]) < _PLACES
                 if is_new or (known is not None and probe.accepted > known.accepted):
@@ -62,22 +62,22 @@ def find_probes(
 
 
 def _choices(
-    runner: Runner, tests: Sequence[tuple[int, BoundSample]], attr: CheckedAttr, share: float
+    trials: Trials, tests: Sequence[tuple[int, BoundSample]], attr: CheckedAttr, share: float
 ) -> Iterator[BoundProbe]:
     """Each choice, at the first test that accepts it, if any does, beside a value that is none."""
     others: tuple[AttrValue, ...] = (_NO_SUCH_TEXT, *DTYPES, *range(_OTHER_NUMBERS))
     for choice in attr.choices or ():
         best: BoundProbe | None = None
         for number, test in tests:
-            if runner.meter.spent(share):
+            if trials.meter.spent(share):
                 break
             wrap = _wrapper(getattr(test.attrs, attr.name))
             values = (wrap(value) for value in others)
             outside = next(
-                (v for v in values if runner.is_out_of_bounds(with_attr(test, attr.name, v), attr)), None
+                (v for v in values if trials.is_out_of_bounds(with_attr(test, attr.name, v), attr)), None
             )
             if outside is not None and (best is None or not best.accepted):
-                fits = _fits(runner, test, attr.name, wrap(choice))
+                fits = _fits(trials, test, attr.name, wrap(choice))
                 best = (
                     best if best and not fits else BoundProbe(number, attr.name, wrap(choice), outside, fits)
                 )
@@ -86,7 +86,7 @@ def _choices(
 
 
 def _probes(
-    runner: Runner,
+    trials: Trials,
     bound: BoundSample,
     attr: CheckedAttr,
     case: int,
@@ -99,13 +99,13 @@ def _probes(
     """
 
     def is_outside(value: int | float) -> bool | None:
-        if runner.meter.spent(share):
+        if trials.meter.spent(share):
             return None
-        return runner.is_out_of_bounds(with_attr(bound, attr.name, wrap(value)), attr)
+        return trials.is_out_of_bounds(with_attr(bound, attr.name, wrap(value)), attr)
 
     value = getattr(bound.attrs, attr.name)
     if value is None or value == ():
-        value = _start(runner, bound, attr)
+        value = _start(trials, bound, attr)
     element = value[0] if isinstance(value, tuple) else value
     if not isinstance(element, int | float) or isinstance(element, bool):
         return
@@ -116,16 +116,16 @@ def _probes(
         if found is not None:
             seen[step][:] = [*(end for end in seen[step] if end != found), found]
             inside, outside = map(wrap, found)
-            fits = _fits(runner, bound, attr.name, inside)
+            fits = _fits(trials, bound, attr.name, inside)
             yield step, BoundProbe(case, attr.name, inside, outside, fits)
 
 
-def _start(runner: Runner, bound: BoundSample, attr: CheckedAttr) -> AttrValue:
+def _start(trials: Trials, bound: BoundSample, attr: CheckedAttr) -> AttrValue:
     """A value inside the bound, one that fits if any does."""
     values = KINDS[attr.kind].starts
-    fitting = (value for value in values if _fits(runner, bound, attr.name, value))
+    fitting = (value for value in values if _fits(trials, bound, attr.name, value))
     inside = (
-        value for value in values if not runner.is_out_of_bounds(with_attr(bound, attr.name, value), attr)
+        value for value in values if not trials.is_out_of_bounds(with_attr(bound, attr.name, value), attr)
     )
     return next(fitting, next(inside, None))
 
@@ -191,8 +191,8 @@ def with_attr(bound: BoundSample, name: str, value: Any) -> Sample:
     return Sample(bound.sample.operands, values)
 
 
-def _fits(runner: Runner, bound: BoundSample, name: str, value: Any) -> bool:
+def _fits(trials: Trials, bound: BoundSample, name: str, value: Any) -> bool:
     try:
-        return runner.bind(with_attr(bound, name, value), []) is not None
+        return trials.fits(with_attr(bound, name, value))
     except (OpgenError, *PYTHON_ERRORS):
         return False

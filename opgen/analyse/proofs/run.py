@@ -1,404 +1,161 @@
-"""Runs a declaration's translated code on sample signatures, and says what it shows."""
+"""What all samples of a declaration show: `Checked`, or the `Findings` that are wrong with it."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeAlias
 
-from opgen_runtime.base.errors import AttrError, OpgenError
 from opgen_runtime.base.vocabulary import OpPattern
-from opgen_runtime.compute import lang, te
-from opgen_runtime.compute.te.pattern import derive_pattern
-from opgen_runtime.compute.te.proved import Proved
-from opgen_runtime.operator.types import Binding, TensorType, bind
 
-from ...diagnostics import Diagnostics, Place
-from ...expression import syntax as s
-from ...expression.paths import defines
-from ...model import CheckedAttr, CheckedCase, CheckedSignature
-from ...model.opdef import OpDef
-from .assemble import Assembled, Assembler
-from .located import PYTHON_ERRORS, code_of, hint_of, message_of, place_by_name, place_in_code
-from .meter import MAX_TOTAL
+from ...model import CheckedAttr, CheckedCase
+from .findings import Finder, Finding
+from .located import code_of
 from .samples import Sample, case_samples, made_up, other_dtypes, symbolic
+from .trials import BoundSample, Built, Refused, Trials
 
 _MAX_BUILDS: Final = 40
-_STEPS_OF_OUTPUT: Final = 50  # what one member of a variadic output takes
-MAX_DEFINITIONS: Final = 32  # of one tensor: each is proved against all that earlier ones left
 _OF_SHAPES: Final = frozenset({"out-of-bounds", "rank", "shape-mismatch", "value", "uncovered", "stage"})
-_ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSample:
-    """A sample whose signature fits."""
-
-    sample: Sample
-    attrs: Any
-    binding: Binding
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What the samples showed."""
+class Checked:
+    """What the samples of a sound declaration showed."""
 
     pattern: OpPattern
     reason: str
     bound: tuple[BoundSample, ...]
 
 
-class Runner:
-    """Runs one op."""
+Findings: TypeAlias = list[Finding]
+"""What is wrong; never empty where it stands in place of a value."""
 
-    def __init__(
-        self,
-        op: OpDef,
-        signature: CheckedSignature,
-        assembled: Assembled,
-        assembler: Assembler,
-        diagnostics: Diagnostics,
-    ) -> None:
-        self.op = op
-        self.signature = signature
-        self.assembled = assembled
-        self.meter = assembler.meter
-        self.diagnostics = diagnostics
-        self.paths = frozenset(diagnostics.sources)
-        self.names = [operand.name for operand in signature.inputs]
-        places = _definitions(op.compute or ())
-        self.stated = [(define.tensor.name, define.place) for define in defines(op.compute or ())]
-        self.definitions = {tensor: found[0] for tensor, found in places.items()}
-        self.work = sum(len(found) ** 3 for found in places.values())  # of the proofs of one build, in steps
-        self.pattern: OpPattern | None = None
-        self.reason = ""
-        self.failed = False
-        self.builds = 0
-        self._bindings: dict[object, tuple[Any, Binding] | BaseException] = {}
-        self._built: dict[object, Exception | None] = {}
-        self._proved = Proved()
 
-    def run(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> Findings | None:
-        """Bind and build every sample; None if an error was reported."""
-        self._count_definitions()
-        if self.failed:
-            return None
-        bound = [found for sample in case_samples(cases) if (found := self.bind(sample)) is not None]
-        if self.failed:
-            return None
-        refused: list[tuple[Sample, BaseException]] = []
-        for sample in made_up(self.signature, self.assembled.signature, attrs):
-            if self.meter.spent(0.3):
-                break
-            found = self.bind(sample, refused)
-            if found is not None:
-                bound.append(found)
-            elif refused and code_of(refused[-1][1]) == "limit":
-                break
-        if not bound and not self.failed:
-            self._nothing_fits(refused)
-        if self.failed:
-            return None
-        self._build_all(bound)
-        if self.failed:
-            return None
-        self._vary(bound[0])
-        if self.failed:
-            return None
-        for found in bound[: len(cases) or 1]:
-            self._symbolic(found.sample)
-            if self.failed:
-                return None
-        if self.pattern is None:
-            self.pattern, self.reason = OpPattern.OPAQUE, "an extern is opaque"
-        return Findings(self.pattern, self.reason, tuple(bound))
+def run(
+    trials: Trials, finder: Finder, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
+) -> Findings | Checked:
+    """Bind and build every sample."""
+    wrong = finder.too_many_definitions()
+    if wrong:
+        return wrong
+    bound = _bound(trials, finder, attrs, cases)
+    if isinstance(bound, list):
+        return bound
+    builds = _Builds(trials, finder)
+    wrong = builds.all(bound) or builds.varied(bound[0])
+    for found in bound[: len(cases) or 1]:
+        wrong = wrong or builds.symbolic(found.sample)
+    return wrong or Checked(*builds.pattern(), bound)
 
-    def _count_definitions(self) -> None:
-        for tensor, places in _definitions(self.op.compute or ()).items():
-            if len(places) > MAX_DEFINITIONS:
-                self.failed = True
-                text = f"`{tensor}` has {len(places)} definitions; at most {MAX_DEFINITIONS} are read"
-                hint = "choose by a condition, or index a static tuple, as in `out[i] = (3, 1, 4)[i]`"
-                self.diagnostics.error("limit", text, places[MAX_DEFINITIONS], hint)
 
-    # ---------------------------------------------------------------- binding
+def failures(
+    trials: Trials, finder: Finder, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
+) -> Findings:
+    """What is wrong with a compute text of which some statements are missing."""
+    samples = (*case_samples(cases), *made_up(trials.signature, trials.assembled.signature, attrs))
+    tried = (trials.bind(sample) for sample in samples)
+    found = next((each for each in tried if isinstance(each, BoundSample)), None)
+    return [] if found is None else [finder.of_failure(found, each) for each in trials.failures(found)]
 
-    def bind(
-        self, sample: Sample, refused: list[tuple[Sample, BaseException]] | None = None
-    ) -> BoundSample | None:
-        """The sample's attrs and binding.  With `refused`, one that does not fit is noted there, not reported.
 
-        None also where too much has been computed already for this op.
-        """
-        if self.meter.spent():
-            if refused is None and not sample.symbolic:
-                self._too_much(sample)
-            return None
-        try:
-            attrs, binding = self._bind(sample)
-        except _ERRORS as error:
-            if refused is not None:
-                refused.append((sample, error))
-            elif not sample.symbolic:
-                self._report_binding(sample, error)
-            return None
-        return BoundSample(sample, attrs, binding)
+def _bound(
+    trials: Trials, finder: Finder, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]
+) -> Findings | tuple[BoundSample, ...]:
+    """The samples that fit: every test, and what can be made up; there is at least one."""
+    tests = [trials.bind(sample) for sample in case_samples(cases)]
+    wrong = [finder.of_binding(each) for each in tests if isinstance(each, Refused)]
+    if wrong:
+        return wrong
+    bound = [each for each in tests if isinstance(each, BoundSample)]
+    refused: list[Refused] = []
+    for sample in made_up(trials.signature, trials.assembled.signature, attrs):
+        if trials.meter.spent(0.3):
+            break
+        found = trials.bind(sample)
+        if isinstance(found, BoundSample):
+            bound.append(found)
+            continue
+        refused.append(found)
+        if found.error is not None and code_of(found.error) == "limit":
+            break
+    return tuple(bound) if bound else [finder.of_no_fitting(refused)]
 
-    def _bind(self, sample: Sample) -> tuple[Any, Binding]:
-        """Attrs and binding, computed once for each signature."""
-        key = sample.key
-        known = self._bindings.get(key)
-        if known is None:
-            try:
-                known = self._bound(sample)
-            except _ERRORS as error:
-                known = error
-            if sample.place is None:  # the place of a test stands in its error
-                self._bindings[key] = known
-        if isinstance(known, BaseException):
-            raise known
-        return known
 
-    def _bound(self, sample: Sample) -> tuple[Any, Binding]:
-        self.meter.reset()
-        made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            binding = bind(
-                self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
-            )
-        return made, binding
+class _Builds:
+    """The builds of one run, at most `_MAX_BUILDS`, and the patterns of what was built."""
 
-    def is_out_of_bounds(self, sample: Sample, attr: CheckedAttr) -> bool:
-        """Whether a sample is refused because the value of an attr is out of its bounds."""
-        refused: list[tuple[Sample, BaseException]] = []
-        if attr.bound is not None and attr.bound.function is None:  # a bound that needs no operands
-            assert self.assembled.attrs is not None
-            self.meter.reset()
-            try:
-                self.assembled.attrs(**sample.attrs)
-            except _ERRORS as error:
-                refused.append((sample, error))
-        else:
-            self.bind(sample, refused)
-        return any(
-            isinstance(error, AttrError) and error.bound and error.attr == attr.name for _, error in refused
-        )
+    def __init__(self, trials: Trials, finder: Finder) -> None:
+        self.trials = trials
+        self.finder = finder
+        self.built: list[Built] = []
+        self.count = 0
 
-    def _report_binding(self, sample: Sample, error: BaseException) -> None:
-        self.failed = True
-        place = place_in_code(error, self.paths)
-        shown = sample.describe(self.names)
-        if place is not None:
-            root = next((c for c in _causes(error) if place_in_code(c, self.paths)), error)
-            self.diagnostics.error(code_of(root), f"{message_of(root)}{_for(shown)}", place)
-            return
-        code = "bounds" if isinstance(error, AttrError) else "test"
-        at = sample.place or self.op.place
-        self.diagnostics.error(code, f"the test does not fit: {self._message(error)}", at)
+    def pattern(self) -> tuple[OpPattern, str]:
+        """The most restrictive pattern, with its reason."""
+        if not self.built:
+            return OpPattern.OPAQUE, "an extern is opaque"
+        found = max(self.built, key=lambda each: each.pattern)
+        return found.pattern, found.reason
 
-    def _message(self, error: BaseException) -> str:
-        return message_of(error).removeprefix(f"{self.op.name}: ")
-
-    def _nothing_fits(self, refused: Sequence[tuple[Sample, BaseException]]) -> None:
-        self.failed = True
-        for sample, error in refused:
-            place = place_in_code(error, self.paths)
-            if place is not None:
-                root = next((c for c in _causes(error) if place_in_code(c, self.paths)), error)
-                text = f"{message_of(root)}{_for(sample.describe(self.names))}"
-                self.diagnostics.error(code_of(root), text, place)
-                return
-        why = f": {self._message(refused[0][1])}" if refused else ""
-        text = f"no sample signature fits `{self.op.name}`{why}"
-        hint = 'give one under `tests:`, such as `- {data: "float32[2, 3]"}`'
-        self.diagnostics.error("test", text, self.op.place, hint)
-
-    # ---------------------------------------------------------------- building
-
-    def _build_all(self, bound: Sequence[BoundSample]) -> None:
+    def all(self, bound: Sequence[BoundSample]) -> Findings:
         """Build every sample.
 
         A made-up shape need not suit the op: where a test or another one was built, it is passed over if its
         shapes are what does not fit.
         """
+        wrong: Findings = []
         passed: list[tuple[BoundSample, Exception]] = []
-        built = False
+        any_built = False
         for found in bound:
-            refused = None if found.sample.place is not None else passed
-            if refused is not None and self.failed:
-                return  # what only a test shows is reported for every test
-            built |= self.build(found, refused)
-        if passed and not built and not self.failed:
-            self._report_build(*passed[0])
+            is_test = found.sample.place is not None
+            if wrong and not is_test:
+                return wrong  # what only a test shows is reported for every test
+            made = self.one(found)
+            if isinstance(made, Exception) and not is_test and code_of(made) in _OF_SHAPES:
+                passed.append((found, made))
+            else:
+                any_built |= isinstance(made, Built)
+                wrong += self.wrong(found, made)
+        return self.finder.of_build(*passed[0]) if passed and not any_built and not wrong else wrong
 
-    def build(self, bound: BoundSample, refused: list[tuple[BoundSample, Exception]] | None = None) -> bool:
-        """Build the compute expression and join its pattern; True if that was done.
-
-        An error is reported, or with `refused` noted there if it is one of shapes.
-        """
-        if self.assembled.compute is None or self.builds >= _MAX_BUILDS:
-            return False
-        if self.meter.spent():
-            if self.pattern is None or bound.sample.place is not None:
-                self._too_much(bound.sample)
-            return False
-        self.builds += 1
-        self.meter.reset()
-        operands = _placeholders(self.names, bound.binding)
-        try:
-            self.meter.tick(self.work)
-            outputs = lang.build(self.assembled, bound.binding, operands, proved=self._proved)
-            self.meter.tick(_STEPS_OF_OUTPUT * len(outputs))
-        except _ERRORS as error:
-            failed = error
-        else:
-            self._built[bound.sample.key] = None
-            self._join_pattern(outputs, operands)
-            return True
-        if refused is not None and code_of(failed) in _OF_SHAPES:
-            refused.append((bound, failed))
-        else:
-            self._report_build(bound, failed)
-        return False
-
-    def can_build(self, bound: BoundSample) -> bool:
-        """Whether the compute expression can be built for a sample; nothing is reported.  True of an extern."""
-        return self.assembled.compute is None or (
-            not self.meter.spent() and self.why_not_built(bound) is None
-        )
-
-    def why_not_built(self, bound: BoundSample) -> Exception | None:
-        """The error with which the compute expression cannot be built for a sample; nothing is reported."""
-        if self.assembled.compute is None:
-            return None
-        key = bound.sample.key
-        if key not in self._built:
-            self._built[key] = self._error_of_build(bound)
-        return self._built[key]
-
-    def _error_of_build(self, bound: BoundSample) -> Exception | None:
-        self.meter.reset()
-        operands = _placeholders(self.names, bound.binding)
-        try:
-            self.meter.tick(self.work)
-            lang.build(self.assembled, bound.binding, operands, proved=self._proved)
-        except _ERRORS as error:
-            return error
-        return None
-
-    def _too_much(self, sample: Sample) -> None:
-        self.failed = True
-        text = f"more than {MAX_TOTAL} static steps for the tests together; give fewer or smaller tests"
-        self.diagnostics.error("limit", text, sample.place or self.op.place)
-
-    def _join_pattern(self, outputs: Sequence[te.Tensor], operands: Sequence[Any]) -> None:
-        flat = [
-            t for operand in operands for t in (operand if isinstance(operand, tuple) else (operand,)) if t
-        ]
-        pattern, reason = derive_pattern(outputs, flat)
-        if self.pattern is None or pattern > self.pattern:
-            self.pattern, self.reason = pattern, reason
-
-    def _report_build(self, bound: BoundSample, error: Exception) -> None:
-        """Report why a build failed, and what else is wrong with definitions that do not need the failing one."""
-        self.failed = True
-        found = () if code_of(error) == "limit" or self.meter.spent() else self._failures(bound)
-        for failure in found:
-            self.report_failure(bound, failure)
-        if not found:
-            self.report_failure(bound, lang.Failure(error))
-
-    def _failures(self, bound: BoundSample) -> Sequence[lang.Failure]:
-        self.meter.reset()
-        operands = _placeholders(self.names, bound.binding)
-        return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
-
-    def report_failure(self, bound: BoundSample, failure: lang.Failure, hint: str | None = None) -> None:
-        """Report an error of the compute expression for a sample, at its place."""
-        self.failed = True
-        error = failure.error
-        place = place_in_code(error, self.paths)
-        if place is None:
-            own = (at for tensor, at in self.stated if tensor == failure.tensor and at.line <= failure.line)
-            above = max(own, key=lambda at: at.line, default=None)
-            place = above or place_by_name(error, self.definitions)
-        place = place or self.op.compute_place
-        text = f"{message_of(error)}{_for(bound.sample.describe(self.names))}"
-        self.diagnostics.error(code_of(error), text, place, hint or hint_of(error))
-
-    def report_failures(self, attrs: Sequence[CheckedAttr], cases: Sequence[CheckedCase]) -> None:
-        """Report what is wrong with a compute text of which some statements are missing."""
-        samples = (*case_samples(cases), *made_up(self.signature, self.assembled.signature, attrs))
-        found = next((f for sample in samples if (f := self.bind(sample, [])) is not None), None)
-        if found is not None:
-            for failure in self._failures(found):
-                self.report_failure(found, failure)
-
-    def _vary(self, bound: BoundSample) -> None:
+    def varied(self, bound: BoundSample) -> Findings:
         """The other dtypes that the declaration admits."""
-        for sample in other_dtypes(bound.sample, self.signature):
-            found = self.bind(sample, [])
-            if found is not None:
-                self.build(found)
-            if self.failed:
-                return
+        for sample in other_dtypes(bound.sample, self.trials.signature):
+            found = self.trials.bind(sample)
+            wrong = self.wrong(found, self.one(found)) if isinstance(found, BoundSample) else []
+            if wrong:
+                return wrong
+        return []
 
-    def _symbolic(self, sample: Sample) -> None:
+    def symbolic(self, sample: Sample) -> Findings:
         """The same with symbolic dims, for the pattern; what they leave open is decided at lowering."""
-        refused: list[tuple[Sample, BaseException]] = []
-        found = self.bind(symbolic(sample), refused)
-        for shown, error in refused:
-            if code_of(error) == "dtype" and place_in_code(error, self.paths) is not None:
-                self._report_binding(shown, error)
-                return
-        if found is None or self.assembled.compute is None:
-            return
-        operands = _placeholders(self.names, found.binding)
-        self.meter.reset()
-        try:
-            self.meter.tick(self.work)
-            outputs = lang.build(self.assembled, found.binding, operands, trusted=True)
-        except _ERRORS:
-            return
-        self._join_pattern(outputs, operands)
+        found = self.trials.bind(symbolic(sample))
+        if isinstance(found, Refused):
+            error = found.error
+            is_wrong = error is not None and code_of(error) == "dtype" and self.finder.is_in_code(error)
+            return [self.finder.of_binding(found)] if is_wrong else []
+        if self.trials.assembled.compute is not None:
+            made = self.trials.build(found, trusted=True)
+            if isinstance(made, Built):
+                self.built.append(made)
+        return []
 
+    def one(self, bound: BoundSample) -> Built | Exception | Finding | None:
+        """A sample built, or why not; None where no more are built."""
+        trials = self.trials
+        if trials.assembled.compute is None or self.count >= _MAX_BUILDS:
+            return None
+        if trials.meter.spent():
+            needed = not self.built or bound.sample.place is not None
+            return self.finder.too_much(bound.sample) if needed else None
+        self.count += 1
+        made = trials.build(bound)
+        if isinstance(made, Built):
+            self.built.append(made)
+        return made
 
-def _for(shown: str) -> str:
-    return f" (for {shown})" if shown else ""
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """The errors from the innermost cause outwards."""
-    found = [error]
-    while found[-1].__cause__ is not None:
-        found.append(found[-1].__cause__)
-    return found[::-1]
-
-
-def _definitions(block: s.Block) -> Mapping[str, list[Place]]:
-    """The definitions of each tensor, in order; of two branches those of the one that has more."""
-    found: dict[str, list[Place]] = {}
-    for item in block:
-        if isinstance(item, s.Define):
-            found.setdefault(item.tensor.name, []).append(item.place)
-        elif isinstance(item, s.If):
-            then, otherwise = _definitions(item.then), _definitions(item.otherwise)
-            for tensor in {**then, **otherwise}:
-                longer = max(then.get(tensor, []), otherwise.get(tensor, []), key=len)
-                found.setdefault(tensor, []).extend(longer)
-    return found
-
-
-def _placeholders(names: Sequence[str], binding: Binding) -> tuple[Any, ...]:
-    """Input tensors of the bound types."""
-    return tuple(_placeholder(name, given) for name, given in zip(names, binding.inputs, strict=True))
-
-
-def _placeholder(name: str, given: Any) -> Any:
-    if isinstance(given, tuple):
-        return tuple(_placeholder(f"{name}{position}", item) for position, item in enumerate(given))
-    if not isinstance(given, TensorType):
-        return None
-    return te.placeholder(name, given.shape, str(given.dtype))
+    def wrong(self, bound: BoundSample, made: Built | Exception | Finding | None) -> Findings:
+        """What is wrong with what `one` gave."""
+        if isinstance(made, Exception):
+            return self.finder.of_build(bound, made)
+        return [made] if isinstance(made, Finding) else []

@@ -1,0 +1,180 @@
+"""The translated code of one op, tried on sample signatures: each trial gives a value, and nothing is reported."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opgen_runtime.base.errors import AttrError, OpgenError
+from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.compute import lang, te
+from opgen_runtime.compute.te.pattern import derive_pattern
+from opgen_runtime.compute.te.proved import Proved
+from opgen_runtime.operator.types import Binding, TensorType, bind
+
+from ...model import CheckedAttr, CheckedSignature
+from ...model.opdef import OpDef
+from .assemble import Assembled, Assembler
+from .located import PYTHON_ERRORS
+from .samples import Sample
+
+_STEPS_OF_OUTPUT: Final = 50  # what one member of a variadic output takes
+_ERRORS: Final = (OpgenError, RecursionError, MemoryError, *PYTHON_ERRORS)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSample:
+    """A sample whose signature fits."""
+
+    sample: Sample
+    attrs: Any
+    binding: Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A sample that was not bound, with why; without an error too much has been computed already for this op."""
+
+    sample: Sample
+    error: BaseException | None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What the tensor expressions of a sample are."""
+
+    pattern: OpPattern
+    reason: str
+
+
+class Trials:
+    """Binds and builds samples of one op; `steps_of_build`: what the proofs of one build take."""
+
+    def __init__(
+        self,
+        op: OpDef,
+        signature: CheckedSignature,
+        assembled: Assembled,
+        assembler: Assembler,
+        steps_of_build: int,
+    ) -> None:
+        self.op = op
+        self.signature = signature
+        self.assembled = assembled
+        self.meter = assembler.meter
+        self.names = [operand.name for operand in signature.inputs]
+        self._work = steps_of_build
+        self._bindings: dict[object, tuple[Any, Binding] | BaseException] = {}
+        self._built: dict[object, Built | Exception] = {}
+        self._proved = Proved()
+
+    def bind(self, sample: Sample) -> BoundSample | Refused:
+        """The sample with its attrs and binding."""
+        if self.meter.spent():
+            return Refused(sample, None)
+        try:
+            attrs, binding = self._bind(sample)
+        except _ERRORS as error:
+            return Refused(sample, error)
+        return BoundSample(sample, attrs, binding)
+
+    def fits(self, sample: Sample) -> bool:
+        """Whether the sample can be bound."""
+        return isinstance(self.bind(sample), BoundSample)
+
+    def _bind(self, sample: Sample) -> tuple[Any, Binding]:
+        """Attrs and binding, computed once for each signature."""
+        key = sample.key
+        known = self._bindings.get(key)
+        if known is None:
+            try:
+                known = self._bound(sample)
+            except _ERRORS as error:
+                known = error
+            if sample.place is None:  # the place of a test stands in its error
+                self._bindings[key] = known
+        if isinstance(known, BaseException):
+            raise known
+        return known
+
+    def _bound(self, sample: Sample) -> tuple[Any, Binding]:
+        self.meter.reset()
+        made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            binding = bind(
+                self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
+            )
+        return made, binding
+
+    def is_out_of_bounds(self, sample: Sample, attr: CheckedAttr) -> bool:
+        """Whether a sample is refused because the value of an attr is out of its bounds."""
+        error: BaseException | None = None
+        if attr.bound is not None and attr.bound.function is None:  # a bound that needs no operands
+            assert self.assembled.attrs is not None
+            self.meter.reset()
+            try:
+                self.assembled.attrs(**sample.attrs)
+            except _ERRORS as refused:
+                error = refused
+        elif isinstance(found := self.bind(sample), Refused):
+            error = found.error
+        return isinstance(error, AttrError) and bool(error.bound) and error.attr == attr.name
+
+    # ---------------------------------------------------------------- building
+
+    def build(self, bound: BoundSample, trusted: bool = False) -> Built | Exception:
+        """The compute expression built for a sample, or the error; `trusted`: accesses are not proved."""
+        self.meter.reset()
+        operands = _placeholders(self.names, bound.binding)
+        try:
+            self.meter.tick(self._work)
+            proved = None if trusted else self._proved
+            outputs = lang.build(self.assembled, bound.binding, operands, trusted=trusted, proved=proved)
+            self.meter.tick(_STEPS_OF_OUTPUT * len(outputs))
+        except _ERRORS as error:
+            return error
+        flat = [
+            t for operand in operands for t in (operand if isinstance(operand, tuple) else (operand,)) if t
+        ]
+        made = Built(*derive_pattern(outputs, flat))
+        if not trusted:
+            self._built[bound.sample.key] = made
+        return made
+
+    def can_build(self, bound: BoundSample) -> bool:
+        """Whether the compute expression can be built for a sample.  True of an extern."""
+        return self.assembled.compute is None or (
+            not self.meter.spent() and self.why_not_built(bound) is None
+        )
+
+    def why_not_built(self, bound: BoundSample) -> Exception | None:
+        """The error with which the compute expression cannot be built for a sample."""
+        if self.assembled.compute is None:
+            return None
+        key = bound.sample.key
+        if key not in self._built:
+            self._built[key] = self.build(bound)
+        found = self._built[key]
+        return None if isinstance(found, Built) else found
+
+    def failures(self, bound: BoundSample) -> Sequence[lang.Failure]:
+        """What is wrong with the definitions, each for itself; those that need a wrong one are passed over."""
+        self.meter.reset()
+        operands = _placeholders(self.names, bound.binding)
+        return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
+
+
+def _placeholders(names: Sequence[str], binding: Binding) -> tuple[Any, ...]:
+    """Input tensors of the bound types."""
+    return tuple(_placeholder(name, given) for name, given in zip(names, binding.inputs, strict=True))
+
+
+def _placeholder(name: str, given: Any) -> Any:
+    if isinstance(given, tuple):
+        return tuple(_placeholder(f"{name}{position}", item) for position, item in enumerate(given))
+    if not isinstance(given, TensorType):
+        return None
+    return te.placeholder(name, given.shape, str(given.dtype))
