@@ -40,14 +40,16 @@ MEASURED: Final[dict[str, str]] = {
 }
 
 
-def seconds(root: Path, code: str) -> float:
-    """What a process says that uses the checkout at `root`."""
+def seconds(root: Path, code: str, bytecode: Path) -> float:
+    """What a process says that uses the checkout at `root`; compiled modules are kept in `bytecode`."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {
             **os.environ,
             "OPGEN_CACHE_DIR": cache,
             "PYTHONPATH": os.pathsep.join([str(root / "runtime"), str(root)]),
+            "PYTHONPYCACHEPREFIX": str(bytecode),
         }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         made = subprocess.run(
             [sys.executable, "-c", f"{code}\nprint(seconds)"],
             env=environment,
@@ -62,11 +64,12 @@ def seconds(root: Path, code: str) -> float:
 def compared(old: Path, new: Path, code: str, rounds: int) -> tuple[list[float], list[float]]:
     """The seconds of both, in turn; the first of each, which compiles bytecode, does not count."""
     found: tuple[list[float], list[float]] = ([], [])
-    for turn in range(rounds + 1):
-        for times, root in zip(found, (old, new), strict=True):
-            taken = seconds(root, code)
-            if turn:
-                times.append(taken)
+    with tempfile.TemporaryDirectory() as bytecode:
+        for turn in range(rounds + 1):
+            for times, root in zip(found, (old, new), strict=True):
+                taken = seconds(root, code, Path(bytecode))
+                if turn:
+                    times.append(taken)
     return found
 
 
