@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from opgen_runtime.base.vocabulary import OpPattern
 
-from ..diagnostics import Diagnostics
+from ..diagnostics import Diagnostics, Suggestion
 from ..expression import syntax as s
 from ..expression.allowed import BUILTINS
 from ..expression.reference import check_reference
@@ -189,5 +189,6 @@ def _check_pattern(op: OpDef, pattern: OpPattern, reason: str, diagnostics: Diag
     if op.pattern is None or op.pattern.value == pattern.name.lower():
         return True
     text = f"the pattern is declared `{op.pattern.value}`, but it is `{pattern.name.lower()}`: {reason}"
-    diagnostics.error("pattern-mismatch", text, op.pattern.place)
+    derived = Suggestion(f"write `{pattern.name.lower()}`, or leave it out", pattern.name.lower())
+    diagnostics.error("pattern-mismatch", text, op.pattern.place, derived)
     return False

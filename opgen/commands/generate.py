@@ -13,6 +13,7 @@ from .console import WARNING, note, out
 from .failure import Failure
 from .generated import plan_of
 from .leftovers import remove_leftovers
+from .mend import mend
 
 _VERBS = {
     Change.MISSING: "new",
@@ -29,19 +30,22 @@ _VERBS = {
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", help="Of the findings."
 )
+@click.option("--fix", is_flag=True, help="First mend misspelt keys, names and values in the declarations.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
     metavar="N",
     help="Processes for the work; default: as many as it is worth.",
 )
-def command(watch: bool, form: str, jobs: int | None) -> None:
+def command(watch: bool, form: str, fix: bool, jobs: int | None) -> None:
     """Check every declaration and write the generated files that are missing or stale, and no others.
 
     Files of removed declarations are removed.  Files without opgen's header are never touched.  When a
     declaration has an error, nothing is written.
     """
     project = find_project()
+    if fix:
+        mend(project)
     if not watch:
         generate(project, form, jobs)
         return

@@ -1,7 +1,7 @@
 """Located findings about declarations, and how they are printed."""
 
 from .codes import CODES
-from .diagnostic import Diagnostic, Diagnostics, did_you_mean
+from .diagnostic import Diagnostic, Diagnostics, Suggestion, did_you_mean
 from .place import Place
 from .render import printable, to_json, to_text
 from .sarif import to_sarif
@@ -11,6 +11,7 @@ __all__ = [
     "Diagnostic",
     "Diagnostics",
     "Place",
+    "Suggestion",
     "did_you_mean",
     "printable",
     "to_json",

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, Self
 
 from .codes import CODES
 from .place import Place
 
+_SPELT: Final = frozenset({"unknown-key", "unknown-name", "bad-value", "extends", "pattern-mismatch"})
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _LONGEST: Final = 1000  # characters of a message; values that it shows may be of any length
+
+
+class Suggestion(str):
+    """A hint that says what to write instead: `replacement`, in the place of the finding."""
+
+    __slots__ = ("replacement",)
+    replacement: str
+
+    def __new__(cls, text: str, replacement: str) -> Self:
+        made = super().__new__(cls, text)
+        made.replacement = replacement
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # for pickle, as __new__ takes them
+        return str(self), self.replacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +46,14 @@ class Diagnostic:
     suggestion: str | None = None
     severity: str = "error"
     notes: tuple[tuple[str, Place], ...] = ()
+
+    @property
+    def fix(self) -> str | None:
+        """What mends it, written in its place, where that is a matter of spelling; the place is on one line."""
+        is_word = _WORD.fullmatch(self.line_text[self.place.column - 1 : self.place.end_column - 1])
+        if self.code not in _SPELT or not isinstance(self.suggestion, Suggestion) or is_word is None:
+            return None
+        return self.suggestion.replacement if self.place.line == self.place.end_line else None
 
     @property
     def is_error(self) -> bool:
@@ -75,7 +101,7 @@ class Diagnostics:
         return sorted(self.found, key=lambda finding: (finding.place, finding.code))
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def did_you_mean(name: str, known: Iterable[str]) -> Suggestion | None:
     """ "did you mean `default`?" for the nearest known name, None where none is near."""
     near = get_close_matches(name[:80], list(known), n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else None
+    return Suggestion(f"did you mean `{near[0]}`?", near[0]) if near else None

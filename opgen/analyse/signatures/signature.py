@@ -84,7 +84,7 @@ class _SignatureBuilder:
         known = {entry.name for entry in self.op.dtypes} if variables else set()
         for name in names:
             if name not in DTYPE_CLASSES and name not in DTYPES and name not in known:
-                hint = did_you_mean(name, [*DTYPE_CLASSES, *DTYPES, *known])
+                hint: str | None = did_you_mean(name, [*DTYPE_CLASSES, *DTYPES, *known])
                 if name.endswith(".dtype"):
                     hint = "give both operands one dtype variable: `dtypes: {T: ...}`, then `dtype: T`"
                 classes = ", ".join(DTYPE_CLASSES)
