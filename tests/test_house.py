@@ -26,11 +26,14 @@ from .house import (
     without,
 )
 
-# Expressions, functions and modules print themselves: their `__str__` imports the printer, which imports them.
+# Expressions, functions and modules print and draw themselves: their methods import what does it, which imports them.
 PRINTING: Final[tuple[Arrow, ...]] = (
     ("base.arith.expr", "base.arith.printer"),
     ("ir.expr", "ir.printer"),
     ("ir.module", "ir.printer"),
+    ("ir.picture", "ir.dot"),
+    ("ir.picture", "ir.drawing"),
+    ("ir.picture", "ir.svg"),
 )
 # Storeys that those above know as one: what is used of their rooms stands in the storey's own `__init__`.
 FRONTS: Final = ("codegen", "operator")

@@ -22,7 +22,7 @@ from .coloured import code
 from .completion import AttrText, OpName, StageName
 from .console import heading, out
 from .example import example_function
-from .explain_pass import explain_pass
+from .explain_pass import draw, explain_pass
 from .failure import Failure, Findings
 from .lookup import find_op
 from .onnx_models import extents
@@ -74,6 +74,10 @@ class Stage:
 @click.option(
     "--pass", "pass_name", metavar="NAME", help="Of a model: its program before and after the pass."
 )
+@click.option(
+    "--dot", metavar="FILE", help="Of a model: its kernels as a graph in DOT, after --pass or all passes."
+)
+@click.option("--svg", metavar="FILE", help="The same graph as a picture.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A dynamic dim of a model; else 1.")
 def command(
     op_name: str,
@@ -85,6 +89,8 @@ def command(
     names_only: bool,
     counts: bool,
     pass_name: str | None,
+    dot: str | None,
+    svg: str | None,
     dims: tuple[str, ...],
 ) -> None:
     """Print what becomes of one call of OP, of the project or built in, stage by stage.
@@ -96,12 +102,16 @@ def command(
       opgen explain add --shape 1024 --shape 1024 --stage llvm
       opgen explain tanh --shape 100000 --counts
       opgen explain model.onnx --pass FuseOps
+      opgen explain model.onnx --svg kernels.svg
     """
     if op_name.endswith(".onnx"):
-        explain_pass(op_name, pass_name, extents(dims))
+        if dot is None and svg is None:
+            explain_pass(op_name, pass_name, extents(dims))
+        else:
+            draw(op_name, pass_name, extents(dims), dot, svg)
         return
-    if pass_name is not None or dims:
-        raise Failure("--pass and --dim are of a model")
+    if dims or (pass_name, dot, svg) != (None, None, None):
+        raise Failure("--pass, --dot, --svg and --dim are of a model")
     home = find_op(op_name)
     project, op = home.project, home.op
     function = example_function(project, op, shapes, dtypes, attrs)

@@ -1,11 +1,14 @@
-"""`opgen explain MODEL.onnx --pass NAME`: the program before and after a pass."""
+"""`opgen explain MODEL.onnx`: the program before and after a pass (`--pass`), and pictures of it (`--dot`, `--svg`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
 
 from opgen_runtime.base.errors import OpgenError, did_you_mean
-from opgen_runtime.ir import IRModule
+from opgen_runtime.ir import Constant, Function, IRModule, substitute
 from opgen_runtime.ir.text import SECTION
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.transform import PassContext, why_apart
@@ -18,10 +21,7 @@ from .onnx_models import loaded
 
 def explain_pass(model: str, name: str | None, dims: Mapping[str, int]) -> None:
     """Print a model's program before and after the pass; of fusion, why ops stay apart, too."""
-    names = [row.name for row in pipeline.GRAPH]
-    if name not in names:
-        hint = "" if name is None else did_you_mean(name, names)
-        raise Failure(f"--pass takes the name of a pass{hint}; the passes are {', '.join(names)}")
+    _check_name(name)
     try:
         before, _ = loaded(model, dims)
         for row, after in pipeline.through_graph(before, PassContext.current()):
@@ -38,6 +38,42 @@ def explain_pass(model: str, name: str | None, dims: Mapping[str, int]) -> None:
     if name == "FuseOps":
         heading("why ops are in different segments")
         out.print("\n".join(why_apart(before["main"])))
+
+
+def draw(model: str, name: str | None, dims: Mapping[str, int], dot: str | None, svg: str | None) -> None:
+    """Write a model's program after the pass, or after all of them, into files as pictures."""
+    if name is not None:
+        _check_name(name)
+    try:
+        module, weights = loaded(model, dims)
+        module = IRModule.from_expr(_with_weights(module["main"], weights))
+        for row, after in pipeline.through_graph(module, PassContext.current()):
+            module = after
+            if row.name == name:
+                break
+    except OpgenError as error:
+        raise Findings(str(error)) from None
+    for option, path, text in (("--dot", dot, module.to_dot), ("--svg", svg, module.to_svg)):
+        if path is not None:
+            try:
+                Path(path).write_text(text(), encoding="utf-8")
+            except OSError as error:
+                raise Failure(f"{option} {path}: {error.strerror}") from None
+            out.print(f"wrote {path}")
+
+
+def _with_weights(main: Function, weights: Mapping[str, np.ndarray]) -> Function:
+    known = {param: Constant(weights[param.name_hint]) for param in main.params if param.name_hint in weights}
+    return Function(
+        tuple([each for each in main.params if each not in known]), substitute(main.body, {**known})
+    )
+
+
+def _check_name(name: str | None) -> None:
+    names = [row.name for row in pipeline.GRAPH]
+    if name not in names:
+        hint = "" if name is None else did_you_mean(name, names)
+        raise Failure(f"--pass takes the name of a pass{hint}; the passes are {', '.join(names)}")
 
 
 def _text(module: IRModule) -> str:

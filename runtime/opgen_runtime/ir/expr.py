@@ -22,6 +22,7 @@ from ..base.errors import CallError, DTypeError, TypeInferenceError
 from ..base.vocabulary import DTYPES, DType
 from ..operator import Attrs, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar
 from .forward import call_type, function_type, join_types
+from .picture import Pictured
 
 NO_ATTRS: Mapping[str, object] = MappingProxyType({})
 
@@ -279,7 +280,7 @@ class If(Expr):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Function(Expr):
+class Function(Expr, Pictured):
     """A function; `attrs` are marks of passes, such as `Primitive`.
 
     Raises TypeInferenceError if the body is not of the type `ret_type`.

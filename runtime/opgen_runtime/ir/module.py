@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from ..base.errors import RegistryError
 from .expr import Expr, Function, GlobalVar
+from .picture import Pictured
 from .visitor import free_vars
 
 
-class IRModule:
+class IRModule(Pictured):
     """An immutable mapping of global names to functions, in order of definition.
 
     `valid` names the passes whose results hold for the module; a changed module starts without any.  `typed`: the

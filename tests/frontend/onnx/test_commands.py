@@ -153,6 +153,21 @@ def test_a_model_before_and_after_a_pass(double: Path) -> None:
     assert "did you mean 'FuseOps'?" in wrong.output
 
 
+def test_a_model_is_drawn(double: Path, tmp_path: Path) -> None:
+    dot, svg = tmp_path / "m.dot", tmp_path / "m.svg"
+    result = CliRunner().invoke(main, ["explain", str(double), "--dot", str(dot), "--svg", str(svg)])
+    assert result.exit_code == 0, result.output
+    assert 'label="kernel 0"' in dot.read_text()
+    assert 'class="group"' in svg.read_text()
+    early = ["explain", str(double), "--pass", "InferType", "--dot", str(dot)]
+    assert CliRunner().invoke(main, early).exit_code == 0
+    assert "kernel" not in dot.read_text()
+    nowhere = CliRunner().invoke(main, ["explain", str(double), "--svg", str(tmp_path / "no" / "m.svg")])
+    assert "No such file or directory" in nowhere.output
+    refused = CliRunner().invoke(main, ["explain", "add", "--svg", str(svg)])
+    assert "are of a model" in refused.output
+
+
 def test_passes_are_listed() -> None:
     result = CliRunner().invoke(main, ["inspect", "--passes", "--format", "json"])
     assert [row["name"] for row in json.loads(result.stdout)][-1] == "FuseOps"

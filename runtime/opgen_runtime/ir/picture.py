@@ -1,0 +1,41 @@
+"""`to_dot`, `to_svg` and what notebooks show: the methods of programs that can be drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
+
+_MOST_SHOWN: Final = 2_000  # nodes of a picture that a notebook shows unasked
+
+
+class Pictured:
+    """A program that can be drawn, with a group for each of its kernels where FuseOps has found them."""
+
+    __slots__ = ()
+
+    def to_dot(self) -> str:
+        """The program as a graph in DOT, the language of Graphviz: parameters, constants, calls and results are
+        nodes, values are edges, the calls of a kernel are a cluster."""
+        from .dot import dot  # drawing is a service that programs need from above
+
+        return dot(self._drawing())
+
+    def to_svg(self) -> str:
+        """The same graph as SVG, laid out in layers; the same text for the same program."""
+        from .svg import svg
+
+        return svg(self._drawing())
+
+    def _repr_svg_(self) -> str | None:
+        """What notebooks show; nothing of programs that are too large to be looked at."""
+        from .svg import svg
+
+        drawing = self._drawing()
+        return svg(drawing) if len(drawing.nodes) <= _MOST_SHOWN else None
+
+    def _drawing(self) -> Drawing:
+        from .drawing import drawing_of
+
+        return drawing_of(self)  # type: ignore[arg-type]  # the classes that are pictured are programs
