@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.operator.types import TupleType, Type, infer_unknown, relate
+from opgen_runtime.operator.types import TensorType, TupleType, Type, infer_unknown, relate
 
 from ...model import CheckedCase, Inference
 from ..proofs.located import PYTHON_ERRORS
@@ -22,14 +22,29 @@ def inferred_operands(trials: Trials, cases: Sequence[CheckedCase]) -> tuple[Inf
     """
     if trials.op.relation.extern is not None:
         return ()
-    known: dict[Hashable, Inference] = {}  # by signature: cases may share one
+    known: dict[Hashable, Inference] = {}
     found: list[Inference] = []
     for sample in case_samples(cases):
-        key = sample.key
+        key = _alike(sample)
         if key not in known:
             known[key] = _inference(trials, sample)
         found.append(known[key])
     return tuple(found)
+
+
+def _alike(sample: Sample) -> Hashable:
+    """Cases that have this in common have the same operands that follow: the attrs, and of each operand the rank and
+    which extents are 0 or 1, which broadcasting knows; which dtype it has, and how long it is otherwise, is no matter.
+    """
+    operands = [
+        tuple(map(_form, operand)) if isinstance(operand, tuple) else operand and _form(operand)
+        for operand in sample.operands
+    ]
+    return (tuple(operands), repr(sorted(sample.attrs.items())))
+
+
+def _form(type_: TensorType) -> tuple[object, ...]:
+    return tuple([extent if extent in (0, 1) else None for extent in type_.shape])
 
 
 def _inference(trials: Trials, sample: Sample) -> Inference:
@@ -37,7 +52,7 @@ def _inference(trials: Trials, sample: Sample) -> Inference:
     if not isinstance(bound, BoundSample):
         return Inference()
     alone = [k for k in range(len(trials.names)) if k in _found(trials, bound, (k,))]
-    together = _found(trials, bound, range(len(trials.names)))
+    together = alone if len(trials.names) == 1 else _found(trials, bound, range(len(trials.names)))
     return Inference(tuple(trials.names[k] for k in alone), tuple(trials.names[k] for k in together))
 
 

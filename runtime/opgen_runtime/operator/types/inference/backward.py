@@ -79,7 +79,9 @@ class _Trials:
             if not any(shape is not None for shape in agreed):
                 break
         if agreed is None:
-            _raise_the_telling(refused)
+            is_guess = any([one.dtype is None for one in self.unknown])
+            if not (is_guess and any([isinstance(each.error, DTypeError) for each in refused])):
+                _raise_the_telling(refused)
             return [None] * len(self.unknown)
         return agreed
 
@@ -138,7 +140,7 @@ def _raise_the_telling(refused: Sequence[RefusedError]) -> None:
             str(error.error) if not isinstance(error.error, DTypeError) else DTypeError for error in errors
         }
         if len(kinds) == 1:  # a dtype is wrong whatever the rank is
-            raise errors[0].error from None
+            raise errors[0].error.with_traceback(None) from None
 
 
 def _unknown_tensors(
@@ -158,6 +160,12 @@ def _unknown_tensors(
                 known = Known(*reporter.known(t))
                 dtype = known.dtype or _input_dtype(signature, declared, dtypes, results)
                 found.append(Unknown(position, element, declared, t, known, dtype))
+    for one in found:  # what a result says of one operand holds of all whose dtype is the same variable
+        variable = one.declared.dtype
+        if isinstance(variable, str) and variable in signature.dtypes:
+            if one.dtype is not None:
+                dtypes.setdefault(variable, one.dtype)
+            one.dtype = dtypes.get(variable)
     stand_in = next((t.dtype for t in groups if type(t) is TensorType), None)
     for one in found:
         one.choose_dtype(signature, dtypes, stand_in)

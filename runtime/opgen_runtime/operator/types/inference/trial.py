@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from ....base.arith import dim, eq
 from ....base.arith.expr import AnyDim, Dim, Expr, Shape, Var
 from ....base.errors import LanguageError, OpgenError, ShapeError, UndecidedError
+from ....base.kept import Kept
 from ....base.vocabulary import DType
 from ..binding.frame import Frame
 from ..binding.plan import Plan, run_steps
@@ -24,6 +26,24 @@ from .equations import Extents, NoSolutionError, as_expr
 
 # What a declared expression raises on a symbol where only a number will do: no proof that no number does.
 _NEEDS_A_NUMBER = (TypeError, ValueError, AttributeError, OverflowError, LanguageError)
+
+
+class RefusedError(Exception):
+    """No operands of these ranks can be those of the call. `at_result`: all but the result would fit."""
+
+    def __init__(self, error: OpgenError, at_result: bool) -> None:
+        super().__init__(str(error))
+        self.error, self.at_result = error, at_result
+
+
+_KEPT: Final = 1024
+_first_bindings: Final[Kept[tuple[Frame, Binding | None] | RefusedError]] = Kept(_KEPT)
+
+
+@cache
+def _symbol(operand: str, axis: int) -> Var:
+    """The extent of an operand's axis in all trials, whose symbols are their own: none is in what they find."""
+    return dim(f"{operand}.shape[{axis}]")
 
 
 @dataclass(frozen=True)
@@ -76,7 +96,7 @@ class Unknown:
         if self.known.shape is not None:
             return list(self.known.shape)
         where = self.declared.name if self.element is None else f"{self.declared.name}[{self.element}]"
-        shape: list[Dim] = [dim(f"{where}.shape[{axis}]") for axis in range(rank)]
+        shape: list[Dim] = [_symbol(where, axis) for axis in range(rank)]
         if self.declared.layout is not None:
             attr, canonical = self.declared.layout
             for axis, part in enumerate(parse_layout(attrs.as_dict()[attr] or canonical).axes):
@@ -91,14 +111,6 @@ class Unknown:
             before = groups[self.position]
             group = (*before[: self.element], found, *before[self.element + 1 :])
         return (*groups[: self.position], group, *groups[self.position + 1 :])
-
-
-class RefusedError(Exception):
-    """No operands of these ranks can be those of the call. `at_result`: all but the result would fit."""
-
-    def __init__(self, error: OpgenError, at_result: bool) -> None:
-        super().__init__(str(error))
-        self.error, self.at_result = error, at_result
 
 
 class Trial:
@@ -139,7 +151,38 @@ class Trial:
         return found
 
     def _bind(self, extents: Extents) -> tuple[Frame, Binding | None]:
-        """The call bound with what is known of the extents; no binding where that needs the value of a symbol."""
+        """The call bound with what is known of the extents; no binding where that needs the value of a symbol.
+
+        Where nothing is known, of no operand, calls of the same attrs share it.
+        """
+        key = None if extents.found else self._key()
+        if key is None:
+            return self._bound(extents)
+        kept = _first_bindings.get(key)
+        if kept is None:
+            try:
+                kept = _first_bindings.put(key, self._bound(extents))
+            except RefusedError as refusal:
+                kept = _first_bindings.put(key, refusal)
+        if isinstance(kept, RefusedError):
+            raise RefusedError(kept.error, kept.at_result)
+        return kept
+
+    def _key(self) -> Hashable | None:
+        """What a first binding depends on; None where it depends on operands that are known."""
+        for group in self.groups:
+            for t in group if isinstance(group, tuple) else (group,):
+                if t is not None and not isinstance(t, IncompleteType):
+                    return None
+        if any([one.known.shape is not None for one in self.unknown]):
+            return None
+        each = [
+            (one.position, one.element, tuple(shape), one.trial_dtype)
+            for one, shape in zip(self.unknown, self.shapes, strict=True)
+        ]
+        return (self.plan, self.attrs, self.reporter.op_name, self.reporter.site, tuple(each))
+
+    def _bound(self, extents: Extents) -> tuple[Frame, Binding | None]:
         groups = tuple(self.groups)
         for one, shape in zip(self.unknown, self.shapes, strict=True):
             groups = one.filled(groups, TensorType([extents.value(d) for d in shape], one.trial_dtype))
