@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from platformdirs import user_cache_path
 
@@ -148,6 +147,8 @@ def _weight(random: np.random.Generator, shape: tuple[int, ...], operator: str, 
 
 def oracle(model: ModelProto, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     """onnxruntime's outputs, with one thread."""
+    import onnxruntime  # what only fetches models does without
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
