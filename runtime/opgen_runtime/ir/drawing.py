@@ -65,6 +65,11 @@ def drawing_of(program: Expr | IRModule) -> Drawing:
     return drawing
 
 
+def output_names(count: int) -> list[str]:
+    """What the results of a program are called."""
+    return ["output"] if count == 1 else [f"output {k}" for k in range(count)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Port:
     """A value: the node that gives it, which part of what that gives (`.1`, or nothing), and its type."""
@@ -96,9 +101,9 @@ class _Artist:
             label = f"{self.of}%{param.name_hint}"
             values[param] = self.node("input", (label, self.type_text(param.checked_type)), (), param)
         result = self.body(function.body, values)
-        several = isinstance(result, tuple) and len(result) != 1
-        for k, port in enumerate(self.fields(result)):
-            self.node("output", (f"{self.of}output {k}" if several else f"{self.of}output",), [port])
+        ports = result if isinstance(result, tuple) else (result,)
+        for name, port in zip(output_names(len(ports)), ports, strict=True):
+            self.node("output", (f"{self.of}{name}",), [port])
 
     def body(self, body: Expr, values: dict[Expr, _Value]) -> _Value:
         """The value of an expression, drawn."""

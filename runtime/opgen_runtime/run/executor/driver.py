@@ -10,6 +10,7 @@ import numpy as np
 from ...base.errors import ExecutorError, did_you_mean
 from ...base.target import Target
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
+from ...ir.drawing import Drawing, drawing_of
 from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
@@ -162,6 +163,9 @@ class Interpreted(Executable):
                 return super().takes
             found.append(Slot(param.name_hint, type_.concrete_shape, type_.dtype.numpy))
         return tuple(found)
+
+    def _drawing(self) -> Drawing:
+        return drawing_of(self._module)
 
     def _contents(self) -> Contents:
         raise ExecutorError(f"the program cannot be saved: {self._reason}")

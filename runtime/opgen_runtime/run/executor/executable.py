@@ -11,15 +11,18 @@ import numpy as np
 
 from ...base.errors import ExecutorError
 from ...base.target import Target
+from ...ir.drawing import Drawing
+from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot, c_library
 from ..compile.artifact import Contents, decode, encode, write
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, image_of
 from ..interpret import Arrays
+from .plan_drawing import drawing_of_kernel, drawing_of_plan
 from .profiling import Profile, plan_text, profile_of
 
 
-class Executable:
+class Executable(Pictured):
     """A compiled program: `run(arrays)` gives new arrays.  It may be run by several threads at once.
 
     `inputs`: the names of what `run` takes, in order.  `kernels`: the names of the kernels that a run calls, in order;
@@ -115,6 +118,9 @@ class Executable:
         """Pickled as what `save` writes."""
         return _unpickled, (encode(self._contents()),)
 
+    def _drawing(self) -> Drawing:
+        raise NotImplementedError
+
     def _contents(self) -> Contents:
         raise NotImplementedError
 
@@ -187,6 +193,12 @@ class Native(Executable):
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         return nested(self._whole.run(arrays, outputs), self._result)
+
+    def _drawing(self) -> Drawing:
+        plan = self.plan
+        if plan is None:
+            return drawing_of_kernel(self.compiled[0])
+        return drawing_of_plan(plan, self.compiled, self.takes)
 
     def _contents(self) -> Contents:
         driver = self._whole.image.code if isinstance(self._whole, ProgramKernel) else b""
