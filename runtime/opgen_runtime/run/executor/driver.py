@@ -16,6 +16,7 @@ from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
 from ..compile.artifact import Contents, read
+from ..compile.late import LateKernel, is_late, late_parts
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.planning import make_plan
@@ -23,7 +24,6 @@ from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
 from ..interpret import Arrays, as_array, bind, run
 from .executable import Executable, Native, copy_into, executable_of
-from .late import LateKernel, is_late, late_parts
 
 
 def build(

@@ -13,8 +13,8 @@ from ...ir import Expr, Function, Var, substitute
 from ...lower.library.segment import flat_types, kernel_name
 from ...operator import TensorType, TupleType, Type
 from ...transform import InferType
-from ..compile import Kernel
-from ..compile.parts import Parts
+from .kernel import Kernel
+from .parts import Parts
 
 _KEPT: Final = 64  # combinations of dims a segment; the least recently used go
 
