@@ -248,7 +248,7 @@ def test_a_temporary_of_symbolic_size(build):
     temporary = Buffer("temporary", (arith.mul(n, 2),), FLOAT32)
     fill = loop(i, n, Store(temporary, (arith.mul(i, 2),), Load(FLOAT32, source, (i,))))
     drain = loop(i, n, Store(result, (i,), Load(FLOAT32, temporary, (arith.mul(i, 2),))))
-    func = PrimFunc("kernel", (source,), (result,), Allocate(temporary, Block((fill, drain))))
+    func = PrimFunc("kernel", (source,), (result,), Allocate(temporary, Block((fill, drain))), (n,))
     (out,) = build.run(func, [floats(640)])
     np.testing.assert_array_equal(out, floats(640))
 

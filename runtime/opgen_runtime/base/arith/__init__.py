@@ -61,7 +61,7 @@ from .intrinsics import INTRINSICS
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .printer import register_printer, to_text
 from .structural import ValueNumbers, register_binder, structural_equal, structural_hash
-from .visit import free_vars, post_order, rewrite, substitute
+from .visit import free_vars, is_size, post_order, rewrite, substitute
 
 __all__ = [
     "CONSTRUCTORS",
@@ -105,6 +105,7 @@ __all__ = [
     "free_vars",
     "ge",
     "gt",
+    "is_size",
     "le",
     "literal",
     "logical_and",

@@ -89,11 +89,13 @@ class Const(Expr):
 class Var(Expr):
     """A named scalar; two vars are the same only if they are one object.
 
-    `size=True` marks a dim of a shape: it is known to be at least 0.
+    `size=True` marks a dim of a shape: it is known to be at least 0.  `hint`: a value that it may well have, by which
+    schedules decide; they are right for all.
     """
 
     name: str
     size: bool = False
+    hint: int | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -222,9 +224,9 @@ Dim = int | Expr
 Shape = tuple[Dim, ...]
 
 
-def dim(name: str) -> Var:
-    """A symbolic dim: a fresh name for an int that is at least 0."""
-    return Var(INDEX, name, size=True)
+def dim(name: str, hint: int | None = None) -> Var:
+    """A symbolic dim: a fresh name for an int that is at least 0.  `hint`: a value to schedule for."""
+    return Var(INDEX, name, size=True, hint=hint)
 
 
 def Any() -> AnyDim:

@@ -79,13 +79,22 @@ class Relaxer:
             for x, y in ((a, b), (b, a)):
                 if not y[0] and y[2] == 1:
                     return _scaled(x, y[1])
-            return None
+            return self._single(e.op, a, b)
         divisor = b[1] if not b[0] and b[2] == 1 else 0
         if divisor <= 0:
-            return None
+            return self._single(e.op, a, b) if e.op in ("floordiv", "floormod") else None
         if e.op == "floordiv":
             return self._quotient(a, divisor)
         return self._remainder(a, divisor) if e.op == "floormod" else None
+
+    def _single(self, op: str, a: Range, b: Range) -> Range | None:
+        """What two numbers that stay give: a product, or a quotient or remainder by a symbolic dim."""
+        if a[2] != 1 or b[2] != 1:
+            return None
+        key = (op, frozenset(a[0].items()), a[1], frozenset(b[0].items()), b[1])
+        if key not in self._atoms:
+            self._atoms[key] = Binary(INDEX, op, linear(a[0], a[1]), linear(b[0], b[1]))
+        return {self._atoms[key]: 1}, 0, 1
 
     def _quotient(self, a: Range, divisor: int) -> Range:
         terms, constant, extent = a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from .expr import Expr, Var
+from .expr import Const, Expr, Var
 
 Rebuild = Callable[[Expr, Sequence[Expr]], Expr]
 
@@ -82,3 +82,9 @@ def substitute(e: Expr, values: Mapping[Var, Expr], rebuild: Rebuild = _rebuilt)
 def free_vars(e: Expr) -> tuple[Var, ...]:
     """The vars of `e`, each once, in order of first use."""
     return tuple(node for node in post_order(e) if isinstance(node, Var))
+
+
+def is_size(e: Expr) -> bool:
+    """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
+    leaves = (node for node in post_order(e) if not node.children())
+    return all(isinstance(node, Const) or (isinstance(node, Var) and node.size) for node in leaves)

@@ -1,16 +1,15 @@
 """A lowered kernel as the text of an LLVM module.
 
 The kernel is `i32 NAME(ptr data, ptr dims, ptr strides, ptr context)`: `data` holds the addresses of the inputs,
-then of the outputs; `dims` and `strides` (in elements) those of all operands one after the other; `context` is
-reserved.  The result is 0, or 1 where memory ran out.
+then of the outputs; `dims` the values of the function's symbolic dims; `strides` (in elements) those of all operands
+one after the other; `context` is reserved.  The result is 0, or 1 where memory ran out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from ...base.arith.expr import Const, Var
+from ...base.arith.expr import Const
 from ...base.target import Target
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import Buffer, PrimFunc
@@ -22,11 +21,10 @@ from .text import ModuleText, register
 _PARAMETERS: Final = "ptr noalias %data, ptr noalias %dims, ptr noalias %strides, ptr noalias %context"
 
 
-def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) -> str:
+def emit(func: PrimFunc, target: Target) -> str:
     """LLVM IR of `func` after all lowering phases: one-dimensional buffers, explicit vectors.
 
-    `dims` gives the position in the kernel's `dims` argument of each symbolic dim that the body uses; without
-    it they are found in the shapes of the parameters.  Raises CodegenError for what cannot be compiled.
+    Raises CodegenError for what cannot be compiled.
     """
     module = ModuleText(target)
     aliasing = Aliasing(module, func)
@@ -36,7 +34,7 @@ def emit(func: PrimFunc, target: Target, dims: Mapping[Var, int] | None = None) 
     }
     emitter = StatementEmitter(module, func.name, aliasing, operands)
     f = emitter.f
-    for var, position in (dims if dims is not None else _positions(func)).items():
+    for position, var in enumerate(func.dims):
         slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
         size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
         emitter.define_variable(var, register(INDEX, 1, size, clean=True, nonnegative=True))
@@ -82,15 +80,3 @@ def _extent_metadata(module: ModuleText, buffer: Buffer) -> str:
             return ""
         size *= value
     return f", !dereferenceable {module.shared_metadata(f'i64 {size}')}" if size else ""
-
-
-def _positions(func: PrimFunc) -> dict[Var, int]:
-    """Where the dims argument holds each symbolic dim of the parameters."""
-    found: dict[Var, int] = {}
-    position = 0
-    for buffer in (*func.inputs, *func.outputs):
-        for size in buffer.shape:
-            if isinstance(size, Var):
-                found.setdefault(size, position)
-            position += 1
-    return found

@@ -59,6 +59,8 @@ def _comparison(
                 else DType("float64")
             )
             return make(operand)
+        if isinstance(result, arith.Compare) and arith.is_size(result):
+            result = arith.Analyzer().simplify(result)  # a dim is at least 0, whatever it is
         return bool(result.value) if isinstance(result, arith.Const) else result
 
     apply.__doc__ = f"`a {symbol} b`; exact across integer widths; bool if both are static."

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import ir
 from ...base.arith import const
+from ...base.arith.expr import AnyDim, Shape
 from ...base.contract import is_own
 from ...base.errors import CodegenError
 from ...base.target import Target
@@ -116,14 +117,14 @@ def flat_types(type_: Type, what: str) -> tuple[TensorType, ...]:
     raise CodegenError(f"{what} has type {type_}; a kernel needs tensors of known type (run InferType first)")
 
 
-def static_shape(type_: TensorType, what: str) -> tuple[int, ...]:
-    """The shape as ints.  Raises CodegenError for symbolic and unknown dims."""
+def known_shape(type_: TensorType, what: str) -> Shape:
+    """The shape, of ints and expressions of symbolic dims.  Raises CodegenError for unknown dims."""
     for dim in type_.shape:
-        if not isinstance(dim, int):
+        if isinstance(dim, AnyDim):
             raise CodegenError(
                 f"{what} has type {type_}; its dims must be bound to values before compilation"
             )
-    return tuple([int(dim) for dim in type_.shape if isinstance(dim, int)])
+    return type_.shape
 
 
 def bound_constants(function: ir.Function) -> list[ir.Constant]:
@@ -219,9 +220,9 @@ class _Translation:
             )
         what = f"parameter {name} ({position})"
         (tensor_type,) = flat_types(type_, what)
-        return self._input(name, static_shape(tensor_type, what), str(tensor_type.dtype))
+        return self._input(name, known_shape(tensor_type, what), str(tensor_type.dtype))
 
-    def _input(self, name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
+    def _input(self, name: str, shape: Shape, dtype: str) -> Tensor:
         tensor = te.placeholder(name, shape, dtype, len(self.inputs) in self.constant)
         self.inputs.append(tensor)
         return tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.arith import Const, Expr, Var, floordiv, post_order
+from ...base.arith import Expr, floordiv, is_size
 from ...compute.te.tensor import Reduce
 
 
@@ -11,12 +11,6 @@ def is_schedulable(reduce: Reduce) -> bool:
     return reduce.combiner != "first" and all(
         isinstance(axis.extent, int) or is_size(axis.extent) for axis in reduce.axes
     )
-
-
-def is_size(e: Expr) -> bool:
-    """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
-    leaves = (node for node in post_order(e) if not node.children())
-    return all(isinstance(node, Const) or (isinstance(node, Var) and node.size) for node in leaves)
 
 
 def ceil_div(a: int | Expr, b: int) -> int | Expr:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from .bound import Domain, infer_bound
 from .contract import LOWERED, View, check
 from .interpret import interpret
-from .lower import lower
+from .lower import dims_of, lower
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
 from .stmt import (
     Allocate,
@@ -68,6 +68,7 @@ __all__ = [
     "Store",
     "View",
     "check",
+    "dims_of",
     "hooked",
     "infer_bound",
     "interpret",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from ...base.arith import Expr, Var, cast, substitute
+from ...base.arith import Expr, Var, cast, free_vars, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
@@ -77,7 +77,9 @@ class _Lowering:
             body = block(stmt, body)
             for buffer in own:
                 body = Allocate(buffer, body)
-        return PrimFunc(name, tuple(self.inputs), tuple(self.outputs), body)
+        return PrimFunc(
+            name, tuple(self.inputs), tuple(self.outputs), body, dims_of(self.inputs, self.outputs)
+        )
 
     def _buffers_of(self, stage: Stage) -> list[Buffer]:
         """The new buffers that a root stage writes.
@@ -182,6 +184,12 @@ class _Lowering:
         return [
             Prefetch(self.buffers[tensor], self.values.position(tensor, starts), tuple(n for _, n in region))
         ]
+
+
+def dims_of(*parameters: Sequence[Buffer | Tensor]) -> tuple[Var, ...]:
+    """The symbolic dims in the shapes of parameters, in the order in which they occur."""
+    dims = [dim for part in parameters for each in part for dim in each.shape]
+    return tuple(dict.fromkeys(var for dim in dims if isinstance(dim, Expr) for var in free_vars(dim)))
 
 
 def _parameters(tensors: Sequence[Tensor]) -> list[Buffer]:

@@ -159,12 +159,16 @@ class Prefetch(Stmt):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PrimFunc:
-    """A kernel: parameters in order (inputs, then outputs) and the statement that computes them."""
+    """A kernel: parameters in order (inputs, then outputs) and the statement that computes them.
+
+    `dims`: the symbolic dims, whose values it takes, too; extents of buffers are expressions of them.
+    """
 
     name: str
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     body: Stmt
+    dims: tuple[Var, ...] = ()
 
     def __str__(self) -> str:
         return to_text(self)

@@ -6,6 +6,7 @@ segment.py    a function of the graph IR -> tensor expressions, with the impleme
 key.py        the front key of the caches; provenance.py: digests of functions that users write
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py: their machine code
+symbolic.py   kernels for all values of their dims
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, arena.py lays slots out in memory

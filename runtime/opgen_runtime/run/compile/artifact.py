@@ -30,6 +30,7 @@ from .entry import ENTRY_MODULE
 from .entry_text import entry_text
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots
+from .symbolic import SymbolicKernel
 
 _MAGIC: Final = b"opgen artifact\n\0"
 _FORM: Final = 2
@@ -183,6 +184,8 @@ def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
 def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
     if kernel.why_of_python is not None:
         raise ExecutorError(f"{kernel.why_of_python}, which no artifact can hold")
+    if isinstance(kernel, SymbolicKernel):
+        raise ExecutorError(f"{kernel.name} has symbolic dims, which no artifact can hold")
     made: dict[str, object] = {
         "name": kernel.name,
         "inputs": [_slot(slot) for slot in kernel.inputs],
@@ -196,6 +199,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
             "constants": [blobs.array(constant) for constant in image.constants],
             "lengths": [list(length) for length in image.lengths],
             "operations": image.operations,
+            "dims": list(image.dims),
         }
     return made
 
@@ -218,6 +222,7 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[bytes]) -> Kernel:
             constants,
             lengths,
             made["operations"],
+            tuple(made["dims"]),
         )
     )
 

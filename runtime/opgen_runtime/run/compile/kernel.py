@@ -128,7 +128,8 @@ class Image:
     """A compiled segment as it can be stored: object code, and what must be known to call it.
 
     `imports`: the names that the code needs from outside.  `constants`: operands that belong to the kernel; they follow
-    the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).
+    the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).  `dims`:
+    the values of the symbolic dims that the code was compiled for all of.
     `operations`: on floats, None where they are not known.
     """
 
@@ -140,6 +141,7 @@ class Image:
     constants: tuple[np.ndarray, ...] = ()
     lengths: tuple[tuple[int, int, int], ...] = ()
     operations: int | None = None
+    dims: tuple[int, ...] = ()
 
 
 SIGNATURE: Final = ctypes.CFUNCTYPE(
@@ -170,14 +172,14 @@ class NativeKernel(Kernel):
             [s.shape for s in self.inputs] + [c.shape for c in constants] + [s.shape for s in self.outputs]
         )
         shapes += [()] * self._length_count
-        self._dims = packed("q", [dim for shape in shapes for dim in shape])
+        self._dims = packed("q", image.dims)
         self._strides = packed("q", [stride for shape in shapes for stride in contiguous_strides(shape)])
         self.dims_address = self._dims.buffer_info()[0]
         self.strides_address = self._strides.buffer_info()[0]
 
-    def at(self, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> NativeKernel:
+    def at(self, inputs: Sequence[Slot], outputs: Sequence[Slot], dims: tuple[int, ...]) -> NativeKernel:
         """The same code for operands of other dims, where these are variables in it."""
-        image = replace(self.image, inputs=tuple(inputs), outputs=tuple(outputs))
+        image = replace(self.image, inputs=tuple(inputs), outputs=tuple(outputs), dims=dims)
         return NativeKernel(image, self._loaded)
 
     @property

@@ -19,6 +19,7 @@ from ...declaration.compute import extern
 from ...lower.library.strategy import schedule_named
 from ...operator import Op
 from .provenance import digest_of, stamp
+from .symbolic import dims_in
 
 # The storeys whose sources decide what code a segment becomes.
 _STOREYS: Final = ("base", "operator", "compute", "ir", "declaration", "lower", "codegen", "run/compile")
@@ -39,6 +40,7 @@ def front_key(
     their values have no part in it.
     """
     parts = [digest or ir.structural_digest(function), _environment(), str(target), str(sorted(constant))]
+    parts.append(str([dim.hint for dim in dims_in(function)]))
     for stage, hook in sorted(hooks.items()):
         found = digest_of(hook)
         if found is None:

@@ -11,23 +11,18 @@ from ...base.kept import Kept
 from ...declaration import array_type
 from ...ir import Expr, Function, Var, substitute
 from ...lower.library.segment import flat_types, kernel_name
-from ...operator import TensorType, TupleType, Type
+from ...operator import TupleType, Type
 from ...transform import InferType
 from .kernel import Kernel
 from .parts import Parts
+from .symbolic import are_told
 
 _KEPT: Final = 64  # combinations of dims a segment; the least recently used go
 
 
 def is_late(segment: Function) -> bool:
-    """Whether dims of a segment's operands are known only when it runs."""
-    return not all([_is_static(param.checked_type) for param in segment.params])
-
-
-def _is_static(kind: Type) -> bool:
-    if isinstance(kind, TupleType):
-        return all([_is_static(field) for field in kind.fields])
-    return not isinstance(kind, TensorType) or kind.is_static
+    """Whether the shapes of a segment's operands do not tell all its dims, so that it has no symbolic kernel."""
+    return not are_told(segment)
 
 
 def late_parts(segment: Function, compiled: Callable[[Function], Kernel]) -> Parts:

@@ -56,6 +56,7 @@ from .key import front_key
 from .parts import Parts, whole
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .segments import segments_of
+from .symbolic import SymbolicKernel
 from .written import Program, Written
 
 A = TypeVar("A")
@@ -241,7 +242,13 @@ def compile_segment(
     CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.  `digest`: the
     structural digest of the function, where it is known.
     """
-    return compile_parts(function, (), target, context, digest).main
+    kernel = compile_parts(function, (), target, context, digest).main
+    if isinstance(kernel, SymbolicKernel):
+        kinds = [param.checked_type for param in function.params]
+        raise CodegenError(
+            f"the function takes {', '.join(map(str, kinds))}; its dims must be bound to values before compilation"
+        )
+    return kernel
 
 
 def compile_parts(

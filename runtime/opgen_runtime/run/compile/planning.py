@@ -33,7 +33,7 @@ from ...ir.scopes import Block, Blocks, blocks_of
 from ...operator import TensorType, TupleType, Type
 from .arena import laid_out
 from .kernel import Kernel
-from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots, flatten
+from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots, flatten, used
 from .segments import Site, is_segment
 
 _MAX_LENGTH: Final = 1 << 20  # instructions: loops are written out wherever they are called
@@ -91,13 +91,15 @@ class _Planner:
                 for axis, length in self.dynamic.get(slot, ())
             ]
         )
-        elsewhere = {*range(len(params)), *self.constants, *outputs, *_params(resolved)}
+        needed = {*outputs, *[slot for each in resolved for slot in used(each)]}
+        constants = {slot: array for slot, array in self.constants.items() if slot in needed}
+        elsewhere = {*range(len(params)), *constants, *outputs, *_params(resolved)}
         elsewhere.update([slot for _, _, slot in lengths])
         offsets, size = laid_out(resolved, self.held, elsewhere)
         assert targets.structure is not None
         return Plan(
             len(params),
-            self.constants,
+            constants,
             tuple(self.held),
             resolved,
             outputs,

@@ -132,7 +132,7 @@ class TensorFunction:
         if all(0 in slot.shape for slot in outputs):
             return EmptyKernel(self.name, inputs, outputs)
         if self._loaded is not None:
-            return self._loaded.at(inputs, outputs)
+            return self._loaded.at(inputs, outputs, tuple(dims.values()))
         self._loaded = load_written(self._written, replace(self._compiled, segment=program))
         return self._loaded
 

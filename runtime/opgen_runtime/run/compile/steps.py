@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ... import codegen, ir
-from ...base.arith import Var
+from ...base.arith import Expr
 from ...base.contract import Contract
 from ...base.errors import CodegenError
 from ...base.vocabulary import DType
@@ -30,15 +30,16 @@ from ...lower.library.segment import (
     flat_types,
     is_empty,
     kernel_name,
+    known_shape,
     segment_of,
-    static_shape,
 )
 from ...lower.schedule import SCHEDULE, Schedule, parts_of, schedule_by
 from ...operator import TensorType
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
-from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled, Subject
+from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .symbolic import SymbolicKernel, SymbolicSlot, dims_in, symbolic_slot
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -53,8 +54,8 @@ def translate(request: Request) -> Segment | EmptyKernel:
     interface = _interface(request.function)
     shapes = [_static_or_none(type_) for type_ in interface.outputs]
     known = [shape for shape in shapes if shape is not None]
-    if len(known) == len(shapes) and is_empty(known):
-        return EmptyKernel(interface.name, interface.inputs, _output_slots(interface.outputs, known))
+    if len(known) == len(shapes) and is_empty(known) and not dims_in(request.function):
+        return EmptyKernel(interface.name, interface.slots, _output_slots(interface.outputs, known))
     return segment_of(request.function, request.target, request.constant)
 
 
@@ -64,7 +65,7 @@ def normalize(segment: Segment) -> Normal | ExternKernel:
         interface = _interface(segment.function)
         outputs = _output_slots(interface.outputs, _storage(segment))
         results = segment.outputs[: segment.results]
-        return ExternKernel(interface.name, interface.inputs, outputs, segment.inputs, results)
+        return ExternKernel(interface.name, interface.slots, outputs, segment.inputs, results)
     return Normal(segment, tuple(te.normalize(segment.outputs)))
 
 
@@ -144,7 +145,7 @@ def hooked(lowered: Lowered, stage: str, hook: tir.Phase, contract: Contract[tir
 def emit(lowered: Lowered) -> Emitted:
     """LLVM IR."""
     func, segment = lowered.func, lowered.segment
-    text = codegen.emit(func, segment.target, _positions(segment))
+    text = codegen.emit(func, segment.target)
     return Emitted(segment, func.name, text, codegen.choose_pipeline(func))
 
 
@@ -155,24 +156,15 @@ def compile_(emitted: Emitted) -> Compiled:
     return Compiled(segment, emitted.symbol, code)
 
 
-def load(compiled: Compiled) -> NativeKernel:
+def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
     """The kernel in this process."""
     segment, code = compiled.segment, compiled.code.object_code
     imports = imports_of(code)
     if isinstance(segment, Program):
         inputs, outputs = slots(segment)
-        return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports))
-    return NativeKernel(_image(segment.function, code, compiled.symbol, imports, _facts(segment)))
-
-
-def _positions(segment: Subject) -> dict[Var, int]:
-    """Where the kernel's argument `dims` holds the value of each variable that is a dim of an operand."""
-    found: dict[Var, int] = {}
-    dims = [dim for tensor in (*segment.inputs, *segment.outputs) for dim in tensor.shape]
-    for position, dim in enumerate(dims):
-        if isinstance(dim, Var):
-            found.setdefault(dim, position)
-    return found
+        dims = tuple([segment.dims[var] for var in segment.variables])
+        return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports, dims=dims))
+    return _kernel(segment.function, code, compiled.symbol, imports, _facts(segment))
 
 
 # ------------------------------------------------------------------ the object cache
@@ -180,6 +172,9 @@ def _positions(segment: Subject) -> dict[Var, int]:
 
 def keep(compiled: Sequence[Compiled], key: str) -> None:
     """Put the object code of a segment, main part first, into the cache on disk, with what must be known beside."""
+    segments = [each.segment for each in compiled if isinstance(each.segment, Segment)]
+    if any([_facts(segment)["outputs"] is None and segment.counts for segment in segments]):
+        return  # shapes in storage that no type says
     for part, each in reversed(list(enumerate(compiled))):
         assert isinstance(each.segment, Segment)
         code = each.code.object_code
@@ -203,7 +198,7 @@ def kept(function: ir.Function, key: str) -> Parts | None:
 
 def _kept_part(
     function: ir.Function, key: str, part: int
-) -> tuple[NativeKernel, tuple[int, ...], int] | None:
+) -> tuple[NativeKernel | SymbolicKernel, tuple[int, ...], int] | None:
     """A part of a segment, the operands that it takes, and how many parts there are from it on."""
     entry = default_cache().get(_part_key(key, part))
     facts = {} if entry is None else entry.metadata
@@ -212,10 +207,10 @@ def _kept_part(
         return None
     if not (isinstance(imports, list) and isinstance(operands, list)):
         return None
-    if not all([isinstance(facts.get(name), list) for name in ("prepared", "outputs", "lengths")]):
+    if not all([isinstance(facts.get(name), list) for name in ("prepared", "lengths", "dims")]):
         return None
-    image = _image(function, entry.object_code, symbol, imports, facts)
-    return NativeKernel(image), tuple(operands), parts
+    kernel = _kernel(function, entry.object_code, symbol, imports, facts)
+    return kernel, tuple(operands), parts
 
 
 def compiled_once(emitted: Emitted, compile_it: Callable[[], Compiled]) -> Compiled:
@@ -236,35 +231,48 @@ def _part_key(key: str, part: int) -> str:
     return key if part == 0 else f"{key}-prepare"
 
 
-def _image(
+def _kernel(
     function: ir.Function, code: bytes, symbol: str, imports: Sequence[str], facts: Mapping[str, Any]
-) -> Image:
-    given = _interface(function).inputs
-    inputs = [given[k] for k in facts["operands"]]
-    inputs += [Slot(name, tuple(shape), DType(dtype).numpy) for name, shape, dtype in facts["prepared"]]
-    outputs = [
-        Slot(f"output {k}", tuple(shape), DType(dtype).numpy)
-        for k, (shape, dtype) in enumerate(facts["outputs"])
+) -> NativeKernel | SymbolicKernel:
+    interface = _interface(function)
+    inputs = [interface.inputs[k] for k in facts["operands"]]
+    inputs += [
+        symbolic_slot(name, tuple(shape), DType(dtype).numpy) for name, shape, dtype in facts["prepared"]
     ]
+    kinds = facts["outputs"]
+    if kinds is None:
+        kinds = [(type_.shape, type_.dtype) for type_ in interface.outputs]
+    outputs = [symbolic_slot(f"output {k}", tuple(n), DType(d).numpy) for k, (n, d) in enumerate(kinds)]
     lengths = tuple([(output, axis, position) for output, axis, position in facts["lengths"]])
-    constants = tuple(constant_arrays(function))
-    made = (symbol, tuple(inputs), tuple(outputs), code, tuple(imports), constants, lengths)
-    return Image(*made, facts["operations"])
+    image = Image(
+        symbol, (), (), code, tuple(imports), tuple(constant_arrays(function)), lengths, facts["operations"]
+    )
+    known = dims_in(function)
+    if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):
+        return SymbolicKernel(image, inputs, outputs, [known[k] for k in facts["dims"]])
+    static = replace(
+        image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
+    )
+    return NativeKernel(static)
 
 
 def _facts(segment: Segment) -> dict[str, Any]:
     """What must be known of a part of a segment to call it.
 
     `operands` of the segment, tuples spread, that it takes, and name, shape and dtype of what was `prepared`; shape
-    in storage and dtype of its `outputs`; its `operations`; (result, axis, position of its length) of dims that depend
-    on data.
+    in storage and dtype of its `outputs`, None where the types of the results say it; its `operations`; (result, axis,
+    position of its length) of dims that depend on data; which `dims` of the segment the code takes.
     """
+    results = segment.outputs[: segment.results]
+    static = all(isinstance(dim, int) for tensor in results for dim in tensor.shape)
+    known = dims_in(segment.function)
     return {
         "operands": list(segment.operands),
         "prepared": [[t.name, list(_shape_of(t)), str(t.dtype)] for t in segment.prepared],
-        "outputs": [[list(_shape_of(t)), str(t.dtype)] for t in segment.outputs[: segment.results]],
-        "operations": operations(segment.outputs),
+        "outputs": [[list(_shape_of(t)), str(t.dtype)] for t in results] if static else None,
+        "operations": operations(segment.outputs) if static else None,
         "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
+        "dims": [known.index(var) for var in tir.dims_of(segment.inputs, segment.outputs)],
     }
 
 
@@ -276,18 +284,25 @@ class _Interface:
     """What a kernel takes and gives, from the types alone; data-dependent dims of outputs are None."""
 
     name: str
-    inputs: tuple[Slot, ...]
+    inputs: tuple[SymbolicSlot, ...]
     outputs: tuple[TensorType, ...]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The inputs of what can run for one shape only.  Raises CodegenError for symbolic dims."""
+        if any(isinstance(dim, Expr) for slot in self.inputs for dim in slot.dims):
+            raise CodegenError(f"{self.name} calls hand-written functions; its dims must be bound to values")
+        return tuple([slot.at({}) for slot in self.inputs])
 
 
 def _interface(function: ir.Function) -> _Interface:
-    inputs: list[Slot] = []
+    inputs: list[SymbolicSlot] = []
     for param in function.params:
         what = f"parameter {param.name_hint}"
         types = flat_types(param.checked_type, what)
         for k, type_ in enumerate(types):
             name = param.name_hint if len(types) == 1 else f"{param.name_hint}.{k}"
-            inputs.append(Slot(name, static_shape(type_, what), type_.dtype.numpy))
+            inputs.append(symbolic_slot(name, known_shape(type_, what), type_.dtype.numpy))
     outputs = flat_types(function.body.checked_type, "the result")
     return _Interface(kernel_name(function), tuple(inputs), outputs)
 

@@ -22,6 +22,7 @@ from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.planning import make_plan
 from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
+from ..compile.symbolic import SymbolicKernel
 from ..interpret import Arrays, as_array, bind, run
 from .executable import Executable, Native, copy_into, executable_of
 
@@ -74,7 +75,7 @@ def build(
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
-    late = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel)]
+    late = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel | SymbolicKernel)]
     if late:
         reason = f"the dims that {late[0]} runs on are known when it runs"
         return Interpreted(module, kernels, sites, prepare, reason)

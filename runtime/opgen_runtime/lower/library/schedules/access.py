@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import INTRINSICS, Binary, Call, Cast, Compare, Expr, Select, Var, const, post_order
+from ....base.arith import (
+    INTRINSICS,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Expr,
+    Select,
+    Var,
+    const,
+    evaluate_scalar,
+    free_vars,
+    post_order,
+)
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
 
 _CALL_COST: Final = 16
+_HINT: Final = 64  # of a symbolic dim that has none
 _LINEAR: Final = Relaxer({}, {})
 
 
@@ -149,6 +164,19 @@ def _walks_as_one(outer: IterVar, inner: IterVar, accesses: Accesses) -> bool:
 def leading_axis(group: Sequence[IterVar]) -> IterVar:
     """The axis of a run whose strides are those of the fused loop."""
     return next((axis for axis in reversed(group) if axis.extent != 1), group[-1])
+
+
+def likely(extent: int | Expr) -> int:
+    """The extent; where it is symbolic, what it is for the hints of its dims."""
+    if isinstance(extent, int):
+        return extent
+    hints = {var: _HINT if var.hint is None else var.hint for var in free_vars(extent)}
+    return max(1, int(evaluate_scalar(extent, hints)))
+
+
+def likely_extent(axes: Collection[IterVar]) -> int:
+    """The number of elements, for the hints of symbolic dims."""
+    return math.prod([likely(axis.extent) for axis in axes])
 
 
 def total_extent(axes: Collection[IterVar]) -> int | None:

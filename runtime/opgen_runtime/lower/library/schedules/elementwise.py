@@ -8,7 +8,7 @@ from ....base.arith import Binary, Const, Var, post_order
 from ....base.target import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Stage
-from .access import Accesses, analyse, contiguous_groups, leading_axis, total_extent
+from .access import Accesses, analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
 
 _CHUNKS_PER_THREAD: Final = 8
 _TILE_ROWS: Final = 64
@@ -44,12 +44,11 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     if crossing is not None:
         loops = _tile(stage, loops, crossing, lanes)
         inner, vectors = loops[-1], 1
-    rows = total_extent(loops[:-1])
-    columns = inner.extent if isinstance(inner.extent, int) else None
-    work = None if rows is None or columns is None else rows * columns * accesses.cost
-    shared = not attached and target.num_threads > 1 and work is not None and work > target.parallel_threshold
+    rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
+    work = rows * columns * accesses.cost
+    shared = not attached and target.num_threads > 1 and work > target.parallel_threshold
     outer = loops[:-1] if crossing is None else loops[:-2]
-    if shared and crossing is None and rows is not None and columns is not None and work is not None:
+    if shared and crossing is None:
         chunk = _chunk(rows, columns, work, lanes * vectors, target)
         if chunk < columns:
             part, inner = stage.split(inner, chunk)

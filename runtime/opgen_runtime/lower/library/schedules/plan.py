@@ -9,7 +9,7 @@ from typing import Final
 from ....base.arith import Const, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, reads_of
-from .access import cost_of, total_extent
+from .access import cost_of, likely_extent
 
 _COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
 _DEAR_READS: Final = 4  # and one of moderate cost when they are read so often
@@ -52,7 +52,7 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
     if any(sink.body is None for sink in sinks):
         return True  # scans, updates and externs read buffers
     assert stage.body is not None
-    elements = total_extent(stage.axes)
+    elements = likely_extent(stage.axes)
     order = post_order(stage.body)
     cost = cost_of(order)
     if any(isinstance(node, Reduce) for node in order):
@@ -61,10 +61,7 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
         return False
     reads = 0
     for sink in sinks:
-        trips = total_extent((*sink.axes, *sink.reduce_axes))
-        if trips is None:
-            return False
-        reads += trips
+        reads += likely_extent((*sink.axes, *sink.reduce_axes))
     return (cost >= _COSTLY and reads >= 2 * elements) or (
         reads >= _DEAR_READS * elements and any(sink.reduce_axes for sink in sinks)
     )
@@ -125,8 +122,8 @@ def place(
 def _is_aside(stage: Stage, leader: Stage, axes: tuple[Var, ...]) -> bool:
     """Whether a stage is little work for inner axes of the leader alone: then it must not decide about its loops."""
     first = next((axis.var for axis in leader.axes if axis.extent != 1), None)
-    own, whole = total_extent((*stage.axes, *stage.reduce_axes)), total_extent(leader.axes)
-    return first not in axes and own is not None and whole is not None and own * _ASIDE <= whole
+    own, whole = likely_extent((*stage.axes, *stage.reduce_axes)), likely_extent(leader.axes)
+    return first not in axes and own * _ASIDE <= whole
 
 
 def _needed(schedule: Schedule, leader: Stage, position: Mapping[Stage, int]) -> list[Stage]:

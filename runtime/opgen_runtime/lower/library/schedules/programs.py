@@ -8,7 +8,7 @@ from typing import Final
 from ....base.target import Target
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, constant_stages, create_schedule
-from .access import analyse, contiguous_groups, total_extent
+from .access import analyse, contiguous_groups, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
@@ -77,15 +77,15 @@ def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
     for stage in stored:
         if stage is not leader and stage not in placement.stages:
             return f"{stage.name} is needed whole before the first row of the result"
-    rows = total_extent(placement.axes)
-    if rows is not None and rows < target.num_threads and _work(placement) > target.parallel_threshold:
+    rows = likely_extent(placement.axes)
+    if rows < target.num_threads and _work(placement) > target.parallel_threshold:
         return f"its {rows} rows are too few to share among {target.num_threads} threads"
     return None
 
 
 def _work(placement: Placement) -> int:
     """Element operations of a leader and the stages inside it."""
-    return sum(work_of(stage, 2) or 0 for stage in (placement.leader, *placement.stages))
+    return sum(work_of(stage, 2) for stage in (placement.leader, *placement.stages))
 
 
 def _schedule_placement(placement: Placement, target: Target) -> None:
@@ -109,11 +109,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         inner = fused[-1]
     work = _work(placement)
     at = leader.fuse(*outer)
-    if (
-        target.num_threads > 1
-        and work > target.parallel_threshold
-        and (total_extent(placement.axes) or 2) > 1
-    ):
+    if target.num_threads > 1 and work > target.parallel_threshold and likely_extent(placement.axes) > 1:
         leader.parallel(at)
     if inner is not None:
         lanes, vectors = vector_shape(inner, accesses, target)

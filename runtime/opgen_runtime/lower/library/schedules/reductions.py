@@ -14,7 +14,7 @@ from ....base.target import Target
 from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage
-from .access import Accesses, analyse, contiguous_groups, total_extent
+from .access import Accesses, analyse, contiguous_groups, likely, likely_extent
 
 WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _ROWS_UNROLLED: Final = 4
@@ -64,10 +64,9 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     return ReduceShape(accesses, across, along, reuse, lanes)
 
 
-def work_of(stage: Stage, cost: int) -> int | None:
-    """Element operations of a stage; None where an extent is symbolic."""
-    total = total_extent((*stage.loop_axes, *stage.reduce_axes))
-    return None if total is None else total * cost
+def work_of(stage: Stage, cost: int) -> int:
+    """Element operations of a stage, for the hints of symbolic dims."""
+    return likely_extent((*stage.loop_axes, *stage.reduce_axes)) * cost
 
 
 def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
@@ -76,11 +75,10 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     assert isinstance(body, Reduce)
     shape = reduce_shape(stage, target)
     work = work_of(stage, shape.accesses.cost)
-    elements = total_extent(stage.loop_axes)
-    if target.num_threads < 2 or work is None or elements is None or work <= 2 * target.parallel_threshold:
+    elements = likely_extent(stage.loop_axes)
+    if target.num_threads < 2 or work <= 2 * target.parallel_threshold:
         return None
-    columns = stage.loop_axes[-1].extent if shape.across else 1
-    assert isinstance(columns, int)
+    columns = likely(stage.loop_axes[-1].extent) if shape.across else 1
     shares = elements // columns * max(1, columns // WIDE_TILE)
     if shares >= target.num_threads or body.combiner in POSITIONAL:
         return None
@@ -96,7 +94,7 @@ def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> 
     """Loops for a reduction stage.  An attached one is not shared among threads: its surroundings are."""
     shape = reduce_shape(stage, target)
     work = work_of(stage, shape.accesses.cost)
-    shared = not attached and target.num_threads > 1 and work is not None and work > target.parallel_threshold
+    shared = not attached and target.num_threads > 1 and work > target.parallel_threshold
     if shape.across:
         outer = _across(stage, shape, target)
     elif shape.along:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....base.arith import Expr, const, post_order
 from ....base.vocabulary import INDEX
 from ..folding import rebuild_folding
@@ -14,7 +16,7 @@ def storage_flatten(func: PrimFunc) -> PrimFunc:
     flattener = _Flattener()
     inputs = tuple(flattener.buffer(b) for b in func.inputs)
     outputs = tuple(flattener.buffer(b) for b in func.outputs)
-    return PrimFunc(func.name, inputs, outputs, flattener.stmt(func.body))
+    return replace(func, inputs=inputs, outputs=outputs, body=flattener.stmt(func.body))
 
 
 class _Flattener(StmtMutator):

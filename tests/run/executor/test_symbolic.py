@@ -1,0 +1,137 @@
+"""Programs of symbolic dims: compiled once, right for all values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import Var, dim, evaluate_scalar
+from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.operator import TensorType
+from opgen_runtime.run.compile import pipeline
+
+N, M, K = dim("n"), dim("m"), dim("k")
+
+
+def var(name: str, *shape: int | Any, dtype: str = "float32") -> ir.Var:
+    return ir.Var(name, TensorType(shape, dtype))
+
+
+def arrays(function: ir.Function, values: dict[Var, int], seed: int = 0) -> list[np.ndarray]:
+    random = np.random.default_rng(seed)
+    found = []
+    for param in function.params:
+        assert isinstance(param.checked_type, TensorType)
+        shape = [
+            d if isinstance(d, int) else int(evaluate_scalar(d, values)) for d in param.checked_type.shape
+        ]
+        found.append(random.standard_normal(shape).astype(param.checked_type.dtype.numpy))
+    return found
+
+
+def static(function: ir.Function, given: list[np.ndarray]) -> Any:
+    """What the program gives that is compiled for these shapes alone."""
+    fixed = [
+        var(p.name_hint, *array.shape, dtype=array.dtype.name)
+        for p, array in zip(function.params, given, strict=True)
+    ]
+    body = ir.substitute(function.body, dict(zip(function.params, fixed, strict=True)))
+    return rt.build(ir.Function(tuple(fixed), body)).run(given)
+
+
+PROGRAMS = {
+    "broadcast": ops.add(ops.tanh(var("x", N, 64)), var("y", 1, 64)),
+    "rows": ops.add(var("x", N, K), var("y", K)),
+    "matmul": ops.matmul(var("x", N, K), var("w", K, M)),
+    "dense": ops.relu(ops.add(ops.dense(var("x", N, K), var("w", 48, K)), var("b", 48))),
+    "batched": ops.matmul(var("x", N, 9, K), var("w", N, K, M)),
+    "softmax": ops.softmax(var("x", N, K), axis=1),
+    "layer_norm": ops.layer_norm(var("x", N, K, 24), var("g", 24), var("b", 24)),
+    "reshape": ops.reshape(ops.exp(var("x", N, K, 12)), newshape=(0, -1, 4)),
+    "concatenate": ops.concatenate([var("x", N, 8), var("y", M, 8)], axis=0),
+    "transpose": ops.transpose(var("x", N, K, M), axes=(2, 0, 1)),
+    "reductions": ops.add(ops.sum(var("x", N, K), axis=0), ops.max(var("x2", M, K), axis=0)),
+    "conv2d": ops.relu(ops.conv2d(var("x", N, 8, K, K), var("w", 16, 8, 3, 3), padding=(1, 1, 1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_symbolic_equals_static(name: str) -> None:
+    body = PROGRAMS[name]
+    function = ir.Function(tuple(ir.free_vars(body)), body)
+    executable = rt.build(function)
+
+    @settings(max_examples=3, deadline=None)
+    @given(*[st.integers(1, 40)] * 3)
+    def compare(n: int, m: int, k: int) -> None:
+        values = arrays(function, {N: n, M: m, K: k})
+        np.testing.assert_allclose(executable.run(values), static(function, values), rtol=2e-5, atol=2e-5)
+
+    compare()
+
+
+def encoder(width: int = 32, heads: int = 4, layers: int = 2) -> ir.Function:
+    """A transformer encoder over (batch, sequence, width)."""
+    batch, sequence = dim("batch"), dim("sequence")
+    x = var("x", batch, sequence, width)
+    params: list[ir.Var] = [x]
+
+    def param(*shape: int) -> ir.Var:
+        params.append(var(f"w{len(params)}", *shape))
+        return params[-1]
+
+    def split(h: ir.Expr) -> ir.Expr:
+        return ops.transpose(ops.reshape(h, newshape=(0, 0, heads, width // heads)), axes=(0, 2, 1, 3))
+
+    h: ir.Expr = x
+    for _ in range(layers):
+        q, k, v = (split(ops.dense(h, param(width, width))) for _ in range(3))
+        scores = ops.matmul(q, ops.transpose(k, axes=(0, 1, 3, 2)))
+        mixed = ops.matmul(ops.softmax(ops.multiply(scores, ir.const((width / heads) ** -0.5, "float32"))), v)
+        joined = ops.reshape(ops.transpose(mixed, axes=(0, 2, 1, 3)), newshape=(0, 0, width))
+        h = ops.layer_norm(ops.add(h, ops.dense(joined, param(width, width))), param(width), param(width))
+        inner = ops.gelu(ops.add(ops.dense(h, param(4 * width, width)), param(4 * width)))
+        h = ops.layer_norm(ops.add(h, ops.dense(inner, param(width, 4 * width))), param(width), param(width))
+    return ir.Function(tuple(params), h)
+
+
+def test_an_encoder_compiles_once_and_serves_every_batch_and_sequence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[object] = []
+    plain = pipeline.steps.codegen.optimise_and_compile
+    monkeypatch.setattr(
+        pipeline.steps.codegen, "optimise_and_compile", lambda *args: compiled.append(args) or plain(*args)
+    )
+    monkeypatch.setenv("OPGEN_CACHE_DIR", "")
+    pipeline.forget_kernels()
+    function = encoder()
+    weights = arrays(ir.Function(function.params[1:], function.body), {})
+    executable = rt.build(function, dict(zip(function.params[1:], weights, strict=True)))
+    assert executable.inputs == ("x",)
+    count = len(compiled)
+    assert count
+    found = {}
+    for batch, sequence in ((1, 32), (2, 77), (8, 128)):
+        x = np.random.default_rng(batch).standard_normal((batch, sequence, 32)).astype(np.float32)
+        found[batch] = x, executable.run([x])
+    assert len(compiled) == count
+    x, wanted = found[2]
+    np.testing.assert_array_equal(executable.run([x]), wanted)
+    np.testing.assert_allclose(wanted, static(function, [x, *weights]), rtol=1e-4, atol=1e-4)
+
+
+def test_what_does_not_fit_the_dims_is_refused() -> None:
+    x, y = var("x", N, K), var("y", K, M)
+    executable = rt.build(ir.Function((x, y), ops.matmul(x, y)))
+    a, b = np.ones((2, 3), np.float32), np.ones((4, 5), np.float32)
+    with pytest.raises(ExecutorError, match="extent 4, but dim 'k' is 3"):
+        executable.run([a, b])
+    assert executable.run([a, b[:3]]).shape == (2, 5)
+    assert executable.run([a[:0], b[:3]]).shape == (0, 5)
