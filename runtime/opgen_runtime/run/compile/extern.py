@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Final
 
 import numpy as np
@@ -54,7 +54,7 @@ class ExternKernel(Kernel):
 
     def raised(self) -> BaseException | None:
         """What the function raised when machine code called it in this thread, once."""
-        return self._raised.pop(threading.get_ident(), None)
+        return self._raised.pop(get_ident(), None)
 
     def _call(self, data: int, dims: int, strides: int, context: int) -> int:
         """The function on the operands whose addresses lie at `data`; a status as of kernels."""
@@ -67,7 +67,7 @@ class ExternKernel(Kernel):
                 array.flags.writeable = False
             self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
         except BaseException as error:  # goes on in the caller of the machine code, KeyboardInterrupt as well
-            self._raised[threading.get_ident()] = error
+            self._raised[get_ident()] = error
             return _RAISED
         return 0
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from threading import get_ident
 from typing import Final
 
 import numpy as np
@@ -60,7 +60,7 @@ class ProgramKernel(NativeKernel):
         while True:
             events = np.zeros(2 + 3 * room, np.int64)
             events[0] = room
-            thread = threading.get_ident()
+            thread = get_ident()
             self._events[thread] = events
             try:
                 self._is_warm = False  # entries tell no events
@@ -72,7 +72,7 @@ class ProgramKernel(NativeKernel):
             room = int(events[1])
 
     def context(self) -> int | None:
-        events = self._events.get(threading.get_ident())
+        events = self._events.get(get_ident())
         return None if events is None else address_of(events)
 
     def failure(self) -> BaseException:
