@@ -315,7 +315,9 @@ def _given(choose: random.Random, inputs: list[Any]) -> list[Any]:
     if choose.randrange(8) or not inputs:
         return inputs
     at = choose.randrange(len(inputs))
-    value = np.asarray(inputs[at]) if isinstance(inputs[at], np.ndarray) else np.zeros(3, np.float32)
+    value = inputs[at]
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+        value = np.zeros(3, np.float32)
     inputs[at] = choose.choice(
         [
             value.astype(np.float64),

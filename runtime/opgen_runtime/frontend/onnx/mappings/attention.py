@@ -43,6 +43,8 @@ def attention(
     """The declared op has no scores as a result, no cap on them, and rounds a half once instead of at each step."""
     if (past_key is None) != (past_value is None) or (past_key is not None and seen_keys is not None):
         raise ModelError("past_key comes with past_value, and not with nonpad_kv_seqlen")
+    if not 0 <= softcap < math.inf:
+        raise ModelError(f"softcap is {softcap}; expected a number of at least 0, which is no cap")
     kind = dtype(q)
     wider = softmax_precision is not None and dtype_of(softmax_precision).bits > kind.bits
     if softcap or wider or node.has_output(3) or kind.is_storage or dtype(v) != kind:

@@ -150,7 +150,7 @@ def tf_idf(
     """How often each n-gram of a pool occurs in each row, its elements up to `max_skip_count` apart."""
     if pool_int64s is None:
         raise NotSupported("a pool of strings")
-    rows = reshape(x, (1, *shape(x))) if ndim(x) == 1 else x
+    rows = reshape(x, (1, *at_least(x, 1))) if ndim(x) < 2 else x
     pool = np.array(pool_int64s, dtype(x).numpy)
     width = max(ngram_indexes) + 1
     total: Expr = const(np.zeros((shape(rows)[0], width), np.float32))

@@ -16,10 +16,12 @@ from ....ir import Expr, const
 from ..errors import ModelError
 from ..rules import Flag, converts
 from ..texts import Texts
+from ._tools import broadcast_shape
 
 
 @converts("StringConcat", since=20)
 def string_concat(x: Texts, y: Texts) -> Texts:
+    broadcast_shape(x.array.shape, y.array.shape)
     return Texts(_objects(x.array + y.array))
 
 

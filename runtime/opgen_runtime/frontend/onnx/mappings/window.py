@@ -84,15 +84,7 @@ def windows(
 ) -> Windows:
     """The windows that ONNX's attributes describe. Raises ModelError where one has not a number for each axis."""
     k = len(extents)
-    counts = {
-        "kernel": (kernel, k),
-        "strides": (strides, k),
-        "dilations": (dilations, k),
-        "pads": (pads, 2 * k),
-    }
-    for name, (given, wanted) in counts.items():
-        if given is not None and len(given) != wanted:
-            raise ModelError(f"{name} has {len(given)} numbers, expected {wanted} for {k} spatial axes")
+    _check_counts(k, kernel=kernel, strides=strides, dilations=dilations, pads=pads)
     ones = (1,) * k
     step, spread = tuple(strides or ones), tuple(dilations or ones)
     low, high = [0] * k, [0] * k
@@ -107,6 +99,14 @@ def windows(
     # Windows are read whole, wherever they lie: what is padded to hold them may be no larger than a tensor may.
     spending().check([max(sum(each), 0) for each in zip(extents, low, high, strict=True)])
     return Windows(tuple(extents), tuple(kernel), step, spread, tuple(low), tuple(high), bool(ceil_mode))
+
+
+def _check_counts(k: int, **given: Sequence[int] | None) -> None:
+    """Raises ModelError for an attribute that has not a number for each of `k` axes, or pads for each end."""
+    for name, numbers in given.items():
+        wanted = 2 * k if name == "pads" else k
+        if numbers is not None and len(numbers) != wanted:
+            raise ModelError(f"{name} has {len(numbers)} numbers, expected {wanted} for {k} spatial axes")
 
 
 def spatial(x: Expr) -> tuple[int, ...]:
@@ -202,6 +202,8 @@ def conv_transpose(
     strides: Positives | None = None,
 ) -> Expr:
     k = len(spatial(x))
+    _check_counts(k, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads)
+    _check_counts(k, output_padding=output_padding)
     step, spread = strides or (1,) * k, dilations or (1,) * k
     extra = list(output_padding or (0,) * k)
     low, high = list((pads or (0,) * (2 * k))[:k]), list((pads or (0,) * (2 * k))[k:])
@@ -379,6 +381,7 @@ def max_unpool(
 ) -> Expr:
     """Each element at the place that MaxPool found it in; zeros elsewhere."""
     k = len(spatial(x))
+    _check_counts(k, kernel_shape=kernel_shape, strides=strides, pads=pads)
     step, pad = strides or (1,) * k, pads or (0,) * (2 * k)
     inferred = [(n - 1) * step[d] - pad[d] - pad[k + d] + kernel_shape[d] for d, n in enumerate(spatial(x))]
     n, c = shape(x)[:2]
@@ -388,6 +391,10 @@ def max_unpool(
     made = reshape(made, (n, c, *inferred))
     if output_shape is None or tuple(output_shape) == shape(made):
         return made
+    if len(output_shape) != 2 + k or any(
+        [want < have for have, want in zip(shape(made), output_shape, strict=True)]
+    ):
+        raise ModelError(f"output_shape is {list(output_shape)}, expected at least {list(shape(made))}")
     widths = [m for have, want in zip(shape(made), output_shape, strict=True) for m in (0, want - have)]
     return op.pad(made, pad_width=tuple(widths))
 
