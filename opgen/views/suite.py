@@ -5,6 +5,7 @@ The lines are read by `opgen_runtime.testing.lines`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +54,8 @@ def suite_view(op: CheckedOp, package: str) -> SuiteView:
     cases = (*op.tests, *op.sampled)
     own = op.inferred or (common,) * len(cases)
     lines = [
-        case_line(case.inputs, case.attrs) + ("" if _restricted(common, case) == i else _inference_line(i))
+        case_line(case.inputs, case.attrs)
+        + ("" if _restricted(common, _given(case)) == i else _inference_line(i))
         for case, i in zip(cases, own, strict=True)
     ]
     tables = {
@@ -140,16 +142,24 @@ def _common_inference(op: CheckedOp) -> Inference:
         tuple(name for name in names if any(name in own.alone for own in op.inferred)),
         tuple(name for name in names if any(name in own.together for own in op.inferred)),
     )
-    cases = list(
-        zip((*op.tests, *op.sampled), op.inferred, strict=False)
-    )  # of a written relation nothing is stated
-    fits = {i: sum(_restricted(i, case) == own for case, own in cases) for i in (all_of_them, *op.inferred)}
+    # How many cases have these operands, of which that follows; of a written relation nothing is stated.
+    cases = Counter(
+        (_given(case), own) for case, own in zip((*op.tests, *op.sampled), op.inferred, strict=False)
+    )
+    fits = {
+        inference: sum([n for (given, own), n in cases.items() if _restricted(inference, given) == own])
+        for inference in dict.fromkeys((all_of_them, *op.inferred))
+    }
     return max(fits, key=lambda inference: fits[inference])
 
 
-def _restricted(inference: Inference, case: CheckedCase) -> Inference:
-    """Without the operands that are absent from a case."""
-    given = {name for name, text in case.inputs.items() if text is not None}
+def _given(case: CheckedCase) -> frozenset[str]:
+    """The operands that are not absent from a case."""
+    return frozenset([name for name, text in case.inputs.items() if text is not None])
+
+
+def _restricted(inference: Inference, given: frozenset[str]) -> Inference:
+    """Without the operands that are absent."""
     return Inference(
         tuple(name for name in inference.alone if name in given),
         tuple(name for name in inference.together if name in given),

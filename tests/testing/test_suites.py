@@ -45,8 +45,8 @@ def test_a_failing_test_shows_file_and_line_of_its_case(pytester: pytest.Pyteste
     assert "elements are wrong" in text
     assert "test_clip.py:11" not in text  # the case that passes
     assert "FAILED test_clip.py::TestClip::test_values[data=float32[2,2],a_min=0.0,a_max=1.0-debug]" in text
-    # two cases in two executors, of which one fails in both; types of both; the interface and the refusal fail
-    done.assert_outcomes(passed=4, failed=4)
+    # two cases in two executors, of which one fails in both; types and gradients; the interface and the refusal fail
+    done.assert_outcomes(passed=5, failed=4)
 
 
 def test_tables_that_are_empty_have_no_tests(pytester: pytest.Pytester) -> None:

@@ -39,7 +39,7 @@ _EXECUTORS: Final = ("debug", "graph")
 _TABLES: Final = {
     "test_types": ("cases",), "test_values": ("cases", "reference"),
     "test_sampled_types": ("sampled",), "test_sampled_values": ("sampled", "reference"),
-    "test_bounds": ("bounds",), "test_refused": ("refused",),
+    "test_bounds": ("bounds",), "test_refused": ("refused",), "test_gradient": ("cases",),
 }  # fmt: skip
 
 
