@@ -196,6 +196,22 @@ def test_another_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "cache").exists()
 
 
+def test_arrays_are_used_where_they_were_read(tmp_path: Path) -> None:
+    weights = ir.const(np.random.default_rng(0).normal(size=(700, 900)).astype(np.float32))
+    data = rt.var("x", rt.TensorType((2, 700), "float32"))
+    program = rt.build(ir.Function((data,), ops.softmax(ops.exp(ops.matmul(data, weights)), axis=1)))
+    program.save(tmp_path / "program")
+    loaded = rt.load(tmp_path / "program")
+    assert loaded.plan is not None
+    for array in loaded.plan.constants.values():
+        assert not array.flags.owndata
+        assert not array.flags.writeable
+        assert array.ctypes.data % 64 == 0
+    again = pickle.loads(pickle.dumps(loaded))  # bytes of a pickle lie anywhere
+    x = np.random.default_rng(1).normal(size=(2, 700)).astype(np.float32)
+    np.testing.assert_array_equal(again.run([x]), program.run([x]))
+
+
 def test_what_cannot_be_saved_says_why(tmp_path: Path) -> None:
     sort = rt.build(ir.Function((B,), ops.sort(B)))
     with pytest.raises(
