@@ -24,6 +24,7 @@ from tests.campaign import Tally
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PROCESSES: Final = 4
 _OPS: Final = 8
+_GENERATED: Final = ("myops/*.py", "myops/*.pyi", "tests/generated/*.py")
 _WAIT: Final = 120.0  # seconds for all runs of a round; more is a hang
 # A run that is killed while it puts its n-th file in place, so that what it has written stays unfinished.
 _DYING: Final = """\
@@ -146,7 +147,7 @@ class _Reader(threading.Thread):
 
     def run(self) -> None:
         while not self._end.wait(0.01):
-            for path in [*self.folder.glob("myops/*.py*"), *self.folder.glob("tests/generated/*.py")]:
+            for path in [path for pattern in _GENERATED for path in self.folder.glob(pattern)]:
                 try:
                     header = read_header(path)
                 except FileNotFoundError:

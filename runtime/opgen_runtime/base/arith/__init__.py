@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from . import operators as _operators  # noqa: F401  (attaches them)
 from .analyzer import Analyzer
 from .build import (
     CONSTRUCTORS,
@@ -59,6 +58,7 @@ from .expr import (
 from .intervals import Interval
 from .intrinsics import INTRINSICS
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
+from .operators import comparing, equality
 from .printer import register_printer, to_text
 from .structural import ValueNumbers, register_binder, structural_equal, structural_hash
 from .visit import free_vars, is_size, post_order, rewrite, substitute
@@ -95,10 +95,12 @@ __all__ = [
     "call",
     "cast",
     "common_dtype",
+    "comparing",
     "const",
     "dim",
     "div",
     "eq",
+    "equality",
     "evaluate_scalar",
     "floordiv",
     "floormod",

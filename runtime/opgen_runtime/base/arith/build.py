@@ -245,7 +245,7 @@ def ge(a: object, b: object) -> Expr:
 
 
 def eq(a: object, b: object) -> Expr:
-    """`a == b` (the operator `==` on expressions is identity)."""
+    """`a == b` (the operator `==` is identity outside of `comparing()`)."""
     return _compare("eq", a, b)
 
 

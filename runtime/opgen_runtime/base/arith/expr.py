@@ -64,7 +64,8 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise UndecidedError(
-            f"the value of {self} is not known when the kernel is built, so it cannot decide"
+            f"the value of {self} is not known when the kernel is built, so Python cannot decide by it; "
+            "if_then_else chooses, & | ~ join conditions"
         )
 
     def __index__(self) -> int:

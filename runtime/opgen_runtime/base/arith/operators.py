@@ -1,11 +1,15 @@
-"""Python's operators on expressions (`==` stays identity)."""
+"""Python's operators on expressions.  `==` is identity, but for `comparing()`: there it makes an expression."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 import numpy as np
 
+from ..errors import DTypeError
 from ..vocabulary import DType
 from .build import (
     add,
@@ -15,6 +19,7 @@ from .build import (
     bit_xor,
     call,
     div,
+    eq,
     floordiv,
     floormod,
     ge,
@@ -22,6 +27,7 @@ from .build import (
     le,
     lt,
     mul,
+    ne,
     negate,
     shift_left,
     shift_right,
@@ -42,6 +48,34 @@ def _method(fn: Callable[[object, object], Expr], swapped: bool = False) -> Call
     return method
 
 
+_COMPARING: Final[ContextVar[bool]] = ContextVar("comparing", default=False)
+
+
+@contextmanager
+def comparing() -> Iterator[None]:
+    """While users' functions of elements run: `a == b` and `a != b` are expressions, whose truth nobody can ask for."""
+    token = _COMPARING.set(True)
+    try:
+        yield
+    finally:
+        _COMPARING.reset(token)
+
+
+def equality(a: object, b: object, fn: Callable[[object, object], Expr]) -> Expr:
+    """`fn(a, b)` within `comparing()`; else NotImplemented, by which Python falls back to identity.
+
+    Raises DTypeError for a number beside what is none.
+    """
+    if not _COMPARING.get():
+        return NotImplemented  # type: ignore[no-any-return]  # Python's protocol
+    if not isinstance(b, Expr | int | float | np.generic):
+        raise DTypeError(f"cannot compare {a} and {b!r:.80}: expected a number or an expression")
+    return fn(a, b)
+
+
+# Set past the type checker: elsewhere expressions are keys of dicts, and `==` gives a bool.
+for _name, _fn in (("__eq__", eq), ("__ne__", ne)):
+    setattr(Expr, _name, lambda a, b, fn=_fn: equality(a, b, fn))
 Expr.__add__ = _method(add)
 Expr.__radd__ = _method(add, swapped=True)
 Expr.__sub__ = _method(sub)

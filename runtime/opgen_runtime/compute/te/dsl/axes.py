@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....base.arith import Const, Expr
+from ....base.arith import Const, Expr, eq, equality, ne
 from ....base.errors import AccessError
 from ..construct import read
 from ..tensor import IterVar, Read, Tensor
@@ -68,6 +68,8 @@ def _attach() -> None:
         setattr(IterVar, f"__r{function.__name__}__", _method(function, True))
     for function in _COMPARISONS:
         setattr(IterVar, f"__{function.__name__}__", _method(function, False))
+    for name, equal in (("__eq__", eq), ("__ne__", ne)):
+        setattr(IterVar, name, lambda axis, other, fn=equal: equality(axis.var, number(other), fn))
 
 
 Tensor.__getitem__ = _at

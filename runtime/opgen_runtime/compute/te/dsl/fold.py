@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....base.arith import Expr, Var, floordiv, floormod, gt, select, substitute
+from ....base.arith import Expr, Var, comparing, floordiv, floormod, gt, select, substitute
 from ....base.errors import DTypeError
 from ....base.vocabulary import INDEX
 from ..construct import data_axes, read
@@ -94,7 +94,8 @@ def called(
 
     Raises DTypeError where it gives another number of values, or values of other dtypes.
     """
-    given = combine(a[0], b[0]) if single else combine(tuple(a), tuple(b))
+    with comparing():
+        given = combine(a[0], b[0]) if single else combine(tuple(a), tuple(b))
     made = (given,) if single else tuple(given) if isinstance(given, tuple | list) else (given,)
     wanted = [value.dtype for value in a]
     found = [value.dtype if isinstance(value, Expr) else repr(value) for value in made]

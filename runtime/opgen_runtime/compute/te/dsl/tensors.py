@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....base.arith import Const, Expr, Shape, dim, substitute
+from ....base.arith import Const, Expr, Shape, comparing, dim, substitute
 from ....base.errors import CallError, ShapeError
 from ....base.vocabulary import INDEX, INT64, DType
 from ....operator import get_global_func
@@ -61,7 +61,8 @@ def compute(
     """
     dims = _shape(shape, name)
     axes = data_axes(dims, _names(fcompute, len(dims), name))
-    given = fcompute(*(axis.var for axis in axes))
+    with comparing():
+        given = fcompute(*(axis.var for axis in axes))
     if isinstance(given, Fold):
         return given.tensors(name, axes)
     if not isinstance(given, tuple | list):
