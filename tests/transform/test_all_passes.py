@@ -12,6 +12,7 @@ from opgen_runtime import ir, ops
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import ConvertLayout, DivToMul, Pass, PassContext, all_passes
+from opgen_runtime.transform.gradient import pull
 from tests.fuzz.passes import check, program
 
 OWN: list[Callable[[], Pass]] = [
@@ -19,7 +20,6 @@ OWN: list[Callable[[], Pass]] = [
     partial(ConvertLayout, {"conv2d": "NHWC"}),
     partial(DivToMul, approximate=True),
 ]
-LENGTH = 100_000
 
 
 def names(maker: object) -> str:
@@ -48,8 +48,15 @@ def paths() -> ir.IRModule:
     return ir.IRModule.from_expr(ir.Function((x,), node))
 
 
-def work(maker: Callable[[], Pass], module: ir.IRModule) -> int:
-    """The lines of Python that the pass runs, which a quiet or a busy machine does not change."""
+def reverse_mode(module: ir.IRModule) -> ir.Expr | None:
+    """The adjoint of main's parameter."""
+    main = module["main"]
+    (found,) = pull([main.body], [ops.ones_like(main.body)], main.params)
+    return found
+
+
+def work(run: Callable[[ir.IRModule], object], module: ir.IRModule) -> int:
+    """The lines of Python that a pass runs, which a quiet or a busy machine does not change."""
     count = 0
 
     def trace(frame: object, event: str, _: object) -> object:
@@ -59,22 +66,31 @@ def work(maker: Callable[[], Pass], module: ir.IRModule) -> int:
 
     sys.settrace(trace)  # type: ignore[arg-type]
     try:
-        maker()(module)
+        run(module)
     finally:
         sys.settrace(None)
     return count
 
 
-@pytest.mark.parametrize("maker", OWN, ids=names)
-def test_the_work_grows_with_the_length_alone(maker: Callable[[], Pass]) -> None:
-    work(maker, chain(60))  # what is remembered by op and type is remembered now
-    short, long = work(maker, chain(300)), work(maker, chain(1_200))
-    assert long < 4.5 * short + 2_000
+Run = Callable[[ir.IRModule], object]
+RUNS: dict[str, Run] = {
+    **{f"{k} {names(maker)}": maker() for k, maker in enumerate(OWN)},
+    "reverse mode": reverse_mode,
+}
 
 
-@pytest.mark.parametrize("maker", OWN, ids=names)
-def test_a_dag_of_many_paths(maker: Callable[[], Pass]) -> None:
-    maker()(paths())
+@pytest.mark.parametrize("name", RUNS)
+def test_the_work_grows_with_the_length_alone(name: str) -> None:
+    """`python -m benchmarks.passes` times chains of 100,000 calls."""
+    run = RUNS[name]
+    run(chain(60))  # what is remembered by op and type is remembered now
+    short, long = work(run, chain(150)), work(run, chain(600))
+    assert long < 4.5 * short + 1_000
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_dag_of_many_paths(name: str) -> None:
+    RUNS[name](paths())
 
 
 @pytest.mark.parametrize("maker", OWN, ids=names)

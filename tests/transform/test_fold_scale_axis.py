@@ -108,6 +108,14 @@ def test_forward_of_layouts_and_of_several_readers() -> None:
     folds(ForwardFoldScaleAxis(), ir.Function((data,), two))
 
 
+BLOCKED = ir.const(POSITIVE.reshape(1, 2, 1, 1, 2))
+
+
+def blocked_conv(data: ir.Expr) -> ir.Expr:
+    """From channels in blocks of two to such: a scale of them has two axes, and is none of one axis."""
+    return conv(data, weights(2, 2, 3, 3, 2, 2), data_layout="NCHW2c", kernel_layout="OIHW2i2o")
+
+
 def forward_stays() -> dict[str, ir.Function]:
     data = x()
     mixed, positive = (ops.multiply(data, per_channel(s)) for s in (MIXED, POSITIVE))
@@ -116,7 +124,20 @@ def forward_stays() -> dict[str, ir.Function]:
     s = ir.var("s", shape=(C, 1, 1))
     large = ir.var("w", shape=(5, C, 3, 3))
     zero = ops.multiply(data, per_channel(np.array([1, 0, 1, 1], np.float32)))
+    blocked = x(2, C // 2, 6, 6, 2)
+    v = ir.var("v", shape=(2, C, 6, 6))
     return {
+        "a blocked layout": ir.Function((blocked,), blocked_conv(ops.multiply(blocked, BLOCKED))),
+        "a negative scale through relu, blocked": ir.Function(
+            (blocked,), blocked_conv(ops.relu(ops.multiply(blocked, ir.const(-BLOCKED.data))))
+        ),
+        "a negative scale through leaky_relu, and another reader": ir.Function(
+            (data,), ops.add(conv(ops.leaky_relu(mixed, alpha=0.1), weights(C, C, 3, 3)), mixed)
+        ),
+        "a let": ir.Function((data,), ir.Let(v, ops.relu(positive), conv(v, weights()))),
+        "a let, and another reader": ir.Function(
+            (data,), ir.Let(v, positive, ops.add(conv(v, weights(C, C, 3, 3)), positive))
+        ),
         "a negative scale through relu": ir.Function((data,), conv(ops.relu(mixed), weights())),
         "a scale of 0 through relu": ir.Function((data,), conv(ops.relu(zero), weights())),
         "unknown signs through relu": ir.Function(
@@ -147,6 +168,22 @@ def forward_stays() -> dict[str, ir.Function]:
 @pytest.mark.parametrize("name", forward_stays())
 def test_forward_stays(name: str) -> None:
     stays(ForwardFoldScaleAxis(), forward_stays()[name])
+
+
+def test_forward_of_three_spatial_dims() -> None:
+    data = x(2, C, 5, 5, 5)
+    scaled = ops.relu(ops.multiply(data, ir.const(POSITIVE.reshape(C, 1, 1, 1))))
+    made = ops.conv3d(scaled, ir.const(weights(2, C, 3, 3, 3)), padding=(1, 1, 1))
+    folds(ForwardFoldScaleAxis(), ir.Function((data,), made))
+
+
+def test_forward_into_two_depthwise_layers() -> None:
+    data = x(2, 6, 6, C)
+    scaled = ops.relu(ops.multiply(data, ir.const(POSITIVE)))
+    two = [
+        conv(scaled, weights(3, 3, 1, C), data_layout="NHWC", kernel_layout="HWIO", groups=C) for _ in "ab"
+    ]
+    folds(ForwardFoldScaleAxis(), ir.Function((data,), ops.add(*two)))
 
 
 # ------------------------------------------------------------------ backward
@@ -188,10 +225,47 @@ def test_backward_of_layouts_and_dense() -> None:
     folds(BackwardFoldScaleAxis(), ir.Function((flat,), ops.multiply(made, -3.0)))
 
 
+def test_backward_of_three_spatial_dims() -> None:
+    data = x(2, C, 5, 5, 5)
+    made = ops.relu(ops.conv3d(data, ir.const(weights(C, C, 3, 3, 3)), padding=(1, 1, 1)))
+    scale = ir.const(POSITIVE.reshape(C, 1, 1, 1))
+    folds(BackwardFoldScaleAxis(), ir.Function((data,), ops.multiply(made, scale)))
+
+
+def test_backward_into_both_sides_of_a_sum() -> None:
+    data = x()
+    one, other = (ops.relu(conv(data, weights(C, C, 3, 3))) for _ in "ab")
+    total = ops.add(one, other)
+    folds(BackwardFoldScaleAxis(), ir.Function((data,), ops.multiply(total, per_channel(POSITIVE))))
+
+
+def test_backward_of_a_layer_with_two_readers() -> None:
+    """Each scale is read once; the layer below, whose scale went into its weights, is read twice."""
+
+    def layer(below: ir.Expr) -> ir.Expr:
+        return ops.relu(ops.multiply(conv(below, weights(C, C, 3, 3)), per_channel(POSITIVE)))
+
+    data = x()
+    below = layer(data)
+    folds(BackwardFoldScaleAxis(), ir.Function((data,), ops.add(layer(below), layer(below))))
+
+
 def backward_stays() -> dict[str, ir.Function]:
     data, s = x(), ir.var("s", shape=(C, 1, 1))
     made = conv(data, weights(C, C, 3, 3))
+    square, blocked = x(C, C, 6, 6), x(2, C // 2, 6, 6, 2)
+    upright, turned = (ops.relu(conv(square, weights(C, C, 3, 3))) for _ in "ab")
+    v = ir.var("v", shape=(2, C, 6, 6))
     return {
+        "another axis on one side of a sum": ir.Function(
+            (square,),
+            ops.multiply(ops.add(upright, ops.transpose(turned, axes=(1, 0, 2, 3))), per_channel(POSITIVE)),
+        ),
+        "a reader beside the scale": ir.Function(
+            (data,), ops.add(ops.multiply(made, per_channel(POSITIVE)), ops.relu(made))
+        ),
+        "a blocked layout": ir.Function((blocked,), ops.multiply(blocked_conv(blocked), BLOCKED)),
+        "a let": ir.Function((data,), ir.Let(v, made, ops.multiply(v, per_channel(POSITIVE)))),
         "a negative scale through relu": ir.Function(
             (data,), ops.multiply(ops.relu(made), per_channel(MIXED))
         ),
