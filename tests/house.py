@@ -36,10 +36,8 @@ class Package:
 
 RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops",))
 GENERATOR: Final = Package("opgen", ROOT / "opgen")
-# What every room may import without saying more about itself than that it has errors and names for things: the files of
-# `base` that are no rooms. Four of them are tools of Python: rules in tables, what forks, what is kept, what is lazy.
-ERRORS_AND_VOCABULARY: Final = ("base.errors", "base.vocabulary")
-ASIDE: Final = (*ERRORS_AND_VOCABULARY, "base.contract", "base.forks", "base.kept", "base.lazy")
+# What every room may import without saying more about itself than that it has errors, and names for things.
+ASIDE: Final = ("base.errors", "base.vocabulary")
 
 
 def imports(package: Package) -> Imports:
@@ -163,12 +161,11 @@ def upward(found: Iterable[Arrow], storeys: Iterable[Iterable[str]]) -> list[Arr
 def figures(package: Package, graph: Imports, aside: Iterable[str] = ()) -> str:
     """The package in one sentence; `aside`: what every room may import without saying more about itself."""
     files = sum(map(len, circles(graph)))
-    named = " ".join(name.removeprefix("base.") for name in aside)
+    named = " and ".join(name.removeprefix("base.") for name in aside)
     return (
         f"{package.name}: {len(rooms(graph, 1))} rooms, {len(rooms(graph, 2))} of the second level with "
-        f"{len(arrows(graph, 2))} arrows between them, {len(arrows(graph, 2, ERRORS_AND_VOCABULARY))} without those to "
-        f"errors and vocabulary, {len(arrows(graph, 2, aside))} without all those to {named or 'none'}; "
-        f"{files} files in circles"
+        f"{len(arrows(graph, 2))} arrows between them, {len(arrows(graph, 2, aside))} without those to "
+        f"{named or 'none'}; {files} files in circles"
     )
 
 

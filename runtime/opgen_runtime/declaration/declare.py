@@ -9,8 +9,9 @@ from types import FrameType
 from typing import Final
 
 from ..base.errors import CallError
+from ..base.functions import provide_func
 from ..ir import Call, Operand, Span, make_call, refuse_traced
-from ..operator import Attrs, Op, provide_func, register_class, register_op, relate
+from ..operator import Attrs, Op, register_class, register_op, relate
 from .compute import compute_of
 from .declaration import OpDeclaration
 

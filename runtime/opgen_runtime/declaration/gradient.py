@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from ..base.errors import LanguageError, RegistryError
 from ..base.vocabulary import OpPattern
-from ..ir.forward import binding_of
 from ..operator import (
     Attrs,
     Binding,
@@ -31,6 +30,7 @@ from ..operator import (
     Type,
     TypeReporter,
     attr,
+    binding_of,
     has_op,
 )
 from .compute import OperandTensors

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..base.errors import TypeInferenceError
 from ..base.vocabulary import OpPattern
-from ..ir.forward import binding_of, call_type
-from ..operator import Attrs, Binding, Op, TensorType, TupleType, Type
+from ..ir.forward import call_type
+from ..operator import Attrs, Binding, Op, TensorType, TupleType, Type, binding_of
 from .compute import Compute, OperandTensors
 from .declaration import OpDeclaration
 

@@ -33,6 +33,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ..base.arith import Dim
+from ..base.functions import get_global_func
 from ..base.vocabulary import OpPattern
 from ..ir import Call, ExprLike
 from ..operator import (
@@ -51,7 +52,6 @@ from ..operator import (
     Static,
     attr,
     document_attrs,
-    get_global_func,
 )
 from .declaration import OpDeclaration, StrategyEntry
 from .declare import MAKE, call, register

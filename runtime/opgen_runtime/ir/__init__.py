@@ -12,13 +12,15 @@ module.py        IRModule
 scopes.py        which block of the text a node belongs to
 text.py          names, types and constants as text
 printer.py       programs as text
-picture.py       programs as pictures: drawing.py (nodes, edges, groups), dot.py, svg.py (and its layout)
+picture.py       programs as pictures: drawing.py (nodes, edges, groups), drawn.py and artist.py (of functions and
+                 modules), dot.py, svg.py (and its layout)
 tokens.py, type_parser.py, parser.py     text as programs
 structural.py    structural equality, hash, digest
 well_formed.py   the rules that making nodes does not check
 """
 
 from ..operator import register_class
+from . import drawn as drawn
 from . import pickling as pickling
 from .admit import admissible, admit
 from .build import Operand, constant_like, make_call, var

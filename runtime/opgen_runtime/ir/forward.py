@@ -7,17 +7,15 @@ the pass InferType solves the whole expression.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
 from ..base.arith import Any
 from ..base.arith.expr import Dim, Shape
 from ..base.errors import CallError, ShapeError, TypeInferenceError
-from ..base.kept import Kept
 from ..base.vocabulary import DType
 from ..operator import (
     Assumption,
     Attrs,
-    Binding,
     FuncType,
     IncompleteType,
     Op,
@@ -26,24 +24,26 @@ from ..operator import (
     TupleType,
     Type,
     TypeVar,
-    bind,
+    binding_of,
     certainly_different,
     dims_equal,
 )
 
 
 class CallDeclaration(Protocol):
-    """The part of an op's declaration that typing a call needs."""
+    """The part of an op's declaration that making a call needs, here and where ops run on arrays."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def doc(self) -> str: ...
 
     @property
     def signature(self) -> Signature: ...
 
     @property
     def attrs(self) -> type[Attrs] | None: ...
-
-
-# By signature, attrs and operand types: a call that is made is bound, and again where it is compiled or evaluated.
-_bindings: Final[Kept[Binding]] = Kept(4096)
 
 
 def declared(op: Op) -> CallDeclaration | None:
@@ -65,17 +65,6 @@ def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, s
     if not all([t.is_complete for t in types]):
         return IncompleteType()
     return binding_of(declaration.signature, op.name, attrs, types, site).result_type
-
-
-def binding_of(
-    signature: Signature, op_name: str, attrs: Attrs | None, types: tuple[Type, ...], site: object | None
-) -> Binding:
-    """The binding of a call whose operands' types are known, found once and kept.  Raises what `bind` raises."""
-    key = (signature, attrs, types)
-    found = _bindings.get(key)
-    if found is None:
-        found = _bindings.put(key, bind(signature, op_name, attrs, types, site=site))
-    return found
 
 
 class _OneCall:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from .drawing import Drawing
+from .drawing import Drawing
 
 _MOST_SHOWN: Final = 2_000  # nodes of a picture that a notebook shows unasked
 
@@ -18,24 +17,23 @@ class Pictured:
     def to_dot(self) -> str:
         """The program as a graph in DOT, the language of Graphviz: parameters, constants, calls and results are
         nodes, values are edges, the calls of a kernel are a cluster."""
-        from .dot import dot  # drawing is a service that programs need from above
+        from .dot import dot  # imported where something is drawn, which most programs never are
 
-        return dot(self._drawing())
+        return dot(self.drawing())
 
     def to_svg(self) -> str:
         """The same graph as SVG, laid out in layers; the same text for the same program."""
         from .svg import svg
 
-        return svg(self._drawing())
+        return svg(self.drawing())
 
     def _repr_svg_(self) -> str | None:
         """What notebooks show; nothing of programs that are too large to be looked at."""
         from .svg import svg
 
-        drawing = self._drawing()
+        drawing = self.drawing()
         return svg(drawing) if len(drawing.nodes) <= _MOST_SHOWN else None
 
-    def _drawing(self) -> Drawing:
-        from .drawing import drawing_of
-
-        return drawing_of(self)  # type: ignore[arg-type]  # the classes that are pictured are programs
+    def drawing(self) -> Drawing:
+        """What there is to see; of functions and modules `drawn.py` says it, which stands above them."""
+        raise NotImplementedError

@@ -4,17 +4,14 @@ What the storeys above import stands here; the rooms are known to one another on
 
 attrs/     the typed, immutable compile-time arguments of an op
 types/     types of expressions, declared signatures, what binds and solves them
-registry/  operators, global functions and classes by name
+registry/  operators and classes by name
 """
 
 from .attrs import REQUIRED, Attrs, attr, document_attrs, value_text
 from .registry import (
     Op,
-    get_global_func,
-    has_global_func,
     has_op,
-    list_global_func_names,
-    provide_func,
+    list_ops,
     register_class,
     register_op,
     set_op_loader,
@@ -23,6 +20,8 @@ from .types import (
     Assumption,
     Binding,
     Bound,
+    Dim,
+    DimVar,
     Function,
     FuncType,
     IncompleteType,
@@ -43,8 +42,10 @@ from .types import (
     TypeSolver,
     TypeVar,
     bind,
+    binding_of,
     broadcast,
     certainly_different,
+    dim,
     dims_equal,
     infer_unknown,
     is_absent,
@@ -57,13 +58,13 @@ from .types.rules import needs_of
 from .types.shapes import prefer
 
 __all__ = [
-    "REQUIRED", "Assumption", "Attrs", "Binding", "Bound", "FuncType", "Function", "IncompleteType", "Input",
-    "Let", "Op", "Output", "RelationFunction", "Require", "Rule", "Signature", "Spread", "Static", "TensorType",
-    "TupleType", "Type", "TypeRelation", "TypeReporter", "TypeSolver", "TypeVar", "attr", "bind", "broadcast",
-    "certainly_different", "dims_equal", "document_attrs", "get_global_func", "has_global_func", "has_op",
-    "infer_unknown", "is_absent", "list_global_func_names", "needs_of", "parse_layout", "prefer",
-    "provide_func", "register_class", "register_op", "relate", "set_op_loader", "stored_indices",
-    "to_canonical", "value_text",
+    "REQUIRED", "Assumption", "Attrs", "Binding", "Bound", "Dim", "DimVar", "FuncType", "Function",
+    "IncompleteType", "Input", "Let", "Op", "Output", "RelationFunction", "Require", "Rule", "Signature",
+    "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter", "TypeSolver",
+    "TypeVar", "attr", "bind", "binding_of", "broadcast", "certainly_different", "dim", "dims_equal",
+    "document_attrs", "has_op", "infer_unknown", "is_absent", "list_ops", "needs_of", "parse_layout",
+    "prefer", "register_class", "register_op", "relate", "set_op_loader", "stored_indices", "to_canonical",
+    "value_text",
 ]  # fmt: skip
 
 register_class(Type)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.arith import Dim, dim
-from ..base.arith import Var as DimVar
 from ..base.errors import LanguageError, TypeInferenceError, UndecidedError
 from ..ir import Call, Expr, Var, join_types, substitute
-from ..operator import Op, TensorType, TupleType, Type, infer_unknown, is_absent
+from ..operator import Dim, DimVar, Op, TensorType, TupleType, Type, dim, infer_unknown, is_absent
 from ..run.executor import dim_value
 from ..transform import infer_type
 from .cases import Case, Inferred, case_call, declaration_of

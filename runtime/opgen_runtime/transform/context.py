@@ -10,7 +10,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Final
 
 from ..base.errors import PassError
-from ..operator import list_global_func_names
+from ..base.functions import list_global_func_names
 from .evaluator import Evaluator
 from .info import Option, PassInfo, candidates
 from .instruments import PassInstrument

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 from ..base.errors import PassError
-from ..operator import get_global_func, list_global_func_names, provide_func
+from ..base.functions import get_global_func, list_global_func_names, provide_func
 from .context import NAMESPACE, register_options
 from .info import Option, PassInfo, candidates
 from .infrastructure import (

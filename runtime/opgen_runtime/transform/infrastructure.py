@@ -18,8 +18,8 @@ from typing import TypeAlias, overload
 
 from ..base.contract import handed_in, is_own
 from ..base.errors import PassError, RegistryError
+from ..base.functions import get_global_func, has_global_func
 from ..ir import Function, IRModule
-from ..operator import get_global_func, has_global_func
 from .context import NAMESPACE, ConfigKey, PassContext, know_pass
 from .contract import PASS, Step
 from .info import NO_OPTIONS, PassInfo

@@ -19,7 +19,7 @@ from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.interpret import run_op_by_op
+from opgen_runtime.run.compile.interpret import run_op_by_op
 from tests.lower.library.test_library_preserves_results import WIDTHS, eager
 from tests.lower.tir.programs import check_lowered, product
 

@@ -18,7 +18,7 @@ import opgen_runtime as rt
 from opgen_runtime import eager, ir, ops
 from opgen_runtime.base.errors import ExecutorError
 from opgen_runtime.run.compile import artifact
-from opgen_runtime.run.interpret import run_op_by_op
+from opgen_runtime.run.compile.interpret import run_op_by_op
 
 A = rt.var("a", rt.TensorType((3, 10), "float32"))
 B = rt.var("b", rt.TensorType((10,), "float32"))

@@ -3,6 +3,7 @@
 from .answer import ask
 from .architecture import Architecture, Vectors
 from .families import architecture_of
+from .host import available_cpus
 from .target import Target
 
-__all__ = ["Architecture", "Target", "Vectors", "architecture_of", "ask"]
+__all__ = ["Architecture", "Target", "Vectors", "architecture_of", "ask", "available_cpus"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...base import Target
 from ...base.arith.expr import Const
-from ...base.target import Target
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import Buffer, PrimFunc
 from .aliasing import Aliasing

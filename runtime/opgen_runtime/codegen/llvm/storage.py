@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from ...base import Target
 from ...base.arith.semantics import sign_bit
 from ...base.errors import CodegenError
-from ...base.target import Target
 from ...base.vocabulary import FLOAT16, FLOAT32, FLOAT64, DType, FloatFormat
 from .math.builder import BIAS, MANTISSA, Builder, Vec
 from .text import FunctionText, ModuleText

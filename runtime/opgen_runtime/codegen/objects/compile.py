@@ -8,10 +8,9 @@ from typing import Any, Final
 import llvmlite
 import llvmlite.binding as llvm
 
-from ...base import forks
+from ...base import Target, architecture_of, ask, forks
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
-from ...base.target import Target, architecture_of, ask
 from ..llvm.pipeline import Pipeline, run
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...base import forks
-from ...base.target import Target
+from ...base import Target, forks
 from ..llvm.math.remainder import long_division
 from ..llvm.math.trigonometric import huge_helper
 from .cache import ObjectCache

@@ -9,9 +9,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ...base import forks
+from ...base import Target, forks
 from ...base.errors import CodegenError
-from ...base.target import Target
 from .cache import ObjectCache, default_cache
 from .compile import LLVM_VERSION, LLVMLITE_VERSION, initialise
 from .elf import undefined_symbols

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arith import dim
-from ...base.arith.expr import Dim
-from ...base.target import Target
+from ...base import Target
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Tuple, Var
-from ...operator import TensorType
+from ...operator import Dim, TensorType, dim
 from .check import checked_model
 from .convert import Conversion
 from .decode import ModelLike

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.errors import RegistryError
-from ...declaration.index import announced_ops
-from ...ir import Expr, Operand, make_call
-from ...operator import Op
+from ...ir import Expr, Operand, declared, make_call
+from ...operator import Op, list_ops
 from .errors import NotSupported
 from .limits import spending
-
-if TYPE_CHECKING:
-    from ...declaration import OpDeclaration
 
 
 class Emitter:
@@ -32,7 +28,9 @@ class Emitter:
             found = Op.get(name)
         except RegistryError:
             raise NotSupported(f"no op {name!r} is declared") from None
-        declaration: OpDeclaration = found.get_attr("declaration")
+        declaration = declared(found)
+        if declaration is None:
+            raise NotSupported(f"op {name!r} has no declaration")
         kind = declaration.attrs
 
         def build(*operands: Operand, **attrs: Any) -> Expr:
@@ -48,7 +46,7 @@ class Emitter:
         """Whether an op of that name is declared."""
         if name in self.__dict__ or name in self._announced:
             return True
-        self._announced = frozenset(announced_ops())
+        self._announced = frozenset(list_ops())
         return name in self._announced
 
 

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ...base import Target
 from ...base.errors import OpgenError
 from ...base.kept import Kept
-from ...base.target import Target
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...operator import TensorType
 from ...run.executor import Executable, array_type, build

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import ir
+from ...base import Target
 from ...base.arith import const
 from ...base.arith.expr import AnyDim, Shape
 from ...base.contract import is_own
 from ...base.errors import CodegenError
-from ...base.target import Target
 from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor

@@ -1,11 +1,10 @@
 """Registries: operators, global functions, the object type index.
 
 op.py          Op, its attributes with priorities, lookup with lazy import
-functions.py   global functions by dotted name, `_init_api` namespaces
 objects.py     type keys and indices of node classes
 """
 
-from .functions import (
+from ...base.functions import (
     Namespace,
     _init_api,
     add_finder,

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final, Self
 
 from ...base.errors import RegistryError, did_you_mean, hide_from_call_sites
 from ...base.forks import import_module
+from ...base.functions import add_finder
 from ..types import FuncType, RelationFunction, TypeRelation, TypeVar
-from .functions import add_finder
 
 DEFAULT_PLEVEL: Final = 10
 

@@ -13,7 +13,9 @@ binding/       bind: forwards, from known operands to results
 inference/     relate: both ways
 """
 
-from .binding import Binding, bind
+from ...base.arith.expr import Dim, dim
+from ...base.arith.expr import Var as DimVar
+from .binding import Binding, bind, binding_of
 from .inference import infer_unknown, is_absent, relate
 from .layout import Layout, LayoutAxis, parse_layout, stored_indices, to_canonical, to_stored
 from .relation import Assumption, FuncType, RelationFunction, TypeRelation, TypeReporter, substitute_types
@@ -27,6 +29,8 @@ __all__ = [
     "Assumption",
     "Binding",
     "Bound",
+    "Dim",
+    "DimVar",
     "Entry",
     "FuncType",
     "Function",
@@ -50,8 +54,10 @@ __all__ = [
     "TypeSolver",
     "TypeVar",
     "bind",
+    "binding_of",
     "broadcast",
     "certainly_different",
+    "dim",
     "dim_text",
     "dims_equal",
     "infer_unknown",

@@ -13,6 +13,7 @@ plan.py       how a program runs, as instructions over slots; planning.py makes 
 driver.py     a plan as one native function; program.py: in memory, called like a kernel
 artifact.py   a compiled program in one file; c_library.py: as a C header and objects
 extern.py     kernels that call hand-written functions
+interpret/    programs by Python and numpy, node by node: the oracle of passes, and how what is not compiled runs
 written.py    schedules that users write, as they enter the table; scheduled.py: as functions of arrays
 """
 

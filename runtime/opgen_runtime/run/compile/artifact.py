@@ -23,9 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...base import Target, available_cpus
 from ...base.errors import ExecutorError
-from ...base.target import Target
-from ...base.target.host import available_cpus
 from ...base.vocabulary import DTYPES, DType
 from ...codegen import compiled, key_of, modules_of, provide
 from .entry import ENTRY_MODULE

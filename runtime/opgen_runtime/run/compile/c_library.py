@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from ...base import Target
 from ...base.errors import ExecutorError
-from ...base.target import Target
 from ...codegen import ModuleText, compiled, data_object, modules_of, renamed
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_name
 from .kernel import Kernel, NativeKernel

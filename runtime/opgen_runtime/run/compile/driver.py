@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ...base.target import Target
+from ...base import Target
 from ...codegen import FunctionText, ModuleText
 from .kernel import EmptyKernel, Kernel, contiguous_strides
 from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Run

@@ -11,8 +11,8 @@ from types import FunctionType, MappingProxyType
 from typing import Final, TypeGuard
 
 from ... import ir
+from ...base import Target
 from ...base.contract import is_own
-from ...base.target import Target
 from ...codegen import LLVM_VERSION, LLVMLITE_VERSION
 from ...declaration import OpDeclaration
 from ...declaration.compute import extern

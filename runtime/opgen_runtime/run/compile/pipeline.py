@@ -18,10 +18,10 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from ...base import Target
 from ...base.contract import Contract, Rule
 from ...base.errors import CodegenError, PassError, did_you_mean
 from ...base.kept import Kept
-from ...base.target import Target
 from ...ir import Function, IRModule
 from ...lower import tir
 from ...lower.library.segment import Segment
@@ -49,8 +49,8 @@ from ...transform import (
     SimplifyInference,
 )
 from ...transform.contract import PASS, SEGMENTS
-from ..interpret import Arrays, run_op_by_op
 from . import steps
+from .interpret import Arrays, run_op_by_op
 from .kernel import Kernel, NativeKernel
 from .key import front_key
 from .parts import Parts, whole

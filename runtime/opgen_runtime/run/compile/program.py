@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ...base.target import Target
+from ...base import Target
 from ...codegen import compiled, imports_of, load
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry

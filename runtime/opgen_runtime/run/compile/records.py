@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ... import codegen, ir
-from ...base.target import Target
+from ...base import Target
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...lower import tir

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from ...base import Target
 from ...base.arith import Var
 from ...base.errors import ExecutorError, ScheduleError
 from ...base.kept import Kept
-from ...base.target import Target
 from ...compute.te import Extern, Placeholder, Tensor
 from ...ir import admit
 from ...lower import tir

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...base import Target
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars
-from ...base.target import Target
 from ...compute.te import Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...base import Target
 from ...base.errors import ExecutorError, did_you_mean
-from ...base.target import Target
 from ...ir import IRModule
 from ..compile import Entry, Gate, entered
-from ..interpret import (
+from ..compile.interpret import (
     Arrays,
     Result,
     Value,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import ExecutorError
 from ...ir import Expr, Function, GlobalVar, IRModule, Var, as_expr, free_vars
-from ..interpret import Arrays, Result, bind, wrap
+from ..compile.interpret import Arrays, Result, bind, wrap
 
 
 class Executor(ABC):

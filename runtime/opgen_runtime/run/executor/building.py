@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from ...base.target import Target
+from ...base import Target
 from ...ir import Function, IRModule, Var
 from ...transform import PassContext
 from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_schedule

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir import Expr, IRModule, Var
 from ...transform import infer_type
-from ..interpret import Arrays, concrete_types, run_op_by_op
+from ..compile.interpret import Arrays, concrete_types, run_op_by_op
 from .base import Executor
 
 

@@ -7,15 +7,16 @@ from os import PathLike
 
 import numpy as np
 
+from ...base import Target
 from ...base.errors import ExecutorError, did_you_mean
-from ...base.target import Target
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
-from ...ir.drawing import Drawing, drawing_of
+from ...ir.drawing import Drawing
 from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
 from ..compile.artifact import Contents, read
+from ..compile.interpret import Arrays, as_array, bind, run
 from ..compile.late import LateKernel, is_late, late_parts
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
@@ -23,7 +24,6 @@ from ..compile.planning import make_plan
 from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
 from ..compile.symbolic import SymbolicKernel
-from ..interpret import Arrays, as_array, bind, run
 from .executable import Executable, Native, copy_into, executable_of
 
 
@@ -165,8 +165,8 @@ class Interpreted(Executable):
             found.append(Slot(param.name_hint, type_.concrete_shape, type_.dtype.numpy))
         return tuple(found)
 
-    def _drawing(self) -> Drawing:
-        return drawing_of(self._module)
+    def drawing(self) -> Drawing:
+        return self._module.drawing()
 
     def _contents(self) -> Contents:
         raise ExecutorError(f"the program cannot be saved: {self._reason}")

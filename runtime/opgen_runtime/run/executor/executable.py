@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
+from ...base import Target
 from ...base.errors import ExecutorError
-from ...base.target import Target
 from ...ir.drawing import Drawing
 from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot, c_library
 from ..compile.artifact import Contents, decode, encode, write
+from ..compile.interpret import Arrays
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, image_of
-from ..interpret import Arrays
 from .plan_drawing import drawing_of_kernel, drawing_of_plan
 from .profiling import Profile, plan_text, profile_of
 
@@ -118,9 +118,6 @@ class Executable(Pictured):
         """Pickled as what `save` writes."""
         return _unpickled, (encode(self._contents()),)
 
-    def _drawing(self) -> Drawing:
-        raise NotImplementedError
-
     def _contents(self) -> Contents:
         raise NotImplementedError
 
@@ -194,7 +191,7 @@ class Native(Executable):
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         return nested(self._whole.run(arrays, outputs), self._result)
 
-    def _drawing(self) -> Drawing:
+    def drawing(self) -> Drawing:
         plan = self.plan
         if plan is None:
             return drawing_of_kernel(self.compiled[0])

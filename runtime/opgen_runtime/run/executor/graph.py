@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...base import Target
 from ...base.kept import Kept
-from ...base.target import Target
 from ...ir import Expr, Function, IRModule, Var, substitute
 from ...operator import Type
 from ...transform import PassContext
-from ..interpret import Arrays, array_type, concrete_types
+from ..compile.interpret import Arrays, array_type, concrete_types
 from .base import Executor
 from .driver import build
 from .executable import Executable

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.errors import ExecutorError, did_you_mean
 from ...ir import admit
-from ..interpret import Value
+from ..compile.interpret import Value
 from .executable import Executable, flat_arrays
 
 

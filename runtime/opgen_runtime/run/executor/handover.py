@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import CallError
 from ...ir import admit
-from ..interpret import Value
+from ..compile.interpret import Value
 
 
 def asarray(x: object, like: object = None) -> Any:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from ....base import Target
 from ....base.arith import INTRINSICS
 from ....base.errors import CodegenError
-from ....base.target import Target
 from ....base.vocabulary import DType
 from ..text import FunctionText, ModuleText
 from . import error_function, exponential, inverse, logarithm, power, remainder, trigonometric

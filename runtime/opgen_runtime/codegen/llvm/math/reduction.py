@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....base.target import Target
+from ....base import Target
 from ..text import FunctionText, ModuleText
 from .builder import Builder, Vec
 from .coefficients import TWO_OVER_PI

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from ....base.target import Target
+from ....base import Target
 from ..text import ModuleText
 from .builder import BIAS, MANTISSA, Builder, Formula, Vec
 

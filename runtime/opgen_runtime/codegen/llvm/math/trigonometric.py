@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....base.target import Target
+from ....base import Target
 from ..text import ModuleText
 from .builder import Builder, Formula, Vec
 from .reduction import rare_helper, reduce_huge

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ....base.target import Target
+from ....base import Target
 from ....base.vocabulary import DType
 from .types import literal
 

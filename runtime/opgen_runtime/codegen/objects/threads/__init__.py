@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ....base.target import Target
+from ....base import Target
 from ..cache import ObjectCache
 from ..support import LazySymbols
 from .pool import load, num_threads, set_num_threads

@@ -5,9 +5,8 @@ from __future__ import annotations
 import atexit
 import ctypes
 
-from ....base import forks
+from ....base import Target, forks
 from ....base.errors import CodegenError
-from ....base.target import Target
 from ..cache import ObjectCache
 from ..support import load_module
 from .pool_text import MAX_WORKERS, SYMBOLS, pool_text

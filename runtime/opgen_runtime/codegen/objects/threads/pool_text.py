@@ -59,7 +59,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ....base.target import architecture_of
+from ....base import architecture_of
 from ...llvm.text import fill
 from .crew_text import CREW
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....base.arith import Const, Expr, Shape, comparing, dim, substitute
 from ....base.errors import CallError, ShapeError
+from ....base.functions import get_global_func
 from ....base.vocabulary import INDEX, INT64, DType
-from ....operator import get_global_func
 from ..construct import checked_dims, data_axes
 from ..construct import placeholder as make_placeholder
 from ..construct import reduce_axis as make_axis

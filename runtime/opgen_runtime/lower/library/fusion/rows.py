@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....base.target import Target
+from ....base import Target
 from ....base.vocabulary import OpPattern
 from ....operator import TensorType
 from ..schedules import why_not_by_rows

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....base.target import Target
+from ....base import Target
 from ....base.vocabulary import OpPattern
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from ....base import Target
 from ....base.arith import Const, Expr, post_order
-from ....base.target import Target
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages
 from .access import analyse, contiguous_groups, total_extent

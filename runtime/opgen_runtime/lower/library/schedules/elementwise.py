@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ....base import Target
 from ....base.arith import Binary, Const, Var, post_order
-from ....base.target import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Stage
 from .access import Accesses, analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent

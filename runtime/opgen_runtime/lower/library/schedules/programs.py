@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ....base.target import Target
+from ....base import Target
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, constant_stages, create_schedule
 from .access import analyse, contiguous_groups, likely_extent

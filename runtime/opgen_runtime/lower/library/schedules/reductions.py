@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.target import Target
+from ....base import Target
 from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage

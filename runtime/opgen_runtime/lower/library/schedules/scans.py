@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ....base import Target
 from ....base.arith import post_order
-from ....base.target import Target
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
 from .elementwise import schedule_elementwise

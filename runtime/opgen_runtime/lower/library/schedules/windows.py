@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from ....base.target import Target
+from ....base import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, why_not_separable
 from .access import total_extent

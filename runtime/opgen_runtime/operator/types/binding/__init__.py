@@ -8,10 +8,12 @@ steps.py       element types, patterns, bounds, `let`, `require`, each as one st
 outputs.py     output types
 plan.py        the order of the steps, found once for each kind of call
 written.py     hand-written relations
+kept.py         binding_of: found once, and kept
 result.py      Binding
 """
 
+from .kept import binding_of
 from .result import Binding
 from .run import bind
 
-__all__ = ["Binding", "bind"]
+__all__ = ["Binding", "bind", "binding_of"]

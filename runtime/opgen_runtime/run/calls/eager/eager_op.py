@@ -11,8 +11,19 @@ import numpy as np
 from ....base.errors import CallError
 from ....base.kept import Kept
 from ....base.vocabulary import DType
-from ....declaration import OpDeclaration
-from ....ir import Call, Expr, Function, Operand, Tuple, Var, admit, is_literal, literal_array, make_call
+from ....ir import (
+    Call,
+    Expr,
+    Function,
+    Operand,
+    Tuple,
+    Var,
+    admit,
+    declared,
+    is_literal,
+    literal_array,
+    make_call,
+)
 from ....operator import Attrs, Op, TensorType
 from ...executor import Entry, Executable, array_type, build, entered
 
@@ -23,7 +34,7 @@ class EagerOp:
     """One op on arrays."""
 
     def __init__(self, op: Op) -> None:
-        declaration: OpDeclaration | None = op.get_attr("declaration")
+        declaration = declared(op)
         if declaration is None:
             raise CallError(f"op {op.name!r} has no declaration; only declared ops run on arrays")
         self.op = op
@@ -32,7 +43,7 @@ class EagerOp:
         self.declaration = declaration
         self._attrs = declaration.attrs
         self._inputs = declaration.signature.inputs
-        self._names = {declared.name: k for k, declared in enumerate(self._inputs)}
+        self._names = {each.name: k for k, each in enumerate(self._inputs)}
         self._compiled: Kept[_Compiled] = Kept(_KEPT)  # by the operands' types and the attrs
         self._written: Kept[_Compiled] = Kept(_KEPT)  # the same, by how the attrs are written
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
@@ -67,8 +78,8 @@ class EagerOp:
             key, arrays = [], []
             operands = tuple(
                 [
-                    _operand(value, f"{self.op.name}: argument {name!r}", declared.variadic, key, arrays)
-                    for value, declared, name in zip(given, self._inputs, self._names, strict=True)
+                    _operand(value, f"{self.op.name}: argument {name!r}", each.variadic, key, arrays)
+                    for value, each, name in zip(given, self._inputs, self._names, strict=True)
                 ]
             )
         found = self._signature(key, operands, positional, attrs)
@@ -125,10 +136,10 @@ class EagerOp:
         operands = list(args[: len(self._inputs)])
         by_name = {name: value for name, value in kwargs.items() if name in self._names}
         for position in range(len(operands), len(self._inputs)):
-            declared = self._inputs[position]
-            if declared.name not in by_name and not declared.optional:
-                raise CallError(f"{self.op.name}: missing argument {declared.name!r}")
-            operands.append(by_name.pop(declared.name, None))
+            expected = self._inputs[position]
+            if expected.name not in by_name and not expected.optional:
+                raise CallError(f"{self.op.name}: missing argument {expected.name!r}")
+            operands.append(by_name.pop(expected.name, None))
         if by_name:
             raise CallError(f"{self.op.name}: argument {next(iter(by_name))!r} is given twice")
         attrs = {name: value for name, value in kwargs.items() if name not in self._names}

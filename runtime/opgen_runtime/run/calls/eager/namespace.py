@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from ....base.errors import did_you_mean
-from ....declaration.index import announced_ops
-from ....operator import Op
+from ....ir import declared
+from ....operator import Op, list_ops
 from .eager_op import EagerOp
 
 _by_name: Final[dict[str, EagerOp]] = {}
@@ -18,7 +18,7 @@ def op(name: str) -> EagerOp:
     """The op of that full name on arrays. Raises RegistryError, listing near names, if there is none."""
     registered = Op.get(name)
     found = _by_name.get(name)
-    if found is None or found.declaration is not registered.get_attr("declaration"):
+    if found is None or found.declaration is not declared(registered):
         found = _by_name[name] = EagerOp(registered)
     return found
 
@@ -45,7 +45,7 @@ def namespace(
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    elsewhere = [full for full in announced_ops() if full.rpartition(".")[2] == name]
+    elsewhere = [full for full in list_ops() if full.rpartition(".")[2] == name]
     if elsewhere:
         texts = [f"eager.op({full!r})" if "." in full else f"eager.{full}" for full in elsewhere]
         return f"; write {' or '.join([f'opgen_runtime.{text}' for text in texts])}"

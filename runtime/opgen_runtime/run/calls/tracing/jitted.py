@@ -17,9 +17,9 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from ....base import Target
 from ....base.errors import CallError
 from ....base.kept import Kept
-from ....base.target import Target
 from ....base.vocabulary import FLOAT64, DType
 from ....ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
 from ....operator import TupleType

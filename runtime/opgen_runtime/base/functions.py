@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, overload
 
-from ...base.errors import RegistryError, did_you_mean, shown
-from ...base.forks import import_module
+from .errors import RegistryError, did_you_mean, shown
+from .forks import import_module
 
 GlobalFunction = Callable[..., Any]
 Finder = Callable[[str], bool]

@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ...base.errors import ExecutorError
-from ...ir import (
+from ....base.errors import ExecutorError
+from ....ir import (
     Call,
     Constant,
     Expr,
@@ -24,7 +24,7 @@ from ...ir import (
     TupleGetItem,
     Var,
 )
-from ...operator import Op
+from ....operator import Op
 from .value import Arrays
 
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...declaration import Arrays as Arrays
+from ....declaration import Arrays as Arrays
 
 
 class Value:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...base.errors import ExecutorError
-from ...declaration import evaluate_call
-from ...ir import Call, Expr, Function, IRModule, Var
+from ....base.errors import ExecutorError
+from ....declaration import evaluate_call
+from ....ir import Call, Expr, Function, IRModule, Var
 from .interpreter import Closure, run
 from .value import Arrays
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...base.arith import evaluate_scalar
-from ...base.arith.expr import AnyDim, Dim
-from ...base.arith.expr import Expr as DimExpr
-from ...base.arith.expr import Var as DimVar
-from ...base.errors import CallError, DTypeError, ExecutorError, LoweringError
-from ...base.vocabulary import DTYPES
-from ...declaration import array_type
-from ...ir import Var, admit, is_literal, literal_array
-from ...operator import TensorType, TupleType, Type
+from ....base.arith import evaluate_scalar
+from ....base.arith.expr import AnyDim, Dim
+from ....base.arith.expr import Expr as DimExpr
+from ....base.arith.expr import Var as DimVar
+from ....base.errors import CallError, DTypeError, ExecutorError, LoweringError
+from ....base.vocabulary import DTYPES
+from ....declaration import array_type
+from ....ir import Var, admit, is_literal, literal_array
+from ....operator import TensorType, TupleType, Type
 
 
 def as_array(var: Var, value: object) -> np.ndarray:

@@ -8,7 +8,7 @@ op_by_op.py      ops through their tensor expressions and numpy
 
 from __future__ import annotations
 
-from ...declaration import array_type
+from ....declaration import array_type
 from .bindings import as_array, bind, concrete_types, dim_value
 from .interpreter import Closure, Runner, run
 from .op_by_op import run_op_by_op
