@@ -57,3 +57,18 @@ def test_records() -> None:
     assert record_of(Op.get("add"), [Case({"lhs": "int32[2]", "rhs": "int32[2]"})]) == {}
     (kind,) = record_of(Op.get("unique"), [Case({"data": "float32[8]"})]).values()
     assert kind.startswith("none: vjp.unique: out is a Python function")
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attrs"),
+    [
+        ("cumsum", {"data": "float64[2, 1]"}, {"axis": 1}),
+        ("cumprod", {"data": "float64[2, 1]"}, {"axis": -1}),
+        ("rnn", {"x": "float64[1, 2, 3]", "w": "float64[2, 3]", "r": "float64[2, 2]"}, {}),
+        ("gru", {"x": "float64[1, 2, 3]", "w": "float64[6, 3]", "r": "float64[6, 2]"}, {}),
+    ],
+)
+def test_recurrences_of_one_step(name: str, inputs: dict[str, str], attrs: dict[str, object]) -> None:
+    op = Op.get(name)
+    check_grad(op, Case(inputs, attrs))
+    assert set(record_of(op, [Case(inputs, attrs)]).values()) <= {"gather", "update", "zero"}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.arith import Expr, Var, add, const, lt, substitute
+from ....base.arith import Const, Expr, Var, add, const, lt, substitute
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, DType
 from ..access import analysis
@@ -36,6 +36,11 @@ class Gathered:
     condition: Expr | None
     value: Expr
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the condition holds nowhere."""
+        return isinstance(self.condition, Const) and not self.condition.value
+
     def expression(self) -> Expr:
         if not self.loops:
             return self.value if self.condition is None else where(self.condition, self.value)
@@ -58,6 +63,8 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
             scattered.append(term)
             continue
         found, inverse = gathered(term, axes)
+        if found.is_empty:
+            continue
         if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _UPDATE_STEP * points:
             scattered.append(term)
         elif found.loops:

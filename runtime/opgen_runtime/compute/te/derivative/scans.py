@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....base.arith import Analyzer, Const, Expr, add, post_order, sub
+from ....base.arith import Const, Expr, add, post_order, sub
 from ....base.errors import LanguageError
+from ..access import analysis
 from ..construct import data_axes
 from ..tensor import Read, Scan, State, Tensor
 from .local import adjoint_dtype
@@ -62,6 +63,8 @@ def pull_scan(
         for term in inside[tensor]:
             if has_steps(term):
                 part = gathered(term, adjoint.axes)[0]
+                if part.is_empty:  # a recurrence of one step
+                    continue
                 _check_rows(tensor, part, adjoint, own)
                 total = add(total, part.expression())
         adjoint.body = total
@@ -74,7 +77,8 @@ def _check_rows(tensor: Tensor, part: Gathered, adjoint: State, own: set[Tensor]
     for node in post_order(part.value):
         if isinstance(node, Read) and node.tensor in own:
             state = next(s for s in _scan_of(node.tensor).states if s.tensor is node.tensor)
-            distance = Analyzer().simplify(sub(node.indices[state.scan_axis], row))
+            with analysis({row: _scan_of(node.tensor).extent}, ()) as analyzer:
+                distance = analyzer.simplify(sub(node.indices[state.scan_axis], row))
             if not isinstance(distance, Const):
                 raise LanguageError(f"{tensor.name} is read at rows that are not at a fixed distance")
 

@@ -23,7 +23,9 @@ def maps(*names: str, method: str = "") -> Callable[[F], F]:
 
     def register(function: F) -> F:
         for name in names:
-            found = getattr(np, name, None)
+            found: Any = np
+            for part in name.split("."):
+                found = getattr(found, part, None)
             if found is not None:
                 FUNCTIONS[found] = function
         if method:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from .... import ops
+from ....base.errors import CallError
 from .functions import maps
 from .operands import DTypeLike, axes_of, element, full, one_axis, tensor, to
 from .tracer import Tracer
@@ -129,7 +130,24 @@ def var(
 def std(
     a: Any, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
 ) -> Tracer:
-    return ops.sqrt(var(a, axis, dtype, ddof, keepdims))  # type: ignore[return-value]  # traced
+    x = _floating(a, dtype)
+    if ddof in (0, 1) and _axes(x, axis):
+        return _reduce("std", x, axis, keepdims, unbiased=ddof == 1)
+    return ops.sqrt(var(x, axis, None, ddof, keepdims))  # type: ignore[return-value]  # traced
+
+
+@maps("linalg.norm")
+def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The square root of the sum of squares; its derivative at 0 counts as 0, a subgradient."""
+    given = _floating(x, None)
+    is_vector = len(_axes(given, axis)) == 1
+    if not (ord is None or (ord == 2 and is_vector) or (ord == "fro" and not is_vector)):
+        raise CallError(
+            f"np.linalg.norm: ord is {ord!r}; while a function is traced, it is the square root of squares"
+        )
+    squared = total(ops.square(given), axis, None, keepdims)
+    nothing = ops.equal(squared, 0.0)
+    return ops.where(nothing, 0.0, ops.sqrt(ops.where(nothing, 1.0, squared)))
 
 
 def _position(name: str, a: Any, axis: int | None, keepdims: bool) -> Tracer:
