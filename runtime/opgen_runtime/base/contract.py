@@ -23,14 +23,10 @@ _RUNTIME: Final = __name__.partition(".")[0]
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[T]):
-    """One rule: its name, and the reason why a thing breaks it, None if it does not.
-
-    `costly`: it takes a good part of the time of the stage itself, so that what we make is held to it in tests only.
-    """
+    """One rule: its name, and the reason why a thing breaks it, None if it does not."""
 
     name: str
     why_not: Callable[[T], str | None]
-    costly: bool = False
 
 
 class When(Enum):
@@ -58,7 +54,7 @@ class Contract(Generic[T]):
     def check(self, thing: T, stage: str, own: bool = True) -> None:
         """Like `verify`, where it is time to; `own`: users have no part in the thing."""
         if self.applies(own):
-            self.verify(thing, stage, with_costly=not own or verifying())
+            self.verify(thing, stage)
 
     def applies(self, own: bool = True) -> bool:
         """Whether it is time to check what we made (`own`) or users."""
@@ -66,11 +62,9 @@ class Contract(Generic[T]):
             return True
         return self.when is When.TESTS and verifying()
 
-    def verify(self, thing: T, stage: str, with_costly: bool = True) -> None:
+    def verify(self, thing: T, stage: str) -> None:
         """Raises `error` for the first rule that `thing` breaks, naming the stage, the node and the rule."""
         for rule in self.rules:
-            if rule.costly and not with_costly:
-                continue
             reason = rule.why_not(thing)
             if reason is not None:
                 raise self.error(f"{stage}: {reason} (rule: {rule.name})")

@@ -287,3 +287,22 @@ def test_a_phase_of_ours_that_breaks_a_rule_is_named(
         OpgenError, match=f"^opgen_exp, after {caught_after}: input a is stored to .rule: inputs"
     ):
         list(pipeline.through_kernel(Request(SEGMENT, Target.host()), table))
+
+
+LAST = [stage for stage in pipeline.KERNEL if stage.hooked][-1]
+
+
+@pytest.mark.parametrize("rule", [rule.name for rule in LAST.verify[0].rules])
+def test_what_code_is_made_of_is_held_to_every_rule_always(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPGEN_VERIFY", raising=False)
+    make, node = LOOP_IR[rule]
+    last = replace(LAST, run=lambda record: Lowered(record.segment, replace(FUNC, body=make())))
+    table = [last if stage is LAST else stage for stage in pipeline.KERNEL]
+    with pytest.raises(OpgenError) as caught:
+        list(pipeline.through_kernel(Request(SEGMENT, Target.host()), table))
+    message = str(caught.value)
+    assert message.startswith(f"{FUNC.name}, after {LAST.name}: ")
+    assert message.endswith(f"(rule: {rule})")
+    assert node in message

@@ -195,17 +195,16 @@ def _why_not_single(view: View) -> str | None:
 
 def _why_not_lanes(view: View) -> str | None:
     """The parts of an expression are scalars or vectors of one width."""
-    lanes: dict[int, int] = {}
+    lanes: dict[int, int] = {}  # of vectors
     for node in view.expressions():
-        wide = {n for child in node.children() if (n := lanes[id(child)]) != 1}
         if isinstance(node, Ramp | Splat):
             lanes[id(node)] = node.lanes
-        elif isinstance(node, HorizontalReduce):
-            lanes[id(node)] = 1
-        elif len(wide) > 1:
-            return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
-        else:
-            lanes[id(node)] = wide.pop() if wide else 1
+        elif lanes and id(node) not in lanes and not isinstance(node, HorizontalReduce):
+            wide = {lanes[id(child)] for child in node.children() if id(child) in lanes}
+            if len(wide) > 1:
+                return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
+            if wide:
+                lanes[id(node)] = wide.pop()
     return None
 
 
@@ -222,5 +221,5 @@ LOWERED: Final = Contract(
     ),
 )
 FLAT: Final = Rule("buffers are flat", _why_not_flat)
-LANES: Final = Rule("lanes agree", _why_not_lanes, costly=True)
+LANES: Final = Rule("lanes agree", _why_not_lanes)
 SINGLE: Final = Rule("no double buffer", _why_not_single)

@@ -82,21 +82,26 @@ class _Rewrite(StmtMutator):
 
 
 def _why_not_safe(view: View) -> str | None:
-    look = _Look()
+    look = _Look(view)
     look.stmt(view.func.body)
     return look.reason
 
 
-SAFE: Final = Rule("choices are safe", _why_not_safe, costly=True)
+SAFE: Final = Rule("choices are safe", _why_not_safe)
 """The rule that what may be outside its buffer is read under a mask."""
 
 
 class _Look(_Rewrite):
     """Changes nothing; finds the first read that may be outside, in a branch or a masked store, and has no mask."""
 
-    reason: str | None = None
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self.view = view
+        self.reason: str | None = None
 
     def store(self, s: Store) -> Stmt:
+        if s.mask is None and not any([isinstance(node, Select) for node in self.view.nodes(s)]):
+            return s  # all that it reads is wanted wherever it runs
         inside = _Inside()
         if s.mask is not None:
             inside.add(s.indices[0], s.buffer)
@@ -147,7 +152,10 @@ class _Value:
     def unmasked(self, e: Expr) -> list[Load]:
         """The loads that `rewritten` would give their first mask."""
         order = post_order(e)
-        unsafe = [node for node in order if isinstance(node, Load) and self._is_unsafe(node)]
+        loads = [node for node in order if isinstance(node, Load)]
+        if all([node.mask is not None for node in loads]):
+            return []
+        unsafe = [node for node in loads if self._is_unsafe(node)]
         guards = guards_of(order) if unsafe else {}
         for node in unsafe:
             if guards[id(node)] is None:
