@@ -75,6 +75,9 @@ def softmax(data: ir.Expr, axis: int | tuple[int, ...] = 1) -> ir.Expr:
 
 def test_a_softmax_of_basic_ops_is_one_segment() -> None:
     assert segments(softmax(x())) == [["max", "subtract", "exp", "sum", "divide"]]
+    for shape, axis in (((16,), 0), ((1, 16), 1), ((2, 16, 3), 1)):
+        (names,) = segments(softmax(x("v", TensorType(shape, "float32")), axis))
+        assert names == ["max", "subtract", "exp", "sum", "divide"]
     assert segments(softmax(x()), opt_level=1) == [["max"], ["subtract", "exp"], ["sum"], ["divide"]]
 
 

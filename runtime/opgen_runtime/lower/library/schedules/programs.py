@@ -64,12 +64,15 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
 def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
     """Why a program of reductions and one output is not computed row by row of that output; None if it is.
 
-    It is where every stored stage is computed inside the loops of the output, over rows that all threads share.
+    It is where every stored stage is computed inside the loops of the output, over rows that all threads share.  A
+    vector that is too small to share is one row.
     """
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
     stored = [s for s in schedule.stages if not s.is_placeholder and not s.inlined]
     leader = stored[-1]
+    if _is_one_row(leader) and sum(work_of(s, 2) for s in stored) <= target.parallel_threshold:
+        return None
     position = {stage: n for n, stage in enumerate(schedule.stages)}
     placement = place(schedule, leader, readers_of(schedule), position)
     if placement is None:
@@ -81,6 +84,11 @@ def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
     if rows < target.num_threads and _work(placement) > target.parallel_threshold:
         return f"its {rows} rows are too few to share among {target.num_threads} threads"
     return None
+
+
+def _is_one_row(leader: Stage) -> bool:
+    """Whether a result is a vector, but for extents of 1."""
+    return not leader.reduce_axes and sum(axis.extent != 1 for axis in leader.axes) == 1
 
 
 def _work(placement: Placement) -> int:
