@@ -44,6 +44,7 @@ class Frame:
         "groups",
         "names",
         "op_name",
+        "refusing",
         "signature",
         "site",
         "spans",
@@ -67,6 +68,7 @@ class Frame:
         self.site = site
         self.undecided: list[Assumption] = []
         self.spans: dict[object, tuple[int, int]] = {}
+        self.refusing: tuple[object, ...] = ()  # the steps that an error is due to
         self.names: dict[str, Any] = {} if attrs is None else attrs.as_dict()
         for declared, group in zip(signature.inputs, groups, strict=True):
             self.names[declared.name] = group if declared.layout is None else self.canonical(declared, group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....base.arith import Analyzer, post_order
@@ -28,10 +28,10 @@ class OutputPlan:
     def __init__(self, signature: Signature, output: Output) -> None:
         self.output = output
         self.dynamic = signature.dynamic
-        self.shape, shape_needs = _shape_reader(signature, output)
+        self.shape, self.shape_needs = _shape_reader(signature, output)
         self.dtype, dtype_needs = _dtype_reader(output)
         own = {output.index, *signature.dynamic}
-        self.needs = frozenset((*shape_needs, *dtype_needs)) - own
+        self.needs = frozenset((*self.shape_needs, *dtype_needs)) - own
         if output.variadic is not None:
             self.needs |= frozenset(needs_of(output.variadic))
 
@@ -72,7 +72,7 @@ class OutputPlan:
         )
         symbols = {name: symbolic_dim(name) for name in bounds}
         frame.names.update(symbols)
-        shape = self._dims(frame)
+        shape = self.dims(frame)
         try:
             made = TensorType(frame.stored_shape(output, shape) if output.layout else shape, dtype)
         except (ShapeError, DTypeError) as error:
@@ -86,7 +86,7 @@ class OutputPlan:
         unknown = {axis for axis, _ in axes}
         dims = tuple(unknown_dim() if axis in unknown else d for axis, d in enumerate(made.shape))
         frame.names.update(bounds)
-        stored = TensorType(frame.stored_shape(output, self._dims(frame)), dtype).shape
+        stored = TensorType(frame.stored_shape(output, self.dims(frame)), dtype).shape
         for name in bounds:
             del frame.names[name]
         return made.with_shape(dims), stored, axes
@@ -109,7 +109,8 @@ class OutputPlan:
                     )
         return tuple(found)
 
-    def _dims(self, frame: Frame) -> Sequence[Dim]:
+    def dims(self, frame: Frame) -> Shape:
+        """The canonical shape.  Raises what cannot be told of it."""
         shape = guarded(frame, self.output, lambda: self.shape(frame))
         dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         return tuple([_simple(d) if isinstance(d, Binary) else d for d in dims])

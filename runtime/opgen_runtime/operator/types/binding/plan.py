@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ....base.arith.expr import AnyDim, Dim, Shape
-from ....base.errors import TypeInferenceError
-from ..rules import Bound, Function, Let, Require, needs_of
+from ....base.errors import OpgenError, TypeInferenceError
+from ..rules import Bound, Function, Let, Output, Require, needs_of
 from ..signature import Signature
 from ..type import TensorType
 from .frame import Frame, RuleFailedError
@@ -26,6 +26,11 @@ class Plan:
         self.steps = tuple(steps)
         self.patterns = {step.declared.name: step.pattern for step in steps if isinstance(step, PatternStep)}
         self.outputs = tuple(outputs)
+        self._by_output = {plan.output: plan for plan in outputs}
+
+    def output(self, declared: Output) -> OutputPlan:
+        """The plan of a declared output; there is none where the type relation is written by hand."""
+        return self._by_output[declared]
 
     def run(self, frame: Frame) -> Binding:
         """Binds the call; the errors are the user's."""
@@ -85,18 +90,26 @@ def bound_of(frame: Frame, signature: Signature, name: str, function: Function) 
 
 
 def run_steps(frame: Frame, steps: Sequence[Step]) -> None:
-    """Takes the steps; a failed evaluation gives way to a bound or requirement that fails and says why."""
+    """Takes the steps; a failed evaluation gives way to a bound or requirement that fails and says why.
+
+    Which steps are to blame for an error stays in `frame.refusing`.
+    """
     try:
         for step in steps:
             step.run(frame)
     except RuleFailedError as failure:
-        for step in steps:
-            if step.explains and step.needs <= frame.names.keys():
+        frame.refusing = (step,)
+        for reason in steps:
+            if reason.explains and reason.needs <= frame.names.keys():
+                frame.refusing += (reason,)
                 try:
-                    step.run(frame)
+                    reason.run(frame)
                 except RuleFailedError:
                     continue
         raise failure.error from failure.__cause__
+    except OpgenError:
+        frame.refusing = (step,)
+        raise
 
 
 def make_steps(signature: Signature, attr_names: Sequence[str]) -> list[Step]:

@@ -21,6 +21,7 @@ from ..relation import TypeReporter
 from ..rules import Input, Output
 from ..signature import Signature
 from ..type import IncompleteType, TensorType, TupleType, Type
+from .foresight import Foresight, reading_of
 from .trial import Known, RefusedError, Trial, Unknown
 
 _MOST_AXES: Final = 8  # that an operand of any rank is tried with
@@ -67,23 +68,50 @@ class _Trials:
 
     def run(self) -> list[tuple[Any, ...] | None]:
         """The shape of each unknown tensor, or None: what all trials that are not refused agree on."""
-        agreed: list[tuple[Any, ...] | None] | None = None
-        refused: list[RefusedError] = []
-        for ranks in self._ranks():
-            try:
-                shapes = self._trial(ranks).run()
-            except RefusedError as error:
-                refused.append(error)
-                continue
-            agreed = shapes if agreed is None else _common(agreed, shapes)
-            if not any(shape is not None for shape in agreed):
-                break
+        agreed, _ = self._agreed(self._foresight())
+        if agreed is None:  # every trial has its say in why
+            agreed, refused = self._agreed(None)
         if agreed is None:
             is_guess = any([one.dtype is None for one in self.unknown])
             if not (is_guess and any([isinstance(each.error, DTypeError) for each in refused])):
                 _raise_the_telling(refused)
             return [None] * len(self.unknown)
         return agreed
+
+    def _agreed(
+        self, foresight: Foresight | None
+    ) -> tuple[list[tuple[Any, ...] | None] | None, list[RefusedError]]:
+        """What all trials agree on, None where all are refused; and the refusals of those that were made."""
+        agreed: list[tuple[Any, ...] | None] | None = None
+        refused: list[RefusedError] = []
+        for ranks in self._ranks():
+            if foresight is not None and foresight.refuses(ranks):
+                continue
+            try:
+                shapes = self._trial(ranks).run(() if foresight is None else foresight.results(ranks))
+            except RefusedError as error:
+                refused.append(error)
+                if foresight is not None and error.by is not None:
+                    foresight.learn(ranks, error.by)
+                continue
+            agreed = shapes if agreed is None else _common(agreed, shapes)
+            if not any(shape is not None for shape in agreed):
+                break
+        return agreed, refused
+
+    def _foresight(self) -> Foresight:
+        """What can be said of ranks before they are tried."""
+        results = [
+            (self.plan.output(output), known.shape)
+            for output, known in self.results
+            if known.shape is not None and output.layout is None and output.variadic is None
+        ]
+        return Foresight(
+            reading_of(self.signature, self.plan),
+            [one.declared.name for one in self.unknown],
+            [] if self.signature.dynamic else results,
+            lambda ranks: self._trial(ranks).frame(),
+        )
 
     def _trial(self, ranks: Sequence[int]) -> Trial:
         return Trial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ....base.arith import Analyzer, const, floordiv, free_vars, negate, structural_equal, substitute
+from ....base.arith import Analyzer, const, eq, floordiv, free_vars, negate, structural_equal, substitute
 from ....base.arith.conditions import conjuncts
 from ....base.arith.expr import AnyDim, Compare, Const, Dim, Expr, Var
 from ....base.vocabulary import INDEX
@@ -47,6 +47,21 @@ class Extents:
         while progress:
             progress = any([self._take(a, b) for a, b in equations])
         return len(self.found) > before
+
+    def equate(self, extent: Dim, known: Dim) -> bool:
+        """Takes what it determines that an extent is a known one; whether that was anything.  Raises like `solve`."""
+        if isinstance(extent, AnyDim) or isinstance(known, AnyDim):
+            return False
+        if isinstance(known, int):
+            value = self.value(extent)
+            if isinstance(value, int):
+                if value != known:
+                    raise NoSolutionError
+                return False
+            if isinstance(value, Var) and value in self.unknown:
+                self._give(value, known)
+                return True
+        return self.solve([eq(as_expr(extent), as_expr(known))])
 
     def any_left(self, conditions: Iterable[Expr]) -> bool:
         """Whether an equation of known extents is none of numbers: one that need not hold."""

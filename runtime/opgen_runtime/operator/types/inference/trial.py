@@ -13,6 +13,7 @@ from ....base.errors import LanguageError, OpgenError, ShapeError, UndecidedErro
 from ....base.kept import Kept
 from ....base.vocabulary import DType
 from ..binding.frame import Frame
+from ..binding.outputs import OutputPlan
 from ..binding.plan import Plan, run_steps
 from ..binding.result import Binding
 from ..binding.steps import allowed_dtypes
@@ -29,11 +30,15 @@ _NEEDS_A_NUMBER = (TypeError, ValueError, AttributeError, OverflowError, Languag
 
 
 class RefusedError(Exception):
-    """No operands of these ranks can be those of the call. `at_result`: all but the result would fit."""
+    """No operands of these ranks can be those of the call.
 
-    def __init__(self, error: OpgenError, at_result: bool) -> None:
+    `at_result`: all but the result would fit.  `by`: the steps or outputs that refuse whatever else is known of the
+    extents; None where it is not known which.
+    """
+
+    def __init__(self, error: OpgenError, at_result: bool, by: tuple[object, ...] | None = None) -> None:
         super().__init__(str(error))
-        self.error, self.at_result = error, at_result
+        self.error, self.at_result, self.by = error, at_result, by
 
 
 _KEPT: Final = 1024
@@ -138,8 +143,12 @@ class Trial:
         ]
         self.extents = Extents([d for d in symbols if isinstance(d, Var)])
 
-    def run(self) -> list[tuple[Dim, ...] | None]:
-        """The shapes that are determined; None for the others. Raises RefusedError."""
+    def run(self, results: Iterable[tuple[OutputPlan, Shape, Shape]] = ()) -> list[tuple[Dim, ...] | None]:
+        """The shapes that are determined; None for the others. Raises RefusedError.
+
+        `results`: what is known of results beforehand: whose, as it follows from the symbols, as it is.
+        """
+        self._start(results)
         progress = True
         while progress:
             progress = self._solve(self._bind(self.extents))
@@ -149,6 +158,23 @@ class Trial:
             known = all(self.extents.is_known(d) and not self._ambiguous(d) for d in shape) or one.known.shape
             found.append(tuple(self.extents.value(d) for d in shape) if known else None)
         return found
+
+    def _start(self, results: Iterable[tuple[OutputPlan, Shape, Shape]]) -> None:
+        """Solve for what the results say: with numbers a call is bound sooner than with symbols."""
+        used: list[object] = []
+        for output, made, known in results:
+            used.append(output)
+            try:
+                for d, found in zip(made, known, strict=True):
+                    self.extents.equate(d, found)
+            except NoSolutionError as error:
+                text = f"result {output.output.name!r} cannot be {shape_text(known)}{error}"
+                raise RefusedError(ShapeError(text), True, tuple(used)) from None
+        self.started, self.by = len(self.extents.found), tuple(used)
+
+    def _blamed(self, *parts: object) -> tuple[object, ...] | None:
+        """What an error of these parts is due to, in the first round of a trial."""
+        return (*parts, *self.by) if len(self.extents.found) == self.started else None
 
     def _bind(self, extents: Extents) -> tuple[Frame, Binding | None]:
         """The call bound with what is known of the extents; no binding where that needs the value of a symbol.
@@ -165,7 +191,7 @@ class Trial:
             except RefusedError as refusal:
                 kept = _first_bindings.put(key, refusal)
         if isinstance(kept, RefusedError):
-            raise RefusedError(kept.error, kept.at_result)
+            raise RefusedError(kept.error, kept.at_result, kept.by)
         return kept
 
     def _key(self) -> Hashable | None:
@@ -182,15 +208,20 @@ class Trial:
         ]
         return (self.plan, self.attrs, self.reporter.op_name, self.reporter.site, tuple(each))
 
-    def _bound(self, extents: Extents) -> tuple[Frame, Binding | None]:
+    def frame(self) -> Frame:
+        """The call, not yet bound.  Raises what a layout raises."""
+        return self._frame(self.extents)
+
+    def _frame(self, extents: Extents) -> Frame:
         groups = tuple(self.groups)
         for one, shape in zip(self.unknown, self.shapes, strict=True):
             groups = one.filled(groups, TensorType([extents.value(d) for d in shape], one.trial_dtype))
-        site = self.reporter.site
+        site = "" if self.reporter.site is None else self.reporter.site
+        return Frame(self.signature, self.reporter.op_name, self.attrs, groups, None, site)
+
+    def _bound(self, extents: Extents) -> tuple[Frame, Binding | None]:
         try:
-            frame = Frame(
-                self.signature, self.reporter.op_name, self.attrs, groups, None, "" if site is None else site
-            )
+            frame = self._frame(extents)
         except OpgenError as error:
             raise RefusedError(error, at_result=False) from None
         try:
@@ -203,10 +234,13 @@ class Trial:
         except OpgenError as error:
             if isinstance(error.__cause__, _NEEDS_A_NUMBER) or isinstance(error, LanguageError):
                 return frame, None
-            raise RefusedError(error, at_result=False) from None
+            raise RefusedError(
+                error, False, self._blamed(*frame.refusing) if frame.refusing else None
+            ) from None
 
     def _solve(self, bound: tuple[Frame, Binding | None]) -> bool:
         frame, binding = bound
+        blamed = self._blamed()
         try:
             progress = self.extents.solve(a.condition for a in frame.undecided if a.condition is not None)
         except NoSolutionError as error:
@@ -216,10 +250,11 @@ class Trial:
                 text = (
                     f"result {output.name!r} has {len(known)} dims, expected {len(made)}: {shape_text(made)}"
                 )
-                raise RefusedError(frame.error(ShapeError, text), at_result=False)
+                by = None if blamed is None else (self.plan.output(output), *blamed)
+                raise RefusedError(frame.error(ShapeError, text), False, by)
             for axis, (d, found) in enumerate(zip(made, known, strict=True)):
                 try:
-                    progress |= self.extents.solve(_equations(d, found))
+                    progress |= self.extents.equate(d, found)
                 except NoSolutionError as error:
                     text = f"result {output.name!r}: dim {axis} = {found} cannot be {self.extents.value(d)}{error}"
                     raise RefusedError(frame.error(ShapeError, text), at_result=True) from None
@@ -236,6 +271,8 @@ class Trial:
 
     def _take_unknown_extents(self) -> None:
         """An extent that nothing else says but that a result's unknown one is the same."""
+        if not any(isinstance(d, AnyDim) for _, known in self.results for d in known.shape or ()):
+            return
         for _, made, known in self._pairs(self._bind(self.extents)[1]):
             for d, found in zip(made, known, strict=True):
                 if isinstance(d, Var) and d in self.extents.unknown and isinstance(found, AnyDim):

@@ -1,0 +1,133 @@
+"""Ranks that cannot be, seen without a trial.
+
+The rank of a result follows from patterns and `let`s alone: it is compared before any requirement is proved.  And what
+refused one trial refuses all that give the operands which it reads the same ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from ....base.arith.expr import Shape
+from ....base.errors import OpgenError
+from ..binding.frame import EVALUATION_ERRORS, Frame, MismatchError, RuleFailedError
+from ..binding.outputs import OutputPlan
+from ..binding.plan import Plan
+from ..binding.steps import DTypeStep, EquationStep, PatternStep, Step
+from ..signature import Signature
+
+Ranks = tuple[int, ...]
+_NO_ANSWER: Final = (OpgenError, RuleFailedError, MismatchError, *EVALUATION_ERRORS)
+_readings: Final[WeakKeyDictionary[Plan, Reading]] = WeakKeyDictionary()
+
+
+class Reading:
+    """Whose ranks the steps and outputs of a plan read: names of operands, by way of what earlier steps give."""
+
+    def __init__(self, signature: Signature, plan: Plan) -> None:
+        read = {operand.name: frozenset((operand.name,)) for operand in signature.inputs}
+        self._read: dict[object, frozenset[str]] = {}
+        for step in plan.steps:
+            found: frozenset[str] = frozenset()
+            if not isinstance(step, DTypeStep):  # no dtype depends on a rank
+                found = _union(_names(step) | step.gives, read)
+            self._read[step] = found
+            for name in step.gives:
+                read[name] = read.get(name, frozenset()) | found
+            if isinstance(step, PatternStep):
+                read[f"{step.declared.name}:matched"] = found
+        for output in plan.outputs:
+            self._read[output] = _union(output.shape_needs, read)
+        self.ways = {output: _way(plan.steps, output.shape_needs) for output in plan.outputs}
+
+    def of(self, *parts: object) -> frozenset[str]:
+        """The operands whose ranks decide what these steps or outputs do."""
+        return frozenset().union(*(self._read[part] for part in parts))
+
+
+def reading_of(signature: Signature, plan: Plan) -> Reading:
+    """The reading of a plan, found once."""
+    return _readings.get(plan) or _readings.setdefault(plan, Reading(signature, plan))
+
+
+def _names(step: Step) -> frozenset[str]:
+    """The names whose values a step looks at."""
+    if not isinstance(step, PatternStep | EquationStep):
+        return step.needs
+    return step.needs.union(*({entry.name, *entry.needs} for entry in step.pattern.entries))
+
+
+def _union(names: Iterable[str], read: dict[str, frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*(read.get(name, frozenset()) for name in names))
+
+
+def _way(steps: Sequence[Step], wanted: Iterable[str]) -> tuple[Step, ...]:
+    """The steps that give these names, or what those need; of a pattern how long its starred entries are."""
+    needed, taken = set(wanted), []
+    for step in reversed(steps):
+        if step.gives & needed:
+            taken.append(step)
+            needed |= step.needs
+            if isinstance(step, PatternStep):
+                needed.update(*({entry.name, *entry.needs} for entry in step.pattern.many))
+    return tuple(reversed(taken))
+
+
+class Foresight:
+    """What is known of the ranks of one call's unknown operands, before and while they are tried."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        unknown: Sequence[str],
+        results: Sequence[tuple[OutputPlan, Shape]],
+        frame_of: Callable[[Ranks], Frame],
+    ) -> None:
+        """`unknown`: the operand of each rank; `results`: outputs with the shapes that are known of them; `frame_of`:
+        a call with operands of these ranks, not yet bound.
+        """
+        self._reading, self._unknown, self._results, self._frame_of = reading, unknown, results, frame_of
+        self._shapes: dict[OutputPlan, dict[Ranks, Shape | None]] = {output: {} for output, _ in results}
+        self._parts = {output: self._positions(reading.of(output)) for output, _ in results}
+        self._refused: dict[tuple[int, ...], set[Ranks]] = {}
+
+    def refuses(self, ranks: Ranks) -> bool:
+        """Whether a trial of these ranks would be refused; False where that is not known."""
+        for part, known in self._refused.items():
+            if tuple([ranks[k] for k in part]) in known:
+                return True
+        for output, known_shape in self._results:
+            shape = self._shape(output, ranks)
+            if shape is not None and len(shape) != len(known_shape):
+                return True
+        return False
+
+    def results(self, ranks: Ranks) -> Iterator[tuple[OutputPlan, Shape, Shape]]:
+        """The results whose shapes follow from these ranks: as they follow, and as they are known."""
+        for output, known in self._results:
+            shape = self._shape(output, ranks)
+            if shape is not None:
+                yield output, shape, known
+
+    def learn(self, ranks: Ranks, refusing: Iterable[object]) -> None:
+        """That what these steps or outputs do refused a trial of these ranks."""
+        part = self._positions(self._reading.of(*refusing))
+        self._refused.setdefault(part, set()).add(tuple([ranks[k] for k in part]))
+
+    def _positions(self, operands: frozenset[str]) -> tuple[int, ...]:
+        return tuple([k for k, name in enumerate(self._unknown) if name in operands])
+
+    def _shape(self, output: OutputPlan, ranks: Ranks) -> Shape | None:
+        """The shape of an output, by the symbols of the trials; None where it needs more than their ranks."""
+        shapes, key = self._shapes[output], tuple([ranks[k] for k in self._parts[output]])
+        if key not in shapes:
+            try:
+                frame = self._frame_of(ranks)
+                for step in self._reading.ways[output]:
+                    step.run(frame)
+                shapes[key] = output.dims(frame)
+            except _NO_ANSWER:
+                shapes[key] = None
+        return shapes[key]

@@ -1,0 +1,78 @@
+"""What is known of ranks beforehand spares trials, and changes no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from opgen_runtime import ops
+from opgen_runtime.ir import Call, Var
+from opgen_runtime.operator.registry import Op
+from opgen_runtime.operator.types import TensorType, infer_unknown
+from opgen_runtime.operator.types.inference import backward
+from opgen_runtime.operator.types.inference.foresight import Foresight
+from opgen_runtime.operator.types.inference.trial import Trial
+
+
+def v(name: str, *shape: int, dtype: str = "float32") -> Var:
+    return Var(name, TensorType(shape, dtype))
+
+
+I = "int64"  # noqa: E741
+CALLS: dict[str, Callable[[], Call]] = {
+    "add": lambda: ops.add(v("a", 2, 1, 4), v("b", 3, 1)),
+    "where": lambda: ops.where(v("c", 3, 1, dtype="bool"), v("a", 2, 1, 4), v("b", 4)),
+    "concatenate": lambda: ops.concatenate([v("a", 2, 3), v("b", 2, 5)], axis=1),
+    "conv2d": lambda: ops.conv2d(v("d", 1, 8, 9, 9), v("w", 4, 8, 3, 3), kernel_size=(3, 3), channels=4),
+    "conv2d NHWC": lambda: ops.conv2d(
+        v("d", 1, 9, 9, 8), v("w", 3, 3, 8, 4), kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO"
+    ),
+    "dense": lambda: ops.dense(v("d", 2, 3, 8), v("w", 5, 8)),
+    "l2_normalize": lambda: ops.l2_normalize(v("d", 2, 3, 4), eps=2.0, axis=(0, -1)),
+    "layer_norm": lambda: ops.layer_norm(v("d", 2, 8), v("g", 8), v("b", 8)),
+    "reshape_like": lambda: ops.reshape_like(v("a", 2, 6), v("b", 3, 4)),
+    "scatter_elements": lambda: ops.scatter_elements(v("d", 3, 4), v("i", 2, 4, dtype=I), v("u", 2, 4)),
+    "take": lambda: ops.take(v("d", 3, 4, 5), v("i", 2, 2, dtype=I), axis=1),
+    "transpose": lambda: ops.transpose(v("d", 2, 3, 4), axes=(2, 0, 1)),
+    "topk": lambda: ops.topk(v("d", 2, 9), k=3),
+}
+
+
+def followed(call: Call) -> list[dict[int, object]]:
+    """What follows of each operand, and of all."""
+    types = [arg.checked_type for arg in call.args]
+    assert isinstance(call.op, Op)
+    (relation,) = call.op.op_type.constraints
+    positions = range(len(types))
+    return [
+        dict(infer_unknown(relation.function, call.op.name, types, call.checked_type, call.attrs, unknown))
+        for unknown in [*((k,) for k in positions), positions]
+    ]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_follows_with_every_rank_tried_follows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = CALLS[name]()
+    found = followed(call)
+    monkeypatch.setattr(Foresight, "refuses", lambda self, ranks: False)
+    monkeypatch.setattr(Foresight, "results", lambda self, ranks: ())
+    for one, exhaustive in zip(found, followed(call), strict=True):
+        assert one.items() >= exhaustive.items()
+        for position, type_ in one.items():
+            assert type_ == call.args[position].checked_type
+
+
+def test_few_of_the_ranks_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 9 ranks for each of three operands, at most one combination in eight is more than looked at."""
+    tried: list[Trial] = []
+    whole = Trial.run
+    monkeypatch.setattr(Trial, "run", lambda self, results=(): (tried.append(self), whole(self, results))[1])
+    followed(CALLS["add"]())
+    assert len(tried) <= 20
+    tried.clear()
+    followed(CALLS["take"]())
+    assert len(tried) <= 24
+    tried.clear()
+    followed(CALLS["scatter_elements"]())
+    assert len(tried) <= 160, backward._MOST_AXES
