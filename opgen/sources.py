@@ -13,6 +13,9 @@ from typing import Final
 from .diagnostics import printable
 
 _IS_YAML: Final = re.compile(r".+\.ya?ml", re.IGNORECASE | re.DOTALL).fullmatch
+OP_KEY: Final = re.compile(r"""^["']?op["']?[ \t]*:[ \t]*["']?(\w+)""", re.MULTILINE)
+_DOCUMENT: Final = re.compile(r"^---", re.MULTILINE)
+_ABSTRACT: Final = re.compile(r"^abstract[ \t]*:[ \t]*true", re.MULTILINE | re.IGNORECASE)
 MAX_BYTES: Final = 4_000_000  # no text of more is read into memory
 
 
@@ -69,6 +72,20 @@ def read_sources(folder: Path, base: Path | None = None) -> SourceSet:
         family = os.path.dirname(path)[len(root) + 1 :].replace(os.sep, "/")
         found.append(Source(shown, text, family))
     return SourceSet(tuple(found), tuple(problems), tuple(passed_over))
+
+
+def registered(sources: SourceSet | None, namespace: str = "") -> dict[str, str]:
+    """The ops that are declared, abstract ones left out, as a glance at the texts shows them, by name.
+
+    The values are their names in the registry.
+    """
+    prefix = f"{namespace}." if namespace else ""
+    documents = (
+        [text for source in sources.sources for text in _DOCUMENT.split(source.text)] if sources else []
+    )
+    named = [(OP_KEY.search(text), text) for text in documents]
+    found = [name[1] for name, text in named if name is not None and _ABSTRACT.search(text) is None]
+    return {name: prefix + name for name in found}
 
 
 def _files(folder: str) -> Iterator[str]:

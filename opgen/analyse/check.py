@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from opgen_runtime.base.vocabulary import OpPattern
 
@@ -33,6 +33,7 @@ from .signatures.externs import ExternRoots, check_extern
 from .signatures.gradients import check_gradients
 from .signatures.signature import check_signature
 from .signatures.tests import check_cases
+from .signatures.upgrades import check_upgrades
 
 _ORDER = (
     Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE, Kind.LET, Kind.DEF, Kind.OUTPUT,
@@ -41,7 +42,7 @@ _ORDER = (
 
 
 def check_op(
-    op: OpDef, family: str, roots: ExternRoots, known_ops: Sequence[str], diagnostics: Diagnostics
+    op: OpDef, family: str, roots: ExternRoots, known_ops: Mapping[str, str], diagnostics: Diagnostics
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
     before, first = diagnostics.count, len(diagnostics.found)
@@ -64,7 +65,8 @@ def check_op(
         reference = check_reference(
             op.reference, [*arguments, *lost], outputs, op.reference.place, diagnostics
         )
-    gradients = check_gradients(op, namespace, known_ops, diagnostics)
+    gradients = check_gradients(op, known_ops, diagnostics)
+    upgrades = check_upgrades(op, roots, known_ops, diagnostics)
     cases = check_cases(op, attrs, diagnostics)
     if diagnostics.count > before or op.partial:
         rest = sound_part(op, wrong)
@@ -103,6 +105,7 @@ def check_op(
         support_level=op.support_level,
         since=op.since,
         version=op.version,
+        upgrades=upgrades,
         deprecated=op.deprecated,
         arity=_arity(op),
         attrs=attrs,

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
 
 from ..diagnostics import Diagnostic, Diagnostics, Place
 from ..document import Document, TextNode, compose, make_source, validate
 from ..model import CheckedOp
-from ..sources import Source, SourceSet, read_declaration
+from ..sources import OP_KEY, Source, SourceSet, read_declaration, registered
 from .check import check_op
 from .names.define import define
 from .names.inherit import by_name, inherit
 from .signatures.externs import ExternRoots
 
-_OP_KEY: Final = re.compile(r"""^["']?op["']?[ \t]*:[ \t]*["']?(\w+)""", re.MULTILINE)
-
 
 def check_project(
     sources: Iterable[Source | Path] | SourceSet | Mapping[str, str],
     packages: Mapping[str, Path] | None = None,
-    known_ops: Iterable[str] = (),
+    known_ops: Mapping[str, str] = MappingProxyType({}),
     library: SourceSet | None = None,
     wanted: Callable[[str, int], bool] = lambda path, number: True,
 ) -> tuple[list[CheckedOp], list[Diagnostic]]:
     """The ops of all files without errors, in order of files, and all diagnostics in order of place.
 
     `sources`: files (a path is read), a `SourceSet`, or a mapping of path to text.  `packages`: import name ->
-    folder, where `python:` references may point.  `known_ops`: ops of other projects that gradients may call.
-    `library`: declarations that may be extended, but are not of this project; mistakes in them are not reported.
+    folder, where `python:` references may point.  `known_ops`: further ops that gradients may call,
+    or those of the files under another name in the registry, by name.  `library`: declarations that may be extended
+    and called, but are not of this project; mistakes in them are not reported.
     `wanted`: which documents, by path and number in the file, are checked; the others are only read.
     """
     diagnostics = Diagnostics()
@@ -39,7 +37,7 @@ def check_project(
     known = by_name(documents, diagnostics)
     parents = {**_ancestors(documents, library), **known}
     roots = ExternRoots(packages or {})
-    names = [*known, *known_ops]
+    names = {**registered(library), **{name: name for name in known}, **known_ops}
     checked: list[CheckedOp] = []
     for document in known.values():
         if not wanted(document.path, document.index):
@@ -90,7 +88,7 @@ def _ancestors(documents: Iterable[Document], library: SourceSet | None) -> Mapp
     new = list(documents)
     while unread and new:
         wanted = {parent.value for each in new if isinstance(parent := each.root.get("extends"), TextNode)}
-        read = [source for source in unread if not wanted.isdisjoint(_OP_KEY.findall(source.text))]
+        read = [source for source in unread if not wanted.isdisjoint(OP_KEY.findall(source.text))]
         unread = [source for source in unread if source not in read]
         new = _documents(SourceSet(tuple(read)), unreported)[0]
         found += new
@@ -102,7 +100,7 @@ def _check(
     known: Mapping[str, Document],
     family: str,
     roots: ExternRoots,
-    names: list[str],
+    names: Mapping[str, str],
     diagnostics: Diagnostics,
 ) -> CheckedOp | None:
     merged = inherit(document, known, diagnostics)

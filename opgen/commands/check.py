@@ -27,7 +27,7 @@ def command(quiet: bool, form: str, revision: str | None) -> None:
     """Render everything in memory and compare.  Writes nothing; exit code 1 when anything differs.
 
     With --against, a git revision, a folder or a file as in `opgen diff`, a change that breaks callers is an error too,
-    unless its op has a greater `version:` than it had.
+    unless its op has a greater `version:` than it had; one that breaks saved graphs needs an entry of `upgrades:`, too.
     """
     project = find_project()
     if revision is not None:
@@ -56,3 +56,10 @@ def _against(revision: str) -> None:
     if broken:
         show(broken)
         raise Findings(f"these changes since {revision} break callers; give the ops a new `version:`")
+    if found.not_upgraded:
+        show([change for change in found.changes if change.op in found.not_upgraded and change.breaks_saved])
+        wanted = [f"{op} {', '.join(map(str, each))}" for op, each in found.not_upgraded.items()]
+        raise Findings(
+            f"these changes since {revision} break graphs that were saved; "
+            f"say in `upgrades:` how calls of these versions become today's: {'; '.join(wanted)}"
+        )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from opgen_runtime import ops as runtime_ops
@@ -16,6 +17,7 @@ from ..diagnostics import Diagnostic, did_you_mean
 from ..generation.reading import read_facts
 from ..model import CheckedOp
 from ..project import Project, ProjectError, find_project, resources
+from ..sources import registered
 from .failure import Failure
 from .reports import report, require_declarations
 from .workspace import checked_workspace
@@ -80,7 +82,9 @@ def unknown_suite(project: Project, name: str) -> str:
 def _own_op(project: Project, name: str, own: Sequence[Source], builtin: Sequence[Source]) -> CheckedOp:
     home = _home(name, own)
     if len(home) == 1:
-        ops, found = _checked(project, name, home, own if own is builtin else (*own, *builtin), _names(own))
+        known = own if own is builtin else (*own, *builtin)
+        names = registered(SourceSet(tuple(own)), project.namespace)
+        ops, found = _checked(project, name, home, known, names)
         if ops and not any(finding.is_error for finding in found):
             report(found, "text")
             return ops[0]
@@ -92,7 +96,7 @@ def _checked(
     name: str,
     home: Sequence[Source],
     known: Sequence[Source],
-    names: Iterable[str] | None = None,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[CheckedOp], list[Diagnostic]]:
     """The op of that name, alone of those in the files of `home`, and what was found."""
     packages = {each: project.import_root / each for each in project.packages}
@@ -105,7 +109,7 @@ def _checked(
     return check_project(
         home,
         packages,
-        _names(known) if names is None else names,
+        names,
         SourceSet(tuple(known)),
         lambda path, number: (path, number) in places,
     )

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+# Names of operands, the order of attrs and Python's operators are for those who write calls.
+_OF_CALLERS: Final = frozenset(
+    {"input-renamed", "attrs-reordered", "operator", "gradient-removed", "removed"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +19,8 @@ class Change:
     code: str
     text: str
     breaking: bool
+
+    @property
+    def breaks_saved(self) -> bool:
+        """Whether it breaks calls that were saved, too: these are written with what is stated, operands in order."""
+        return self.breaking and self.code not in _OF_CALLERS

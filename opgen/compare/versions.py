@@ -32,6 +32,9 @@ class Comparison:
     found: tuple[Diagnostic, ...]
     unchanged: int
     new_versions: frozenset[str]  # ops whose `version:` is greater than it was
+    not_upgraded: Mapping[
+        str, tuple[int, ...]
+    ]  # of these: versions whose saved calls break, and have no upgrade
 
     def unannounced(self) -> list[Change]:
         """The changes that break callers of an op without a new `version:`."""
@@ -56,8 +59,25 @@ def compare_projects(old: Declarations, new: Declarations) -> Comparison:
     announced = frozenset(
         name for name in first.keys() & second.keys() if second[name].version > first[name].version
     )
+    broken = {change.op for change in changes if change.breaks_saved}
+    missing = {
+        name: tuple(
+            v for v in range(first[name].version, second[name].version) if v not in _upgraded(second[name])
+        )
+        for name in sorted(announced & broken)
+    }
     same = len({**before, **after}) - len(differ)
-    return Comparison(tuple(changes), (*wrong, *wrong_now), same, announced)
+    return Comparison(
+        tuple(changes),
+        (*wrong, *wrong_now),
+        same,
+        announced,
+        {name: each for name, each in missing.items() if each},
+    )
+
+
+def _upgraded(op: CheckedOp) -> set[int]:
+    return {each.version for each in op.upgrades}
 
 
 def compare_ops(old: CheckedOp, new: CheckedOp) -> list[Change]:

@@ -158,6 +158,41 @@ class GradientPart(_Part):
     )
 
 
+class SavedAttrPart(_Part):
+    """One attribute as an older version had it."""
+
+    type: AttrKind = Field(description="The kind of its values.", examples=["int"])
+    default: Texts | None = Field(None, description="What it was where nothing was said.", examples=["0"])
+    optional: Flag = Field(False, description="Admitted None.", examples=[True])
+
+
+class UpgradePart(_Part):
+    """How a call that one version saved becomes one of the next."""
+
+    inputs: list[Filled] | None = Field(
+        None, description="The operands that the version had, in order.", examples=["[x, y]"]
+    )
+    attrs: Annotated[dict[str, SavedAttrPart], EmptyIsMapping] = Field(
+        {},
+        description="The attributes that it had otherwise.",
+        examples=["{exponent: {type: int, default: 1}}"],
+    )
+    require: Filled | None = Field(
+        None, description="Only calls where this holds are upgraded.", examples=["mode == 'sum'"]
+    )
+    becomes: Annotated[dict[str, Filled], EmptyIsMapping] = Field(
+        {},
+        description="Attrs and operands of the next version: expressions of attrs, and calls of ops.",
+        examples=["{power: 2 * exponent}", "{bias: zeros_like(x)}"],
+    )
+    result: Filled | None = Field(
+        None, description="What stands for the call: calls of ops.", examples=["negative(out)"]
+    )
+    python: Extern | None = Field(
+        None, description="A function of operands and attrs by name.", examples=["myops.upgrades:from_first"]
+    )
+
+
 def _compute(value: object) -> object:
     return {"text": value} if isinstance(value, TextNode) else value
 
@@ -195,6 +230,11 @@ class DeclarationPart(_Part):
         None, description="The version of the project that had it first.", examples=["1.2"]
     )
     version: Whole = Field(1, description="A new one for each change that breaks callers.", examples=[2])
+    upgrades: Annotated[dict[str, Annotated[UpgradePart, EmptyIsMapping]], EmptyIsMapping] = Field(
+        {},
+        description="How calls of each older version become ones of the next.",
+        examples=["{1: {becomes: {power: 2 * exponent}}}"],
+    )
     extends: OpName | None = Field(
         None, description="Take over another declaration; keys given here replace its.", examples=["relu"]
     )

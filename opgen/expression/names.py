@@ -26,6 +26,7 @@ class Section:
 _TYPES = frozenset({Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE})
 BOUNDS = Section("bounds", _TYPES)
 PATTERN = Section("an input's shape", _TYPES, unknown="unbound-dim")
+ATTRS_ONLY = Section("an upgrade of an attr", frozenset({Kind.ATTR}))
 LET = Section("let", _TYPES | {Kind.LET, Kind.DEF})
 REQUIRE = Section("require", LET.sees)
 SHAPE = Section("a shape", LET.sees, unknown="unbound-dim")

@@ -11,7 +11,7 @@ from typing import Any
 from ..digests import chain_digest, digest
 from ..emit.own import own_digest
 from ..project import Project, resources
-from ..sources import Source, SourceSet, read_sources
+from ..sources import Source, SourceSet, read_sources, registered
 from .facts import facts_of
 from .outline import Facts
 from .records import Records
@@ -43,7 +43,7 @@ class Pending:
     units: tuple[Unit, ...]  # to be checked, if the declarations can be told apart
     fresh: frozenset[tuple[str, int]]  # documents that need not be checked
     entries: Mapping[str, Mapping[str, Any]]  # of the fresh ones, by name
-    names: tuple[str, ...]  # of all documents
+    names: Mapping[str, str]  # of all ops that gradients may call, with those in the registry
     lines: Mapping[str, int]  # where each stands in its file
     is_regular: bool  # False: some file or chain of parents cannot be read, so that all is read at once
 
@@ -69,6 +69,7 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
         generator, project.package, project.namespace, repr(project.packages), own_digest(project), *folders
     )
     externs = _Externs(project)
+    names = {**registered(library), **registered(sources, project.namespace)}
     units, fresh, entries = [], set(), {}
     for source, found in facts:
         for number, each in enumerate(found or ()):
@@ -76,7 +77,7 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
             if chain is None:
                 regular = False
                 continue
-            key = _key(settings, source, [each, *(facts for _, facts in chain)], externs, own)
+            key = _key(settings, source, [each, *(facts for _, facts in chain)], externs, names)
             unit = Unit(source, number, each, tuple(source for source, _ in chain), key)
             entry = records.get(key)
             if entry is not None and has_files(project, entry):
@@ -85,7 +86,7 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
             else:
                 units.append(unit)
     lines = {name: each.line for name, (_, each) in own.items()}
-    return Pending(sources, library, tuple(units), frozenset(fresh), entries, tuple(own), lines, regular)
+    return Pending(sources, library, tuple(units), frozenset(fresh), entries, names, lines, regular)
 
 
 def has_files(project: Project, entry: Mapping[str, Any]) -> bool:
@@ -121,10 +122,10 @@ def _chain(facts: Facts, known: Mapping[str, tuple[Source, Facts]]) -> list[tupl
 
 
 def _key(
-    settings: str, source: Source, chain: Sequence[Facts], externs: _Externs, own: Mapping[str, object]
+    settings: str, source: Source, chain: Sequence[Facts], externs: _Externs, names: Mapping[str, str]
 ) -> str:
     declared = chain_digest([facts.digest for facts in chain])
-    called = sorted({name for facts in chain for name in facts.calls if name in own})
+    called = sorted({names[name] for facts in chain for name in facts.calls if name in names})
     texts = [externs.digest(extern) for facts in chain for extern in facts.externs]
     return digest(settings, source.path, source.family, chain[0].name, declared, *called, "", *texts)
 

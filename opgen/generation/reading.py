@@ -32,8 +32,8 @@ def read_facts(source: Source) -> tuple[Facts, ...] | None:
 
 
 def _facts(document: Document, name: TextNode, parent: str | None) -> Facts:
-    gradients = document.root.get("grad")
-    called = {word for text in _texts(gradients) for word in _NAME.findall(text)}
+    naming_ops = [document.root.get(key) for key in ("grad", "upgrades")]
+    called = {word for node in naming_ops for text in _texts(node) for word in _NAME.findall(text)}
     externs = dict.fromkeys(text for text in _texts(document.root) if _EXTERN.fullmatch(text))
     abstract = document.root.get("abstract")
     is_abstract = isinstance(abstract, TextNode) and abstract.value.lower() == "true"

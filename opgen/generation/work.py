@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..analyse import check_project
@@ -26,7 +26,7 @@ class Job:
     library: SourceSet | None
     wanted: frozenset[Id] | None  # None: all but `passed`
     passed: frozenset[Id]
-    known_ops: tuple[str, ...]
+    known_ops: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

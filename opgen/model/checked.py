@@ -223,6 +223,19 @@ class CheckedGradient:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedUpgrade:
+    """The arguments of `Upgrade(...)`, and the version that is upgraded."""
+
+    version: int
+    inputs: tuple[str, ...] | None
+    attrs: tuple[CheckedAttr, ...]
+    becomes: Mapping[str, ast.Lambda]
+    require: tuple[ast.Lambda, str] | None
+    result: ast.Lambda | None
+    extern: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedOp:
     """One op, checked."""
 
@@ -260,6 +273,7 @@ class CheckedOp:
     ] = ()  # further cases for the suite: other shapes, dtypes and attrs that fit
     refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
     version: int = 1  # a new one for each change that breaks callers
+    upgrades: tuple[CheckedUpgrade, ...] = ()  # from the oldest version
     inferred: tuple[Inference, ...] = ()  # of `tests` and `sampled`; empty for a hand-written type relation
 
     @property
@@ -274,5 +288,6 @@ class CheckedOp:
     def externs(self) -> tuple[str, ...]:
         """Every `python:` and `te:` reference of the declaration."""
         schedules = (entry.schedule for entry in self.strategy if ":" in entry.schedule)
-        found = (self.extern, self.expression, self.signature.relation_extern, *schedules)
+        upgrades = (each.extern for each in self.upgrades)
+        found = (self.extern, self.expression, self.signature.relation_extern, *schedules, *upgrades)
         return tuple(extern for extern in found if extern is not None)

@@ -107,6 +107,29 @@ class GradientDef:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SavedAttrDef:
+    name: str
+    place: Place
+    kind: str
+    default: tuple[TextNode, ...] | None
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UpgradeDef:
+    """One entry of `upgrades:`.  `becomes`: each name with its place and text."""
+
+    version: int
+    place: Place
+    inputs: tuple[TextNode, ...] | None
+    attrs: tuple[SavedAttrDef, ...]
+    require: TextNode | None
+    becomes: tuple[tuple[str, Place, TextNode], ...]
+    result: TextNode | None
+    extern: TextNode | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CaseDef:
     """One test: each name with its texts and the place of the name."""
 
@@ -145,6 +168,7 @@ class OpDef:
     pattern: TextNode | None
     strategy: tuple[StrategyDef, ...]
     gradients: tuple[GradientDef, ...]
+    upgrades: tuple[UpgradeDef, ...]  # from the oldest version
     reference: TextNode | None
     tests: tuple[CaseDef, ...]
     lost: frozenset[str]  # names that statements which could not be read would have bound

@@ -20,6 +20,7 @@ from .checked import (
     CheckedOutput,
     CheckedSignature,
     CheckedStrategy,
+    CheckedUpgrade,
     LetRule,
     Rule,
     ShapeEntry,
@@ -115,6 +116,16 @@ def strategy_tree(entry: CheckedStrategy) -> ast.Call:
     plevel = {} if entry.plevel == _PLEVEL else {"plevel": entry.plevel}
     given = _given(target=entry.target, schedule=entry.schedule)
     return call("_d.StrategyEntry", entry.name, **given, **when, **plevel)
+
+
+def upgrade_tree(entry: CheckedUpgrade) -> ast.Call:
+    """`_d.Upgrade(...)`."""
+    attrs = {attr.name: attr_tree(attr) for attr in entry.attrs}
+    inputs = {} if entry.inputs is None else {"inputs": entry.inputs}
+    given = _given(
+        attrs=attrs, becomes=entry.becomes, require=entry.require, result=entry.result, extern=entry.extern
+    )
+    return call("_d.Upgrade", **inputs, **given)
 
 
 def _input(operand: CheckedInput, doc: str) -> ast.Call:

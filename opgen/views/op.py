@@ -11,7 +11,15 @@ from opgen_runtime.declaration.documentation import Documentation, documentation
 
 from ..formatting import comment_text, statement_lines
 from ..model import CheckedAttr, CheckedOp
-from ..model.statement import attr_tree, call, name_of, signature_options, signature_parts, strategy_tree
+from ..model.statement import (
+    attr_tree,
+    call,
+    name_of,
+    signature_options,
+    signature_parts,
+    strategy_tree,
+    upgrade_tree,
+)
 from .text import camel_case, line_of, literal
 from .wrapper import WrapperView, field_type, wrapper_view
 
@@ -117,6 +125,11 @@ def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str, printed
         options["strategy"] = tuple(strategy_tree(entry) for entry in op.strategy)
     if plain(op.doc) != printed.text:
         options["doc"] = op.doc
+    if op.version > 1:
+        options["version"] = op.version
+    if op.upgrades:
+        numbers = [ast.Constant(each.version) for each in op.upgrades]
+        options["upgrades"] = ast.Dict([*numbers], [upgrade_tree(each) for each in op.upgrades])
     options |= {"source": op.source, "digest": op.digest[:_DIGEST]}
     if namespace:
         options["namespace"] = namespace

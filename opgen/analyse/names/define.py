@@ -10,7 +10,15 @@ from opgen_runtime.ir.operators import OPERATORS
 
 from ...diagnostics import Diagnostics, Place, did_you_mean
 from ...document import Declaration, DeclarationPart, ListNode, Node, TextNode
-from ...document.schema import AttrPart, InputPart, LayoutPart, OutputPart, RelationPart, StrategyPart
+from ...document.schema import (
+    AttrPart,
+    InputPart,
+    LayoutPart,
+    OutputPart,
+    RelationPart,
+    StrategyPart,
+    UpgradePart,
+)
 from ...expression import syntax as s
 from ...expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
 from ...model.opdef import (
@@ -25,7 +33,9 @@ from ...model.opdef import (
     OutputDef,
     RelationDef,
     RequireDef,
+    SavedAttrDef,
     StrategyDef,
+    UpgradeDef,
 )
 from .inherit import Ancestry
 
@@ -103,6 +113,7 @@ class _Definer:
             pattern=part.pattern,
             strategy=strategy,
             gradients=tuple(GradientDef(n, self._at("grad", n), text) for n, text in part.grad.items()),
+            upgrades=self._upgrades(),
             reference=part.reference,
             tests=self._tests(),
             lost=frozenset(self.lost),
@@ -223,6 +234,30 @@ class _Definer:
     def _strategy(self, part: StrategyPart) -> StrategyDef:
         when = None if part.when is None else self._expression(part.when)
         return StrategyDef(part.name, part.target, part.schedule, when, _text(part.when), part.plevel)
+
+    def _upgrades(self) -> tuple[UpgradeDef, ...]:
+        found: list[UpgradeDef] = []
+        for key, part in self.part.upgrades.items():
+            place = self._at("upgrades", key)
+            if not re.fullmatch("[1-9][0-9]{0,8}", key) or int(key) >= self.part.version:
+                text = f"`{key[:40]}` is no version before {self.part.version}, which the op is of"
+                self.diagnostics.error("bad-value", text, place)
+                continue
+            found.append(self._upgrade(key, place, part))
+        return tuple(sorted(found, key=lambda each: each.version))
+
+    def _upgrade(self, key: str, place: Place, part: UpgradePart) -> UpgradeDef:
+        attrs = tuple(
+            SavedAttrDef(
+                name, self._at("upgrades", key, "attrs", name), each.type.value, each.default, each.optional
+            )
+            for name, each in part.attrs.items()
+        )
+        becomes = tuple(
+            (name, self._at("upgrades", key, "becomes", name), text) for name, text in part.becomes.items()
+        )
+        inputs = None if part.inputs is None else tuple(part.inputs)
+        return UpgradeDef(int(key), place, inputs, attrs, part.require, becomes, part.result, part.python)
 
     def _traits(self) -> Mapping[str, object]:
         traits = {name: _plain(value) for name, value in self.part.traits.items()}

@@ -11,7 +11,7 @@ from ...diagnostics import Diagnostics, did_you_mean
 from ...digests import chain_digest
 from ...document import Document, ListNode, MapNode, Node, TextNode
 
-OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "version", "doc")
+OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "version", "upgrades", "doc")
 """Keys that a child never takes over."""
 
 MAX_GENERATIONS: Final = 16

@@ -6,5 +6,6 @@ relations.py   the relations that `type_relation:` may name
 signature.py   operands, rules and results
 tests.py       `tests:` as values
 gradients.py   `grad:` as calls of ops
+upgrades.py    `upgrades:` as functions of attrs and calls of ops
 externs.py       `python:` references, found without importing them
 """

@@ -3,6 +3,7 @@
 statement.py      all that a generated module is written in besides `lang`, its one import
 documentation.py  what a docstring says of an op, its operands, attrs and results
 declaration.py    OpDeclaration and StrategyEntry: the statement as data
+upgrade.py        calls that an older version of an op saved, as calls of today's
 declare.py        register(...): what the registry is told; call(...): what wrappers do
 contract.py       running a compute for one call, held to its binding
 stated.py         what computes a call, of a declared op or of one registered by hand

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.vocabulary import OpPattern
-from ..operator import Attrs, Signature
+from ..operator import AttrField, Attrs, Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,24 @@ class StrategyEntry:
     plevel: int = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """One entry of a declaration's `upgrades:`: how a call of one version becomes one of the next.
+
+    `inputs`: the operands that the version had, in order; None where they are those of the next.  `attrs`: the
+    attrs that it had otherwise.  `becomes`: an operand or attr of the next version, from those of this one by name.
+    `require`: a predicate of attrs, with its text.  `result`: what stands for the call, from the next version's
+    results, too.  `extern`: `package.module:function(inputs, attrs)` gives both of the next version, by name.
+    """
+
+    inputs: tuple[str, ...] | None = None
+    attrs: Mapping[str, AttrField] = field(default_factory=dict)
+    becomes: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    require: tuple[Callable[..., Any], str] | None = None
+    result: Callable[..., Any] | None = None
+    extern: str | None = None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class OpDeclaration:
     """One declared op, as its generated module writes it.
@@ -35,7 +53,8 @@ class OpDeclaration:
     names a hand-written function `package.module:function(*arrays, **attrs)`, or `te` one of te tensors.  `traits`:
     plain data that passes read.  `gradients`: declared ones, by input, as functions of expressions.  `source`: the file
     of the declaration.  `digest`: of the declaration with all that it extends.  `namespace`: the project's, "" for the
-    built-in ops.  Of a derived op `base` is the op whose derivative it is, and `derive` makes the tensors:
+    built-in ops.  `version`: a greater one for each change that broke callers; `upgrades`: by the version that is
+    upgraded.  Of a derived op `base` is the op whose derivative it is, and `derive` makes the tensors:
     `(binding, operands) -> tensors`.
     """
 
@@ -54,6 +73,8 @@ class OpDeclaration:
     source: str = ""
     digest: str = ""
     namespace: str = ""
+    version: int = 1
+    upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
     te: str | None = None
     base: OpDeclaration | None = None
     derive: Callable[..., Any] | None = None

@@ -14,6 +14,7 @@ from ..ir import Call, Operand, Span, make_call, refuse_traced
 from ..operator import Attrs, Op, register_class, register_op, relate
 from .compute import compute_of
 from .declaration import OpDeclaration
+from .upgrade import upgraded, upgraded_attrs
 
 MAKE: Final = "op._make"
 _RUNTIME: Final = __name__.partition(".")[0]
@@ -25,8 +26,11 @@ def register(declaration: OpDeclaration, module_file: str) -> Op:
     The same file may declare the op again (a reload). Raises RegistryError if another file has declared it.
     """
     op = register_op(declaration.full_name, module_file, fill=lambda op: _fill(op, declaration))
-    if declaration.attrs is not None:
-        register_class(declaration.attrs, final=True)
+    kind = declaration.attrs
+    if kind is not None:
+        register_class(kind, final=True)
+        if declaration.version > 1:
+            kind._version, kind._upgrade = declaration.version, partial(upgraded_attrs, declaration)
 
     def make(*args: object, **attrs: object) -> Call:
         return _make(op, declaration, args, attrs)
@@ -48,6 +52,7 @@ def _fill(op: Op, declaration: OpDeclaration) -> None:
     op.set_attr("compute", compute_of(declaration))
     op.set_attr("TOpPattern", declaration.pattern)
     op.set_attr("strategy", declaration.strategy)
+    op.set_attr("upgrade", partial(upgraded, declaration))
 
 
 def call(op: Op, args: Sequence[Operand], /, **attrs: object) -> Call:

@@ -139,6 +139,7 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
         source=base.source,
         digest=f"{NAMESPACE} {base.digest}",
         namespace=NAMESPACE,
+        version=base.version,
         base=base,
         derive=partial(_compute, base),
     )

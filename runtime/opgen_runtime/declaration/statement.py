@@ -53,17 +53,20 @@ from ..operator import (
     attr,
     document_attrs,
 )
-from .declaration import OpDeclaration, StrategyEntry
+from .declaration import OpDeclaration, StrategyEntry, Upgrade
 from .declare import MAKE, call, register
 from .documentation import Documentation, documentation_of
 
 
 class _Ops:
-    """The call makers of ops, as attributes."""
+    """The call makers of ops: `ops.exp`, `ops["myops.scaled_add"]`."""
 
-    def __getattr__(self, name: str) -> Callable[..., Call]:
+    def __getitem__(self, name: str) -> Callable[..., Call]:
         made: Callable[..., Call] = get_global_func(f"{MAKE}.{name}")
         return made
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        return self[name]
 
 
 ops: Final = _Ops()
@@ -71,7 +74,8 @@ ops: Final = _Ops()
 
 __all__ = [
     "Any", "Attrs", "Bound", "Call", "Dim", "ExprLike", "Input", "OpPattern", "Output", "Part", "Require",
-    "Sequence", "Spread", "Static", "StrategyEntry", "attr", "call", "declare", "let", "let_names", "ops", "signature",
+    "Sequence", "Spread", "Static", "StrategyEntry", "Upgrade", "attr", "call", "declare", "let",
+    "let_names", "ops", "signature",
 ]  # fmt: skip
 
 Part: TypeAlias = Input | Rule | Output
@@ -97,6 +101,8 @@ def declare(
     source: str = "",
     digest: str = "",
     namespace: str = "",
+    version: int = 1,
+    upgrades: Mapping[int, Upgrade] | None = None,
 ) -> Op:
     """Declares the op that `function` calls: its name is the function's, its parts those of `Signature` in order.
 
@@ -126,6 +132,8 @@ def declare(
         source=source,
         digest=digest,
         namespace=namespace,
+        version=version,
+        upgrades=upgrades or {},
     )
     return register(declaration, function.__globals__["__file__"])
 

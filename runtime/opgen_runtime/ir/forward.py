@@ -45,10 +45,19 @@ class CallDeclaration(Protocol):
     @property
     def attrs(self) -> type[Attrs] | None: ...
 
+    @property
+    def version(self) -> int: ...
+
 
 def declared(op: Op) -> CallDeclaration | None:
     """What the op's declaration says; None for an op that was registered by hand."""
     return cast("CallDeclaration | None", op.get_attr("declaration", None))
+
+
+def version_of(op: Op) -> int:
+    """The version of the op's declaration: 1 until a change breaks callers."""
+    declaration = declared(op)
+    return 1 if declaration is None else declaration.version
 
 
 def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, site: object | None) -> Type:

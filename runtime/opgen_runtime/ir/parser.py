@@ -2,10 +2,11 @@
 
     program   = definition* | ("free_var" var ":" type ";")* block
     block     = (%<number> "=" expr ";" | "let" var [":" type] "=" expr ";")* expr
-    expr      = op [types] "(" args ")" | var | global | constant | "(" exprs ")" | expr "." field
+    expr      = op ["@" version] [types] "(" args ")" | var | global | constant | "(" exprs ")" | expr "." field
               | "if" "(" expr ")" "{" block "}" "else" "{" block "}"
               | "fn" params ["->" type] "{" block "}" | "{" block "}"
 
+A call of an older version of its op (a name without a version is of the first) becomes one of today's.
 Comments stand between /* and */.
 """
 
@@ -24,7 +25,7 @@ from ..operator import Attrs, Op, Type
 from ..operator import TypeVar as TypeParameter
 from .constant import const
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
-from .forward import declared
+from .forward import declared, version_of
 from .module import IRModule
 from .text import SECTION, SUFFIXES, constant_from_json
 from .tokens import Token, Tokens, parse_error
@@ -210,6 +211,7 @@ class _Parser:
 
     def op_call(self, name: Token) -> Expr:
         op = Op.get(name.text)
+        version = self.version(op)
         types: list[Type] = []
         if self.tokens.accept("["):
             while not self.tokens.accept("]"):
@@ -217,8 +219,23 @@ class _Parser:
                 if self.tokens.next.text != "]":
                     self.tokens.expect(",")
         args, given = self.arguments()
+        if version < version_of(op):
+            upgrade: Callable[..., Expr] = op.get_attr("upgrade")
+            return self.made(name, lambda: upgrade(version, args, given, self.span(name)))
         operands = (*args, *_absent(op, len(args)))
         return Call(op, operands, self.attrs(op, given, name), tuple(types), span=self.span(name))
+
+    def version(self, op: Op) -> int:
+        """`@2` behind the name of an op; without it the first."""
+        token = self.tokens.next
+        if token.kind != "version":
+            return 1
+        self.tokens.take()
+        version, known = int(token.text[1:]), version_of(op)
+        if not 1 <= version <= known:
+            text = f"op {op.name!r} is of version {known} here, the text of version {version}"
+            raise self.tokens.error(text, token)
+        return version
 
     def arguments(self) -> tuple[list[Expr], dict[str, object]]:
         tokens = self.tokens

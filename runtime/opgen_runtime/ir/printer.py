@@ -7,7 +7,8 @@
 
 Every operation has a line of its own and is bound to `%<number>` in the innermost block that holds all its uses, so
 that sharing survives and the text grows with the number of nodes, not of paths.  Attrs are printed where they
-differ from their defaults.  The text depends on the structure and the name hints alone.
+differ from their defaults; an op that is not of its first version has it behind its name, `scaled@2(%x)`.  The text
+depends on the structure and the name hints alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 from ..operator import Op, value_text
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from .forward import version_of
 from .module import IRModule
 from .scopes import Block, blocks_of, tails_of
 from .text import ConstantSection, Names, TypePrinter, op_text
@@ -206,7 +208,7 @@ class _Printer:
             items = [self.operand(arg) for arg in node.args]
             attrs = node.attrs.to_text() if node.attrs is not None else ""
             types = f"[{', '.join(map(self.types.text, node.type_args))}]" if node.type_args else ""
-            function = op_text(node.op.name) if isinstance(node.op, Op) else self.operand(node.op)
+            function = _callee(node.op) if isinstance(node.op, Op) else self.operand(node.op)
             return f"{function}{types}({', '.join([*items, attrs] if attrs else items)})"
         if isinstance(node, Tuple):
             items = [self.operand(f) for f in node.fields]
@@ -225,3 +227,8 @@ class _Printer:
         params = ", ".join([*[self.binder(p) for p in function.params], *attrs])
         result = "" if function.ret_type is None else f" -> {self.types.text(function.ret_type)}"
         return f"{generic}({params}){result}"
+
+
+def _callee(op: Op) -> str:
+    version = version_of(op)
+    return op_text(op.name) if version == 1 else f"{op_text(op.name)}@{version}"

@@ -12,6 +12,7 @@ _TOKEN: Final = re.compile(
     r"""(?P<space>(?:\s+|/\*.*?\*/)+)
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<var>%[A-Za-z_]\w*|%\d+)
+      | (?P<version>@\d+)
       | (?P<global>@[A-Za-z_]\w*)
       | (?P<quoted>`[^`\n]+`)
       | (?P<number>
@@ -25,7 +26,7 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
-    """kind: string var global name number mark end; `suffix` is a number's dtype suffix."""
+    """kind: string var global version name number mark end; `suffix` is a number's dtype suffix."""
 
     kind: str
     text: str

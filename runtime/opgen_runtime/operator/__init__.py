@@ -7,7 +7,7 @@ types/     types of expressions, declared signatures, what binds and solves them
 registry/  operators and classes by name
 """
 
-from .attrs import REQUIRED, Attrs, attr, document_attrs, value_text
+from .attrs import REQUIRED, AttrField, Attrs, KindError, attr, document_attrs, value_text
 from .registry import (
     Op,
     has_op,
@@ -58,13 +58,13 @@ from .types.rules import needs_of
 from .types.shapes import prefer
 
 __all__ = [
-    "REQUIRED", "Assumption", "Attrs", "Binding", "Bound", "Dim", "DimVar", "FuncType", "Function",
-    "IncompleteType", "Input", "Let", "Op", "Output", "RelationFunction", "Require", "Rule", "Signature",
-    "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter", "TypeSolver",
-    "TypeVar", "attr", "bind", "binding_of", "broadcast", "certainly_different", "dim", "dims_equal",
-    "document_attrs", "has_op", "infer_unknown", "is_absent", "list_ops", "needs_of", "parse_layout",
-    "prefer", "register_class", "register_op", "relate", "set_op_loader", "stored_indices", "to_canonical",
-    "value_text",
+    "REQUIRED", "Assumption", "AttrField", "Attrs", "Binding", "Bound", "Dim", "DimVar", "FuncType", "Function",
+    "IncompleteType", "Input", "KindError", "Let", "Op", "Output", "RelationFunction", "Require", "Rule",
+    "Signature", "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter",
+    "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "certainly_different", "dim",
+    "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent", "list_ops", "needs_of",
+    "parse_layout", "prefer", "register_class", "register_op", "relate", "set_op_loader", "stored_indices",
+    "to_canonical", "value_text",
 ]  # fmt: skip
 
 register_class(Type)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from ...base.errors import AttrError, call_site, did_you_mean, shown
 from .field import REQUIRED, AttrField, attr
-from .kinds import KINDS, KindError, same_value_key, to_json_value, value_text
+from .kinds import KindError, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
 
 _CLASSES: dict[str, dict[str, type[Attrs]]] = {}  # by type key, then by the module that defines the class
@@ -27,6 +27,8 @@ class Attrs:
 
     type_key: ClassVar[str] = "attrs"
     _fields: ClassVar[dict[str, AttrField]] = {}
+    _version: ClassVar[int] = 1  # of the op; later ones stand in JSON
+    _upgrade: ClassVar[Callable[[int, Mapping[str, object]], dict[str, object]] | None] = None
     __slots__ = ("_hash", "_values")
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -125,8 +127,11 @@ class Attrs:
         return ", ".join(f"{name}={value_text(value)}" for name, _, value in self._non_default())
 
     def to_json(self) -> dict[str, object]:
-        """A JSON-able mapping of `type_key` and every field; raises AttrError for symbolic dims."""
-        listed: dict[str, object] = {"type_key": self.type_key}
+        """A JSON-able mapping of `type_key` (`attrs.scaled@2` of an op's second version) and every field.
+
+        Raises AttrError for symbolic dims.
+        """
+        listed: dict[str, object] = {"type_key": self._versioned_key()}
         for name, value in self._values.items():
             try:
                 listed[name] = to_json_value(value)
@@ -139,14 +144,23 @@ class Attrs:
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
         """The attrs that `to_json` wrote. Raises AttrError if they are of another class or do not check."""
-        if data.get("type_key") != cls.type_key:
+        type_key, _, stated = str(data.get("type_key")).partition("@")
+        version = int(stated) if stated.isdecimal() else 1
+        if type_key != cls.type_key or version > cls._version:
             raise AttrError(
-                f"{cls.op_name()}: expected attrs of type {cls.type_key!r}, found {data.get('type_key')!r}"
+                f"{cls.op_name()}: expected attrs of type {cls._versioned_key()!r}, found {data.get('type_key')!r}"
             )
         given = {name: value for name, value in data.items() if name != "type_key"}
+        if version < cls._version:
+            assert cls._upgrade is not None
+            return cls(**cls._upgrade(version, given))
         for name in given.keys() & cls._fields.keys():
-            given[name] = KINDS[cls._fields[name].kind].read_json(given[name])
+            given[name] = cls._fields[name].read_json(given[name])
         return cls(**given)
+
+    @classmethod
+    def _versioned_key(cls) -> str:
+        return cls.type_key if cls._version == 1 else f"{cls.type_key}@{cls._version}"
 
     def visit_fields(self, visitor: AttrVisitor) -> None:
         """Calls `visitor.visit(name, kind, value)` for every field, in order of declaration."""
@@ -190,7 +204,7 @@ class Attrs:
 
 def attrs_from_json(data: Mapping[str, object]) -> Attrs:
     """Attrs of the loaded class that `data["type_key"]` names. Raises AttrError if there is none, or several."""
-    found = tuple(_CLASSES.get(str(data.get("type_key")), {}).values())
+    found = tuple(_CLASSES.get(str(data.get("type_key")).partition("@")[0], {}).values())
     if not found:
         raise AttrError(f"no loaded Attrs class has the type key {data.get('type_key')!r}")
     if len(found) > 1:

@@ -56,6 +56,10 @@ class AttrField:
             parts.append(self.bounds)
         return ", ".join(parts)
 
+    def read_json(self, value: object) -> object:
+        """The value that `to_json_value` wrote, before it is normalised."""
+        return KINDS[self.kind].read_json(value)
+
     def normalise(self, value: object) -> object:
         """The kept form of a value; raises `KindError` saying what is expected."""
         if value is None:

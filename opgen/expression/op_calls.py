@@ -1,0 +1,95 @@
+"""Expressions of calls of ops: what declared gradients and upgrades are made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..diagnostics import Diagnostics, did_you_mean
+from ..document import TextNode
+from .convert import Rejected
+from .text import Text, make_text, parse_python
+from .translate import at, make_lambda, name
+
+_OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
+
+
+def op_expression(
+    node: TextNode, names: Sequence[str], known_ops: Mapping[str, str], diagnostics: Diagnostics
+) -> ast.Lambda | None:
+    """`lambda <the names that it uses>: <calls of ops>` of one expression, or None (reported).
+
+    `known_ops`: the ops by their names here, with those in the registry.
+    """
+    text = make_text(node, one_line=True)
+    tree = parse_python(text, diagnostics)
+    if tree is None:
+        return None
+    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+        diagnostics.error("syntax", "one expression is expected here", node.place)
+        return None
+    converter = _OpCalls(text, names, known_ops, diagnostics)
+    try:
+        body = converter.expression(tree.body[0].value)
+    except Rejected:
+        return None
+    return make_lambda([known for known in names if known in converter.used], body, node.place)
+
+
+class _OpCalls:
+    """Rebuilds calls of ops (`_d.ops.<name>`, of a namespace `_d.ops["<full name>"]`), operators, names, literals."""
+
+    def __init__(
+        self, text: Text, names: Sequence[str], known_ops: Mapping[str, str], diagnostics: Diagnostics
+    ) -> None:
+        self.text = text
+        self.names = names
+        self.known_ops = known_ops
+        self.diagnostics = diagnostics
+        self.used: set[str] = set()
+
+    def reject(self, node: ast.AST, code: str, message: str, hint: str | None = None) -> Rejected:
+        self.diagnostics.error(code, message, self.text.place(node), hint)
+        return Rejected()
+
+    def expression(self, node: ast.expr) -> ast.expr:
+        place = self.text.place(node)
+        match node:
+            case ast.Name(id=text) if text in self.names:
+                self.used.add(text)
+                return name(text, place)
+            case ast.Name(id=text):
+                hint = did_you_mean(text, self.names)
+                raise self.reject(node, "unknown-name", f"nothing binds the name `{text[:60]}`", hint)
+            case ast.Constant(value=bool() | int() | float() | str() | None as value):
+                return at(ast.Constant(value), place)
+            case ast.UnaryOp(op=ast.USub() as op, operand=operand):
+                return at(ast.UnaryOp(op, self.expression(operand)), place)
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
+                return at(ast.BinOp(self.expression(left), op, self.expression(right)), place)
+            case ast.Tuple(elts=items):
+                return at(ast.Tuple([self.expression(item) for item in items], ast.Load()), place)
+            case ast.Call(func=ast.Name(id=text)):
+                return self._call(node, text)
+        raise self.reject(node, "not-in-language", "this is made of calls of ops, operators and names")
+
+    def _call(self, node: ast.Call, text: str) -> ast.expr:
+        place = self.text.place(node)
+        if text not in self.known_ops:
+            hint = did_you_mean(text, self.known_ops)
+            raise self.reject(node.func, "unknown-name", f"there is no op `{text[:60]}`", hint)
+        makers = at(ast.Attribute(name("_d", place), "ops", ast.Load()), place)
+        function: ast.expr = at(ast.Attribute(makers, text, ast.Load()), place)
+        if self.known_ops[text] != text:  # an op of a project with a namespace
+            key = at(ast.Constant(self.known_ops[text]), place)
+            function = at(ast.Subscript(makers, key, ast.Load()), place)
+        arguments = [self.expression(argument) for argument in node.args]
+        keywords: list[ast.keyword] = []
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.reject(node, "not-in-language", "calls of ops do not have `**`")
+            keywords.append(
+                at(ast.keyword(keyword.arg, self.expression(keyword.value)), self.text.place(keyword))
+            )
+        return at(ast.Call(function, arguments, keywords), place)
