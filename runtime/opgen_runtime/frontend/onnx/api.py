@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base import Target
 from ...base.vocabulary import DType
-from ...ir import Constant, Expr, Function, GlobalVar, IRModule, MixedModeMutator, Tuple, Var
+from ...ir import Constant, Expr, Function, IRModule, MixedModeMutator, Tuple, Var
 from ...operator import Dim, TensorType, dim
 from .check import checked_model
 from .convert import Conversion
@@ -67,8 +67,7 @@ def load(
     lifted = _Lift(state.parameters)
     body = lifted.rewrite(body)
     function = Function((*inputs.values(), *lifted.variables.values()), body)
-    module = IRModule({GlobalVar("main", function.checked_type): function})
-    return module, lifted.arrays
+    return state.program(function), lifted.arrays
 
 
 def _input_type(given: TensorInput, shape: Sequence[int] | None, dims: dict[str, Dim]) -> TensorType:

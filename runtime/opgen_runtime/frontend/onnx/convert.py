@@ -247,6 +247,10 @@ class NodeView:
         with self.conversion.state.budget.inside():
             return self.conversion.graph(graph, inner, self.opsets)
 
+    def captured(self, expr: Expr) -> Expr:
+        """`expr` as the body of a loop reads it from around."""
+        return expr if isinstance(expr, Constant) else self.conversion.state.capture(expr, "scanned")
+
     def truth(self, value: Value) -> bool:
         """The value of a condition, specialising on it if it depends on the call."""
         array = self.value(tensor(value))

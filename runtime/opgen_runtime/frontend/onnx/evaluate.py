@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...ir import Var
+from ...ir import Call, Expr, Function, GlobalVar, If, IRModule, Var
 from ...operator import Type
-from ...run.executor import CompilingEvaluator
+from ...run.executor import Arrays, CompilingEvaluator
 from .limits import Budget
 
 
@@ -18,6 +18,17 @@ class Evaluator(CompilingEvaluator):
     def __init__(self, arrays: Mapping[Var, np.ndarray], budget: Budget) -> None:
         super().__init__(arrays)
         self.budget = budget
+        self.functions: Mapping[GlobalVar, Function] = {}  # that expressions may call
 
     def will_make(self, kind: Type) -> None:
         self.budget.made(kind)
+
+    def module(self, function: Function) -> IRModule:
+        return IRModule({GlobalVar("main", function.checked_type): function, **self.functions})
+
+    def _node(self, node: Expr) -> Arrays:
+        if isinstance(node, GlobalVar):
+            return ()
+        if isinstance(node, If) or (isinstance(node, Call) and isinstance(node.op, GlobalVar)):
+            return self.compiled(node)
+        return super()._node(node)

@@ -26,7 +26,7 @@ class Limits:
 
     `memory`: bytes of one tensor, of all arrays that a conversion makes, and of all buffers of a program.
     `nodes`: nodes that are converted, those of a function at each call and those of a loop at each step.
-    `calls`: calls of declared ops that the nodes become.  `steps`: of one unrolled loop.
+    `calls`: calls of declared ops that the nodes become.  `steps`: of one loop; programs of `load` count none.
     `depth`: of functions and subgraphs within one another.
     """
 

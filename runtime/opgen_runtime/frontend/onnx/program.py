@@ -19,7 +19,7 @@ from .convert import Conversion
 from .decode import ModelLike
 from .errors import ModelError, said
 from .graph import Model
-from .limits import DEFAULT_LIMITS, Budget, Limits
+from .limits import DEFAULT_LIMITS, Limits
 from .narrow import Narrow, NarrowArray, NarrowType
 from .signature import Signature, signature_of
 from .state import Probe, State, Value, fresh_key
@@ -140,17 +140,19 @@ class _Specialisation:
         state = State(given, limits)
         outputs = Conversion(model, inputs, state).outputs()
         self.random = state.random
-        self.checks = [_Check(probe, target, state.budget) for probe in state.probes]
+        self.checks = [_Check(probe, target, state) for probe in state.probes]
         leaves: list[Expr] = []
         self.structure = [_structure(value, leaves) for value in outputs]
         self.leaves = leaves
-        self.computed = [leaf for leaf in leaves if not isinstance(leaf, Constant)]
+        self.refusals = [why for _, why in state.refusals]
+        self.computed = [flag for flag, _ in state.refusals]
+        self.computed += [leaf for leaf in leaves if not isinstance(leaf, Constant)]
         self.executable: Executable | None = None
         self.inputs: list[Var] = []
         if self.computed:
             body = self.computed[0] if len(self.computed) == 1 else Tuple(tuple(self.computed))
             self.inputs = free_vars(body)
-            self.executable = _built(Function(tuple(self.inputs), body), target, state.budget)
+            self.executable = _built(Function(tuple(self.inputs), body), target, state)
 
     def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
         if value is None:
@@ -171,7 +173,13 @@ class _Specialisation:
     def direct(self) -> _Direct | None:
         """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""
         is_plain = self.executable is not None and len(self.computed) == len(self.leaves)
-        if not is_plain or self.checks or self.random or self.structure != list(range(len(self.leaves))):
+        if (
+            not is_plain
+            or self.checks
+            or self.random
+            or self.refusals
+            or self.structure != list(range(len(self.leaves)))
+        ):
             return None
         assert self.executable is not None
         types = [param.checked_type for param in self.params]
@@ -208,7 +216,10 @@ class _Specialisation:
         if self.executable is not None:
             result = self.executable.run([values[var] for var in self.inputs])
             computed = result if isinstance(result, tuple) else (result,)
-        rest = iter(computed)
+        for flag, why in zip(computed, self.refusals, strict=False):
+            if flag:
+                raise ModelError(why)
+        rest = iter(computed[len(self.refusals) :])
         leaves = [leaf.data.copy() if isinstance(leaf, Constant) else next(rest) for leaf in self.leaves]
         return [_filled(structure, leaves) for structure in self.structure]
 
@@ -216,10 +227,10 @@ class _Specialisation:
 class _Check:
     """A probe with the program that computes it, compiled when it is first needed."""
 
-    def __init__(self, probe: Probe, target: Target | None, budget: Budget) -> None:
+    def __init__(self, probe: Probe, target: Target | None, state: State) -> None:
         self.probe = probe
         self.target = target
-        self.budget = budget
+        self.state = state
         self.executable: Executable | None = None
         self.inputs = free_vars(probe.expr)
 
@@ -229,20 +240,20 @@ class _Check:
             return values[self.probe.expr]
         if self.executable is None:
             function = Function(tuple(self.inputs), self.probe.expr)
-            self.executable = _built(function, self.target, self.budget)
+            self.executable = _built(function, self.target, self.state)
         found = self.executable.run([values[var] for var in self.inputs])
         assert isinstance(found, np.ndarray)
         return found
 
 
-def _built(function: Function, target: Target | None, budget: Budget) -> Executable:
+def _built(function: Function, target: Target | None, state: State) -> Executable:
     """The compiled function. Raises ModelError where it cannot be compiled, or needs more memory than is allowed."""
     try:
-        found = build(function, target=target)
+        found = build(state.program(function), target=target)
     except OpgenError as error:
         raise ModelError(f"the model's program cannot be compiled: {said(error)}") from error
     if found.plan is not None:
-        budget.program(found.plan.memory)
+        state.budget.program(found.plan.memory)
     return found
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import default_rng
 
-from ...ir import Constant, Expr, Var, const
+from ...ir import Constant, Expr, Function, GlobalVar, IRModule, Var, const, free_vars, substitute
 from ...operator import TensorType
 from ...run.executor import array_type
 from .errors import NotSupported
@@ -44,7 +45,9 @@ class State:
     """The values of one conversion.
 
     `arrays`: those of the inputs, where there are any.  `probes`: what was computed from them.  `random`: variables of
-    random keys.  `parameters`: id of an initializer's constant -> its name.
+    random keys.  `parameters`: id of an initializer's constant -> its name.  `functions`: of the program, its loops.
+    `refusals`: (flag of the program, why its results are none where the flag is set).  `captured`: what variables in
+    bodies of loops stand for.
     """
 
     def __init__(self, arrays: Mapping[Var, np.ndarray] | None, limits: Limits) -> None:
@@ -54,6 +57,13 @@ class State:
         self.probes: list[Probe] = []
         self.random: list[Var] = []
         self.parameters: dict[int, str] = {}
+        self.functions: dict[GlobalVar, Function] = {}
+        self.refusals: list[tuple[Expr, str]] = []
+        self.captured: dict[Var, Expr] = {}
+        self._attempts: dict[tuple[int, bool], object] = {}  # by body and whether it is within a block
+        self._changing: set[Var] = set()
+        self._depth = 0
+        self.evaluator.functions = self.functions
         self._known: dict[int, Expr] = {}
         self._alive: list[Expr] = []
         self._constants: dict[int, Constant] = {}
@@ -65,6 +75,12 @@ class State:
         known = self._known.get(id(expr))
         if isinstance(known, Constant):
             return known.data
+        if self._depth:
+            outer = self._outside(expr)
+            if outer is not expr:
+                array = self.value(outer)
+                self._remember(expr, const(array))
+                return array
         if not self.evaluator.is_constant(expr):
             self._needs_arrays(expr)
             self.probes.append(Probe(expr, self.evaluator.array(expr)))
@@ -79,6 +95,8 @@ class State:
             return known
         type_ = expr.checked_type
         if isinstance(type_, TensorType) and not type_.is_static and self.has_arrays:
+            if self._depth:
+                raise NotSupported("within a branch or a loop, a tensor whose shape depends on data")
             array = self.evaluator.array(expr)
             var = Var(f"dynamic{len(self.probes)}", array_type(array))
             self.probes.append(Probe(expr, array, var))
@@ -93,6 +111,8 @@ class State:
 
     def random_key(self) -> Expr:
         """Two words that each run of the program draws anew."""
+        if self._depth:
+            raise NotSupported("within a branch or a loop, random numbers")
         var = Var(f"random{len(self.random)}", TensorType((2,), "uint32"))
         self.random.append(var)
         self.evaluator.arrays[var] = fresh_key()
@@ -115,6 +135,60 @@ class State:
         """Takes a constant for a weight of the model."""
         self.parameters.setdefault(id(constant), name)
         self._alive.append(constant)
+
+    @contextmanager
+    def block(self, changing: Iterable[Var]) -> Iterator[None]:
+        """Within a branch or the body of a loop, whose variables `changing` have other values in each step."""
+        self._changing.update(changing)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def attempt(self, body: object) -> None:
+        """A loop's body is to become a block. Raises NotSupported if that was tried in vain.
+
+        So a body is tried twice at most, however deep loops are nested that are unrolled then.
+        """
+        key = id(body), self._depth > 0
+        if key in self._attempts:
+            raise NotSupported("its body can be no block of the program")
+        self._attempts[key] = body  # kept, so that its id stays its own
+
+    def succeeded(self, body: object) -> None:
+        """The body became a block, and may do so again."""
+        self._attempts.pop((id(body), self._depth > 0))
+
+    def capture(self, expr: Expr, name: str) -> Var:
+        """A variable that stands for a value in the body of a loop."""
+        var = Var(name, expr.checked_type)
+        self.captured[var] = expr
+        return var
+
+    def refuse(self, flag: Expr, why: str) -> None:
+        """A run of the program that sets the flag has no results. Raises NotSupported within another block."""
+        if self._depth:
+            raise NotSupported("within a branch or a loop, a loop of as many steps as the data says")
+        self.refusals.append((flag, why))
+
+    def program(self, function: Function) -> IRModule:
+        """A module of a function and of all that it may call."""
+        main = GlobalVar("main", function.checked_type)
+        return IRModule({main: function, **self.functions})
+
+    def _outside(self, expr: Expr) -> Expr:
+        """`expr` in terms of what surrounds the loops that it is in. Raises NotSupported for what changes in them."""
+        while True:
+            variables = free_vars(expr)
+            if not self._changing.isdisjoint(variables):
+                raise NotSupported(
+                    "the program depends on a value that is another one in each step of a loop"
+                )
+            known = {var: self.captured[var] for var in variables if var in self.captured}
+            if not known:
+                return expr
+            expr = substitute(expr, known)
 
     def _remember(self, expr: Expr, value: Expr) -> None:
         self._known[id(expr)] = value

@@ -188,7 +188,11 @@ class CompilingEvaluator(Evaluator):
     Their arrays are arguments, so that expressions of one structure share their kernels.
     """
 
-    def compiled(self, expr: Expr) -> Arrays | None:
+    def module(self, function: Function) -> IRModule:
+        """The program whose main is the function."""
+        return IRModule.from_expr(function)
+
+    def compiled(self, expr: Expr) -> Arrays:
         leaves: dict[Expr, Var] = {}
         arrays: list[np.ndarray] = []
         for node in post_order(expr):
@@ -199,4 +203,5 @@ class CompilingEvaluator(Evaluator):
                 leaves[node] = Var(f"constant{len(leaves)}", node.checked_type)
                 arrays.append(np.ascontiguousarray(node.data))
         function = Function(tuple(leaves.values()), rewrite_leaves(expr, leaves))
-        return build(function, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold
+        module = self.module(function)
+        return build(module, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold

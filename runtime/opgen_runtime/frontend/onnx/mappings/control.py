@@ -1,19 +1,22 @@
-"""Branches and loops on values that are known at conversion, and sequences of tensors.
+"""Branches, loops, and sequences of tensors.
 
-A branch is the one that its condition's value takes; a loop is unrolled.  The program is then good for inputs that
-give the same conditions.
+Branches and loops are blocks of the program (`blocks.py`).  What cannot be one is decided while the model is
+converted: a branch is the one that its condition's value takes, a loop is unrolled.  The program is then good for
+inputs that give the same conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....ir import Expr, const
+from ....ir import Constant, Expr, const
+from .. import blocks
 from ..emit import op
-from ..errors import ModelError, NotSupported, shown
+from ..errors import ModelError, NotSupported, UnsupportedOperatorError, shown
 from ..graph import Graph
 from ..rules import Flag, converts
 from ._tools import axis_of, concatenate, index, ndim, shape
@@ -27,15 +30,49 @@ Array = np.ndarray
 
 
 @converts("If")
-def branch(condition: Scalar, *, then_branch: Graph, else_branch: Graph, node: NodeView) -> tuple[Any, ...]:
-    return tuple(node.subgraph(then_branch if condition else else_branch, []))
+def branch(condition: Expr, *, then_branch: Graph, else_branch: Graph, node: NodeView) -> tuple[Any, ...]:
+    if not isinstance(condition, Constant):
+        with suppress(NotSupported, UnsupportedOperatorError):
+            return tuple(blocks.branch(node, blocks.flag(condition), then_branch, else_branch))
+    return tuple(node.subgraph(then_branch if node.truth(condition) else else_branch, []))
 
 
 @converts("Loop")
 def loop(
     trips: object = None, condition: object = None, *state: object, body: Graph, node: NodeView
 ) -> tuple[Any, ...]:
-    """Unrolled; each step's condition decides whether there is another."""
+    """Unrolled where it cannot be a block: each step's condition decides whether there is another."""
+    refused = ""
+    try:
+        return tuple(_loop_block(trips, condition, state, body, node))
+    except (NotSupported, UnsupportedOperatorError) as error:
+        refused = str(error)
+    with blocks.also(refused):
+        return _unrolled(trips, condition, state, body, node)
+
+
+def _loop_block(
+    trips: object, condition: object, state: Sequence[object], body: Graph, node: NodeView
+) -> list[Expr]:
+    count = None
+    limit: Expr = const(np.array(np.iinfo(np.int64).max))
+    if isinstance(trips, Expr):
+        limit = blocks.scalar(trips)
+        count = _count(node, trips) if isinstance(trips, Constant) else None
+    going = blocks.flag(condition) if isinstance(condition, Expr) else const(np.array(True))
+    return blocks.repeat(
+        node,
+        body,
+        blocks.Steps(limit, going, count),
+        state,  # type: ignore[arg-type]  # values
+        lambda step, again, carried: [step, again, *carried],
+        tells=True,
+    )
+
+
+def _unrolled(
+    trips: object, condition: object, state: Sequence[object], body: Graph, node: NodeView
+) -> tuple[Any, ...]:
     most = _count(node, trips) if isinstance(trips, Expr) else None
     going = node.truth(condition) if isinstance(condition, Expr) else True
     carried: list[Any] = list(state)
@@ -89,7 +126,7 @@ def scan(
     scan_output_directions: Sequence[int] | None = None,
     node: NodeView,
 ) -> tuple[Any, ...]:
-    """Unrolled over the scanned axis."""
+    """A loop over the scanned axis, unrolled where it cannot be a block."""
     num_state = len(values) - num_scan_inputs
     if num_scan_inputs < 1 or num_state < 0:
         raise ModelError(f"num_scan_inputs is {num_scan_inputs}, of {len(values)} inputs")
@@ -102,7 +139,14 @@ def scan(
     if len(lengths) != 1:
         raise ModelError(f"the scanned axes have the extents {sorted(lengths)}, expected one extent")
     steps = lengths.pop()
-    rows: list[list[Expr]] = [[] for _ in range(_scanned(body, num_state))]
+    collected = _scanned(body, num_state)
+    out_axes = _one_each("scan_output_axes", scan_output_axes, collected)
+    out_reverse = _one_each("scan_output_directions", scan_output_directions, collected)
+    with suppress(NotSupported, UnsupportedOperatorError):
+        found = _scan_block(node, body, state, scanned, axes, reverse, steps, out_reverse)
+        stacked = [_moved(rows, axis) for rows, axis in zip(found[num_state:], out_axes, strict=True)]
+        return (*found[:num_state], *stacked)
+    rows: list[list[Expr]] = [[] for _ in range(collected)]
     for step in range(steps):
         node.step(step)
         parts = [
@@ -115,12 +159,39 @@ def scan(
             row.append(_tensor(value))
     if rows and not steps:
         raise NotSupported("a scan over an empty axis")
-    out_axes = _one_each("scan_output_axes", scan_output_axes, len(rows))
-    out_reverse = _one_each("scan_output_directions", scan_output_directions, len(rows))
     stacked = []
     for row, axis, back in zip(rows, out_axes, out_reverse, strict=True):
         stacked.append(op.stack(row[::-1] if back else row, axis=axis_of(axis, ndim(row[0]) + 1)))
     return (*state, *stacked)
+
+
+def _scan_block(
+    node: NodeView,
+    body: Graph,
+    state: Sequence[Any],
+    scanned: Sequence[Expr],
+    axes: Sequence[int],
+    reverse: Sequence[int],
+    steps: int,
+    out_reverse: Sequence[int],
+) -> list[Expr]:
+    def inputs(step: Expr, going: Expr, carried: Sequence[Expr]) -> list[Expr]:
+        parts = []
+        for x, axis, back in zip(scanned, axes, reverse, strict=True):
+            place = op.subtract(const(np.array(steps - 1)), step) if back else step
+            parts.append(op.take(node.captured(x), place, axis=axis))
+        return [*carried, *parts]
+
+    how = blocks.Steps(const(np.array(steps)), const(np.array(True)), steps, [bool(b) for b in out_reverse])
+    return blocks.repeat(node, body, how, state, inputs, tells=False)
+
+
+def _moved(rows: Expr, axis: int) -> Expr:
+    """Rows along the first axis, with that axis at another place."""
+    rank = ndim(rows)
+    place = axis_of(axis, rank)
+    order = [*range(1, place + 1), 0, *range(place + 1, rank)]
+    return rows if place == 0 else op.transpose(rows, axes=tuple(order))
 
 
 def _one_each(name: str, given: Sequence[int] | None, count: int) -> Sequence[int]:
