@@ -146,3 +146,51 @@ def test_strides_up_to_four_need_no_gather() -> None:
         side_by_side = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), 16)
         func = PrimFunc("kernel", (a,), (b,), Store(b, (side_by_side,), Load(kind, a, (places,))))
         assert ("gather" in emit(func, target)) == (abs(stride) == 5), stride
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [2, 5, 7, 16, 27])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+def test_rows_that_a_vector_runs_over(build: SimpleNamespace, dtype: str, width: int, stride: int) -> None:
+    """out[j] = a[j // w * pitch + j % w * s] under a guard, and stored likewise: w columns of s*w, of a fused loop."""
+    kind, lanes, rows = DType(dtype), 16, 6
+    pitch = stride * width + 3
+    size, count = (rows - 1) * pitch + stride * (width - 1) + 1, -(-rows * width // lanes) * lanes
+    a, b, c = (
+        Buffer("a", (size,), kind),
+        Buffer("b", (count,), kind),
+        Buffer("c", (rows * (width + 1),), kind),
+    )
+    i = Var(INDEX, "i")
+    j = Ramp(INDEX, arith.mul(i, lanes), arith.const(1, INDEX), lanes)
+
+    def place(pitch: int, stride: int) -> arith.Expr:
+        row, column = (
+            Binary(INDEX, op, j, Splat(INDEX, arith.const(width, INDEX), lanes))
+            for op in ("floordiv", "floormod")
+        )
+        down, along = (
+            Binary(INDEX, "mul", e, Splat(INDEX, arith.const(n, INDEX), lanes))
+            for e, n in ((row, pitch), (column, stride))
+        )
+        return Binary(INDEX, "add", down, along)
+
+    inside = Compare(BOOL, "lt", j, Splat(INDEX, arith.const(rows * width, INDEX), lanes))
+    read = Store(b, (j,), Load(kind, a, (place(pitch, stride),), inside))
+    write = Store(c, (place(width + 1, 1),), Load(kind, b, (j,)), inside)
+    loop = For(
+        i, arith.const(0, INDEX), arith.const(count // lanes, INDEX), ForKind.SERIAL, Block((read, write))
+    )
+    values = (np.arange(1, size + 1) % 97 % (2 if dtype == "bool" else 97)).astype(kind.numpy)
+    for at_end in (False, True):
+        source = Fenced(values, at_end)
+        func = PrimFunc("kernel", (a,), (b, c), loop)
+        found, stored = build.run(func, [source.array])
+        expected = np.zeros(count, kind.numpy)
+        picked = values[np.arange(rows)[:, None] * pitch + np.arange(width) * stride]
+        expected[: rows * width] = picked.ravel()
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(stored.reshape(rows, -1)[:, :width], picked)
+        source.open()
+    target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
+    assert ("gather" in emit(func, target)) == (width == 2), "many short rows alone are gathered"

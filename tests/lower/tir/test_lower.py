@@ -284,3 +284,23 @@ def test_a_read_from_outside_the_loop_is_named() -> None:
         LoweringError, match="stage p is attached to i0 of stage a, but stage b reads it outside that loop"
     ):
         tir.lower(schedule, (x,), (a, b), "kernel")
+
+
+@pytest.mark.parametrize("parts", [(2, 11), (3, 5), (4, 1)])
+@pytest.mark.parametrize("tile", [2, 4, 6])
+def test_a_ragged_tile_of_a_part_needs_that_tile_alone(parts: tuple[int, int], tile: int) -> None:
+    """b = a[q, r], c[o] = b[o // n, o % n], in tiles of each part that do not divide it: no element twice."""
+    count, size = parts
+    a = te.placeholder("a", parts, "float32")
+    b = te.compute("b", parts, "float32", lambda q, r: call("exp", te.read(a, q, r)))
+    c = te.compute("c", (count * size,), "float32", lambda o: te.read(b, o // size, o % size) + 1.0)
+    program = Program((a,), te.normalize([c]))
+    schedule = create_schedule(program.outputs)
+    *_, b, c = (stage.tensor for stage in schedule.stages)
+    part, place = schedule[c].split(schedule[c].axes[0], size)
+    tiles, _ = schedule[c].split(place, tile)
+    around = schedule[c].fuse(part, tiles)
+    schedule[b].compute_at(schedule[c], around)
+    domain = tir.infer_bound(schedule)[schedule[b]]
+    assert domain.shape == [1, min(tile, size)]
+    check_lowered(program, schedule)

@@ -11,11 +11,15 @@ Features = frozenset[str]  # LLVM's names; empty: nothing is needed
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vector registers: their width, how many there are, and what a CPU must have for them."""
+    """Vector registers: their width, how many there are, and what a CPU must have for them.
+
+    `masked_bits`: the narrowest elements that some lanes of a vector are loaded and stored of; 0 for none.
+    """
 
     bits: int
     registers: int
     needs: Features = frozenset()
+    masked_bits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INT32
-from . import division
+from . import division, sequences
 from .conversion import cast, from_storage, to_storage
 from .text import FunctionText, Value, constant, ramp, register, splat
 from .text.types import iota, register_type, suffix
@@ -75,24 +75,30 @@ def _wrapping(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value
     clean = a.clean and b.clean
     kind = register_type(a.dtype, lanes)
     flags = " nsw" if clean else ""
-    text = f.emit(f"{op}{flags} {kind} {f.vector(a, lanes)}, {f.vector(b, lanes)}")
+    text = f.compute(f"{op}{flags} {kind} {f.vector(a, lanes)}, {f.vector(b, lanes)}")
     nonnegative = clean and op != "sub" and a.nonnegative and b.nonnegative
     return register(a.dtype, lanes, text, clean=clean, nonnegative=nonnegative)
 
 
 def _sequence(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value | None:
-    """The sum or difference of index sequences, or a sequence times a constant, as a sequence."""
-    if a.dtype != "index" or a.ramp is None or b.ramp is None:
+    """Sums of index sequences, multiples, quotients and remainders by constants, as sequences."""
+    first_a, first_b = (v if v.lanes == 1 else v.scalar for v in (a, b))
+    if a.dtype != "index" or first_a is None or first_b is None:
         return None
-    (first_a, stride_a), (first_b, stride_b) = a.ramp, b.ramp
-    if op == "add":
-        return ramp(binary(f, "add", first_a, first_b), stride_a + stride_b, lanes)
-    if op == "sub":
-        return ramp(binary(f, "sub", first_a, first_b), stride_a - stride_b, lanes)
-    if op == "mul" and stride_b == 0 and isinstance(first_b.literal, int):
-        return ramp(binary(f, "mul", first_a, first_b), stride_a * first_b.literal, lanes)
-    if op == "mul" and stride_a == 0 and isinstance(first_a.literal, int):
-        return ramp(binary(f, "mul", first_a, first_b), stride_b * first_a.literal, lanes)
+    factor_a, factor_b = (None if v.uniform is None else v.uniform.literal for v in (a, b))
+    if op in ("add", "sub"):
+        sign = 1 if op == "add" else -1
+        if not sequences.are_like(a.jumps, b.jumps):
+            return None
+        jumps = sequences.total(a.jumps, b.jumps, sign)
+        return ramp(binary(f, op, first_a, first_b), a.stride + sign * b.stride, lanes, jumps)
+    if op == "mul":
+        for v, factor in ((a, factor_b), (b, factor_a)):
+            if isinstance(factor, int):
+                jumps = sequences.multiple(v.jumps, factor)
+                return ramp(binary(f, "mul", first_a, first_b), v.stride * factor, lanes, jumps)
+    if op in ("floordiv", "floormod") and a.ramp is not None and isinstance(factor_b, int):
+        return sequences.divided(f, op, a, factor_b)
     return None
 
 

@@ -36,20 +36,20 @@ def _by_constant(f: FunctionText, op: str, a: Value, divisor: int, lanes: int) -
         return a
     ta = f.vector(a, lanes)
     if divisor == -1:
-        return f.result(dtype, lanes, f"sub {kind} {f.vector(constant(dtype, 0), lanes)}, {ta}")
+        return register(dtype, lanes, f.compute(f"sub {kind} {f.vector(constant(dtype, 0), lanes)}, {ta}"))
     known = not dtype.is_signed or (a.nonnegative and divisor > 0)
     power = divisor.bit_length() - 1 if divisor > 0 and divisor & (divisor - 1) == 0 else None
     if power is not None and (known or op.startswith("floor")):
         operand = constant(dtype, power if is_quotient else divisor - 1)
         shift = "lshr" if known else "ashr"
-        text = f.emit(f"{shift if is_quotient else 'and'} {kind} {ta}, {f.vector(operand, lanes)}")
+        text = f.compute(f"{shift if is_quotient else 'and'} {kind} {ta}, {f.vector(operand, lanes)}")
         return register(dtype, lanes, text, clean=a.clean, nonnegative=known or not is_quotient)
     td = f.vector(constant(dtype, divisor), lanes)
     sign = "u" if known else "s"
     if op.startswith("trunc") or known:
-        text = f.emit(f"{sign}{'div' if is_quotient else 'rem'} {kind} {ta}, {td}")
+        text = f.compute(f"{sign}{'div' if is_quotient else 'rem'} {kind} {ta}, {td}")
         return register(dtype, lanes, text, clean=a.clean, nonnegative=known)
-    quotient = f.emit(f"sdiv {kind} {ta}, {td}")
+    quotient = f.compute(f"sdiv {kind} {ta}, {td}")
     return _floor(f, op, a, ta, td, quotient, lanes)
 
 
@@ -57,17 +57,17 @@ def _floor(f: FunctionText, op: str, a: Value, ta: str, tb: str, quotient: str, 
     """Floor quotient or remainder from the truncated quotient, for a divisor that is neither 0 nor -1 by MIN."""
     dtype, kind, flag = a.dtype, register_type(a.dtype, lanes), register_type(BOOL, lanes)
     zero = f.vector(constant(dtype, 0), lanes)
-    product = f.emit(f"mul {kind} {quotient}, {tb}")
-    remainder = f.emit(f"sub {kind} {ta}, {product}")
-    inexact = f.emit(f"icmp ne {kind} {remainder}, {zero}")
-    mixed = f.emit(f"xor {kind} {remainder}, {tb}")
-    opposite = f.emit(f"icmp slt {kind} {mixed}, {zero}")
-    adjust = f.emit(f"and {flag} {inexact}, {opposite}")
+    product = f.compute(f"mul {kind} {quotient}, {tb}")
+    remainder = f.compute(f"sub {kind} {ta}, {product}")
+    inexact = f.compute(f"icmp ne {kind} {remainder}, {zero}")
+    mixed = f.compute(f"xor {kind} {remainder}, {tb}")
+    opposite = f.compute(f"icmp slt {kind} {mixed}, {zero}")
+    adjust = f.compute(f"and {flag} {inexact}, {opposite}")
     if op == "floordiv":
-        extended = f.emit(f"sext {flag} {adjust} to {kind}")
-        return f.result(dtype, lanes, f"add {kind} {quotient}, {extended}")
-    moved = f.emit(f"add {kind} {remainder}, {tb}")
-    return f.result(dtype, lanes, f"select {flag} {adjust}, {kind} {moved}, {kind} {remainder}")
+        extended = f.compute(f"sext {flag} {adjust} to {kind}")
+        return register(dtype, lanes, f.compute(f"add {kind} {quotient}, {extended}"))
+    moved = f.compute(f"add {kind} {remainder}, {tb}")
+    return register(dtype, lanes, f.compute(f"select {flag} {adjust}, {kind} {moved}, {kind} {remainder}"))
 
 
 def _unsigned(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:

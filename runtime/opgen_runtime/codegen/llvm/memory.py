@@ -1,4 +1,4 @@
-"""Loads and stores: contiguous, reversed, of every second to fourth, gathered and scattered, with or without a mask.
+"""Loads and stores: contiguous, reversed, of every second to fourth, in pieces, gathered and scattered, or masked.
 
 Indices are 64-bit element positions of one-dimensional buffers.  Only accesses without a mask say `inbounds`:
 a masked one may compute addresses outside its buffer for lanes that it does not touch.
@@ -6,15 +6,19 @@ a masked one may compute addresses outside its buffer for lanes that it does not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType
 from . import strided
 from .arithmetic import select
 from .conversion import cast
-from .text import FunctionText, Value, constant, register, splat
+from .text import FunctionText, Jumps, Value, constant, register, splat
 from .text.types import memory_type, register_type, suffix
+
+_MOST_PIECES: Final = 5  # of a vector; where there are more, a gather is as good
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
         if mask is None:
             return _load_strided(f, memory, index, lanes)
         return _load_strided_where(f, memory, index, mask, lanes)
+    if index.jumps is not None and 1 <= index.stride < strided.LEAST_GATHERED and _is_near(f, memory, index):
+        return _load_pieces(f, memory, index, index.jumps, mask, lanes)
     return _gather(f, memory, index, mask, lanes)
 
 
@@ -75,6 +81,8 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         _store_sequence(f, memory, index, value, mask, lanes)
     elif mask is None and strided.is_strided(index):
         _store_strided(f, memory, index, value, lanes)
+    elif index.jumps is not None and index.stride == 1 and _is_near(f, memory, index):
+        _store_pieces(f, memory, index, index.jumps, value, mask)
     elif index.uniform is not None:
         raise CodegenError(f"a vector of {lanes} lanes is stored to one element of {memory.name}")
     else:
@@ -227,7 +235,13 @@ def _lowest(f: FunctionText, memory: Memory, index: Value, lanes: int) -> tuple[
 def _load_strided(f: FunctionText, memory: Memory, index: Value, lanes: int) -> Value:
     address, stride = _lowest(f, memory, index, lanes)
     kind, align = memory_type(memory.dtype), memory.dtype.itemsize
-    text = strided.load(f, kind, address, stride, lanes, align, memory.load_metadata)
+    vector = memory_type(memory.dtype, lanes)
+
+    def read(offset: int, places: Sequence[int | None]) -> str:
+        at = strided.beyond(f, kind, address, offset)
+        return f.emit(f"load {vector}, ptr {at}, align {align}{memory.load_metadata}")
+
+    text = strided.load(f, vector, stride, lanes, read)
     return from_memory(f, memory.dtype, lanes, text)
 
 
@@ -253,6 +267,69 @@ def _store_strided(f: FunctionText, memory: Memory, index: Value, value: Value, 
     address, stride = _lowest(f, memory, index, lanes)
     kind, align = memory_type(memory.dtype), memory.dtype.itemsize
     strided.store(f, kind, address, stride, lanes, align, memory.store_metadata, operand)
+
+
+def _is_near(f: FunctionText, memory: Memory, index: Value) -> bool:
+    """Whether a sequence with jumps has few pieces, which the machine reads and writes under masks."""
+    masked = f.module.target.vectors.masked_bits
+    few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MOST_PIECES
+    return few and index.lanes >= strided.FEWEST_LANES and 0 < masked <= max(8, memory.dtype.bits)
+
+
+def _pieces(
+    f: FunctionText, memory: Memory, index: Value, jumps: Jumps, mask: Value | None
+) -> list[tuple[str, str]]:
+    """The address of the first lane of each piece, were it in it, and the mask of its own lanes."""
+    lanes, count = index.lanes, jumps.pieces(index.lanes)
+    assert index.scalar is not None
+    flags, address = register_type(BOOL, lanes), _address(f, memory, index.scalar, inbounds=False)
+    own = None if mask is None else f.vector(mask, lanes)
+    found: list[tuple[str, str]] = []
+    for number in range(count):
+        inside = [f.lanes_before(jumps, number + 1, lanes)] if number + 1 < count else []
+        if number:
+            ones = f.vector(constant(BOOL, True), lanes)
+            inside.append(f.compute(f"xor {flags} {f.lanes_before(jumps, number, lanes)}, {ones}"))
+        inside += [] if own is None else [own]
+        both = inside[0]
+        for each in inside[1:]:
+            both = f.compute(f"and {flags} {both}, {each}")
+        kind = memory_type(memory.dtype)
+        found.append((strided.beyond(f, kind, address, number * jumps.jump, inbounds=False), both))
+    return found
+
+
+def _load_pieces(
+    f: FunctionText, memory: Memory, index: Value, jumps: Jumps, mask: Value | None, lanes: int
+) -> Value:
+    kind, align, flags = memory_type(memory.dtype, lanes), memory.dtype.itemsize, register_type(BOOL, lanes)
+    pieces = _pieces(f, memory, index, jumps, mask)
+
+    def read(offset: int, places: Sequence[int | None]) -> str:
+        text = "zeroinitializer"
+        for first, own in pieces:
+            address = strided.beyond(f, memory_type(memory.dtype), first, offset, inbounds=False)
+            if index.stride > 1:
+                order = [lanes if lane is None else lane for lane in places]
+                own = strided.shuffle(f, flags, own, "zeroinitializer", order)
+            arguments = ((f"ptr align {align}", address), (flags, own), (kind, text))
+            name = f"llvm.masked.load.{suffix(kind)}.p0"
+            text = f.call(name, kind, arguments, attributes=memory.load_metadata)
+        return text
+
+    text = strided.load(f, kind, index.stride, lanes, read) if index.stride > 1 else read(0, range(lanes))
+    return from_memory(f, memory.dtype, lanes, text)
+
+
+def _store_pieces(
+    f: FunctionText, memory: Memory, index: Value, jumps: Jumps, value: Value, mask: Value | None
+) -> None:
+    lanes = index.lanes
+    kind, align, flags = memory_type(memory.dtype, lanes), memory.dtype.itemsize, register_type(BOOL, lanes)
+    operand = _to_memory(f, value, lanes)
+    for address, own in _pieces(f, memory, index, jumps, mask):
+        arguments = ((kind, operand), (f"ptr align {align}", address), (flags, own))
+        f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=memory.store_metadata)
 
 
 def _addresses(f: FunctionText, memory: Memory, index: Value, lanes: int, inbounds: bool) -> str:

@@ -8,7 +8,7 @@ machine's own gather takes an element at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...base.vocabulary import BOOL
@@ -24,16 +24,18 @@ def is_strided(index: Value) -> bool:
     return index.ramp is not None and 1 < abs(index.ramp[1]) < LEAST_GATHERED and index.lanes >= FEWEST_LANES
 
 
-def load(
-    f: FunctionText, element: str, lowest: str, stride: int, lanes: int, align: int, metadata: str
-) -> str:
-    """A vector of `lanes` elements of LLVM type `element`, the lowest of them at the address `lowest`."""
-    kind = vector_type(element, lanes)
+Read = Callable[[int, Sequence[int | None]], str]
+"""The contiguous vector that begins so many elements from the lowest, of which those places are used, by lanes."""
+
+
+def load(f: FunctionText, kind: str, stride: int, lanes: int, read: Read) -> str:
+    """A vector of `lanes` elements of the LLVM type `kind` out of contiguous ones."""
     offsets = _offsets(abs(stride), lanes)
     found = ""
     places = _places(stride, lanes)
     for number, offset in enumerate(offsets):
-        vector = f.emit(f"load {kind}, ptr {_beyond(f, element, lowest, offset)}, align {align}{metadata}")
+        taken = {place: lane for lane, (at, place) in enumerate(places) if at == number}
+        vector = read(offset, [taken.get(place) for place in range(lanes)])
         if not number:
             found = vector
             continue
@@ -62,7 +64,7 @@ def store(
         taken = {place: lane for lane, (at, place) in enumerate(places) if at == number}
         spread = shuffle(f, kind, operand, "poison", [taken.get(place) for place in range(lanes)])
         mask = ", ".join(f"i1 {str(place in taken).lower()}" for place in range(lanes))
-        address = _beyond(f, element, lowest, offset)
+        address = beyond(f, element, lowest, offset)
         arguments = ((kind, spread), (f"ptr align {align}", address), (flags, f"<{mask}>"))
         f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=metadata)
 
@@ -87,5 +89,7 @@ def _places(stride: int, lanes: int) -> list[tuple[int, int]]:
     return [(number, element - offsets[number]) for number, element in zip(numbers, elements, strict=True)]
 
 
-def _beyond(f: FunctionText, element: str, address: str, offset: int) -> str:
-    return f.emit(f"getelementptr inbounds {element}, ptr {address}, i64 {offset}") if offset else address
+def beyond(f: FunctionText, element: str, address: str, offset: int, inbounds: bool = True) -> str:
+    """The address so many elements from another."""
+    flag = "inbounds " if inbounds else ""
+    return f.emit(f"getelementptr {flag}{element}, ptr {address}, i64 {offset}") if offset else address

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ....base.vocabulary import DType
 from .module import ModuleText
 from .types import iota, literal, register_type, vector_literal
-from .values import Value, register
+from .values import Jumps, Value, register
 
 
 class FunctionText:
@@ -18,6 +18,7 @@ class FunctionText:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.block = "start"  # the label of the block that is being written
+        self._computed: dict[str, str] = {}  # by instructions of this block
         self._registers = 0
         self._labels = 0
 
@@ -29,6 +30,13 @@ class FunctionText:
         self._registers += 1
         self.lines.append(f"  {name} = {instruction}")
         return name
+
+    def compute(self, instruction: str) -> str:
+        """As `emit`, of an instruction whose result its operands decide: once a block."""
+        found = self._computed.get(instruction)
+        if found is None:
+            found = self._computed[instruction] = self.emit(instruction)
+        return found
 
     def emit_entry(self, instruction: str) -> str:
         """As `emit`, at the start of the function, so that the value is there in every block."""
@@ -75,6 +83,7 @@ class FunctionText:
         """Begin a block."""
         self.lines.append(f"{label}:")
         self.block = label
+        self._computed.clear()
 
     def branch(self, label: str) -> None:
         self.do(f"br label %{label}")
@@ -101,8 +110,29 @@ class FunctionText:
                 kind = register_type(value.dtype, lanes)
                 flags = "nsw " if value.clean else ""
                 text = self.emit(f"add {flags}{kind} {text}, {iota(element, lanes, 0, value.stride)}")
-            return text
+            return text if value.jumps is None else self._jumping(value, text, value.jumps)
         return value.text
+
+    def _jumping(self, value: Value, text: str, jumps: Jumps) -> str:
+        """A sequence with its jumps: each is added in the lanes that it has reached."""
+        kind = register_type(value.dtype, value.lanes)
+        jump = vector_literal(value.dtype, value.lanes, jumps.jump)
+        for number in range(1, jumps.pieces(value.lanes)):
+            before = self.lanes_before(jumps, number, value.lanes)
+            added = self.emit(f"select <{value.lanes} x i1> {before}, {kind} zeroinitializer, {kind} {jump}")
+            text = self.emit(f"add {kind} {text}, {added}")
+        return text
+
+    def lanes_before(self, jumps: Jumps, number: int, lanes: int) -> str:
+        """The mask of the lanes before the jump of that number, from 1 on."""
+        left = self.compute(f"sub i64 {number * jumps.every}, {jumps.first.text}")
+        name = self.module.declare("llvm.smin.i64", "i64", "i64, i64")
+        few = self.compute(f"call i64 {name}(i64 {left}, i64 {lanes})")
+        narrow = self.compute(f"trunc i64 {few} to i32")
+        first = self.compute(f"insertelement <{lanes} x i32> poison, i32 {narrow}, i64 0")
+        zeros = f"<{lanes} x i32> zeroinitializer"
+        limit = self.compute(f"shufflevector <{lanes} x i32> {first}, <{lanes} x i32> poison, {zeros}")
+        return self.compute(f"icmp slt <{lanes} x i32> {iota('i32', lanes)}, {limit}")
 
     def _splat(self, scalar: Value, lanes: int) -> str:
         if scalar.literal is not None:

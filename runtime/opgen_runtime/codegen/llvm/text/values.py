@@ -7,14 +7,27 @@ from dataclasses import dataclass
 from ....base.vocabulary import DType
 
 
+@dataclass(frozen=True, slots=True)
+class Jumps:
+    """What is added to a sequence: `jump` times (first + lane) // every, with a scalar 0 <= first < every."""
+
+    first: Value
+    every: int
+    jump: int
+
+    def pieces(self, lanes: int) -> int:
+        """Into how many sequences without jumps a vector falls at most."""
+        return 1 + (self.every + lanes - 2) // self.every
+
+
 @dataclass(slots=True)
 class Value:
     """An operand of LLVM instructions.
 
     `text` is the operand's spelling (a register or a literal) without its type.  A vector may be lazy, with
     `text` None until `FunctionText.vector` needs it: uniform (`scalar` repeated), or a ramp (`scalar`,
-    scalar + `stride`, ...).  `literal` is a scalar's Python value when it is a constant.  `clean` says that
-    the value is an index made of loop variables, dims and constants only, whose arithmetic cannot overflow;
+    scalar + `stride`, ...; it may have `jumps`).  `literal` is a scalar's Python value when it is a constant.  `clean`
+    says that the value is an index made of loop variables, dims and constants only, whose arithmetic cannot overflow;
     `nonnegative`, that it is known to be at least 0.
     """
 
@@ -26,18 +39,19 @@ class Value:
     literal: bool | int | float | None = None
     clean: bool = False
     nonnegative: bool = False
+    jumps: Jumps | None = None
 
     @property
     def uniform(self) -> Value | None:
         """The one scalar that all lanes hold, where that is known."""
         if self.lanes == 1:
             return self
-        return self.scalar if self.stride == 0 else None
+        return self.scalar if self.stride == 0 and self.jumps is None else None
 
     @property
     def ramp(self) -> tuple[Value, int] | None:
         """(first element, stride) of a vector that is known to be an arithmetic sequence, uniform included."""
-        return None if self.scalar is None else (self.scalar, self.stride)
+        return None if self.scalar is None or self.jumps is not None else (self.scalar, self.stride)
 
 
 def register(dtype: DType, lanes: int, text: str, *, clean: bool = False, nonnegative: bool = False) -> Value:
@@ -52,7 +66,7 @@ def splat(scalar: Value, lanes: int) -> Value:
     return Value(scalar.dtype, lanes, None, scalar, 0, None, scalar.clean, scalar.nonnegative)
 
 
-def ramp(first: Value, stride: int, lanes: int) -> Value:
+def ramp(first: Value, stride: int, lanes: int, jumps: Jumps | None = None) -> Value:
     """first, first + stride, ... of `lanes` indices, made when a vector is needed."""
-    nonnegative = first.nonnegative and stride >= 0
-    return Value(first.dtype, lanes, None, first, stride, None, first.clean, nonnegative)
+    nonnegative = first.nonnegative and stride >= 0 and (jumps is None or jumps.jump >= 0)
+    return Value(first.dtype, lanes, None, first, stride, None, first.clean, nonnegative, jumps)
