@@ -9,7 +9,7 @@ with g = gcd(m, s), step = s / g and first = -a/g * (m/g)^-1 mod step (the linea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -134,11 +134,20 @@ def simplified(axes: Sequence[IterVar], body: Reduce) -> Reduce:
     )
 
 
-def pushed(body: Reduce) -> Reduce:
-    """A sum of products whose conditions stand in both factors: where they do not hold, 0 is added."""
+def pushed(body: Reduce, axes: Collection[IterVar] | None = None) -> Reduce:
+    """A sum of products whose conditions stand in both factors: where they do not hold, 0 is added.
+
+    Those that move with none of `axes` stand where they were, too: where they do not hold, nothing is added.
+    """
     value = body.value
     if body.combiner != "sum" or body.condition is None or not isinstance(value, Binary) or value.op != "mul":
         raise ScheduleError("conditions are pushed into the factors of a sum of products; this is none")
     zero = const(0, value.dtype)
     a, b = (select(body.condition, factor, zero) for factor in (value.a, value.b))
-    return Reduce(body.dtype, body.combiner, body.axes, mul(a, b))
+    kept: Expr | None = None
+    if axes is not None:
+        moving = {axis.var for axis in axes}
+        for part in conditions_of(body):
+            if moving.isdisjoint(free_vars(part)):
+                kept = part if kept is None else logical_and(kept, part)
+    return Reduce(body.dtype, body.combiner, body.axes, mul(a, b), kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ...base.arith import Expr, Var, lt, rewrite, select, substitute
 from ...base.errors import ScheduleError
@@ -174,15 +174,16 @@ class Schedule:
         stage.set_compute(stage.axes, body)
         return made
 
-    def push_conditions(self, tensor: Tensor) -> None:
+    def push_conditions(self, tensor: Tensor, axes: Collection[IterVar] | None = None) -> None:
         """C[i] = sum(f(k) * g(k) for k if c)  -->  C[i] = sum((f(k) if c else 0) * (g(k) if c else 0) for k)
 
-        Refuses stages that are no sums of products under a condition, and scheduled loops.
+        With `axes` the conditions that move with none of them remain beside: their steps are left out.  Refuses
+        stages that are no sums of products under a condition, and scheduled loops.
         """
         stage = self._fresh(tensor, "push_conditions")
         if not isinstance(stage.body, Reduce):
             raise ScheduleError(f"push_conditions on stage {stage.name}: it is no reduction")
-        stage.set_compute(stage.axes, pushed(stage.body))
+        stage.set_compute(stage.axes, pushed(stage.body, axes))
 
     def pack(
         self, tensor: Tensor, operand: Expr, axes: Sequence[IterVar], panel: int | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...base.arith import Expr, cast, const, substitute
+from ...base.arith import Expr, cast, const, free_vars, post_order, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce
@@ -17,7 +17,7 @@ from ..schedule import ForKind, Split, Stage
 from .accumulate import Accumulators
 from .bound import Domain, Extent
 from .nest import ZERO, guarded, loop
-from .stmt import Allocate, Stmt, Store
+from .stmt import Allocate, Load, Stmt, Store
 from .values import ValueLowering
 from .visit import block
 
@@ -91,13 +91,19 @@ class ReductionStage:
         prelude, value = self.values.lower(self.domain.settled(self.body.value), self.domain.values)
         step = self.accumulators.step(self._at(), value, self._position(), self._in_order())
         body = prelude.around(step)
+        outer: list[Expr] = []  # conditions that stand outside of the loops that they do not depend on
         if self.body.condition is not None:
             before, condition = self.values.lower(self.body.condition, self.domain.values)
-            body = before.around(guarded([condition], body))
+            if before.stmts or any(isinstance(node, Load) for node in post_order(condition)):
+                body = before.around(guarded([condition], body))
+            else:
+                outer = [condition]
         body = guarded([*self.domain.data_guards, *self.domain.reduce_guards], body)
         for leaf in reversed(self.inner):
+            if any(leaf.var in free_vars(condition) for condition in outer):
+                body, outer = guarded(outer, body), []
             body = loop(leaf, self._extent(leaf), self.stage.kind(leaf), self.attach(leaf, body))
-        return body
+        return guarded(outer, body)
 
     def _in_order(self) -> bool:
         """Whether every accumulator meets its elements in row-major order."""

@@ -12,7 +12,7 @@ stored.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ....base import Target
@@ -25,9 +25,11 @@ from .plan import readers_of
 from .products import Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
 
 _VECTORS: Final = 2  # a panel has so many
-_MANY_REGISTERS: Final = 8  # rows of a tile where there are 32 vector registers
-_FEW_REGISTERS: Final = 4  # and where there are 16
+_MANY_REGISTERS: Final = 32  # vector registers
+_MANY_ROWS: Final = 8  # of a tile where there are so many
+_FEW_ROWS: Final = 4  # and where there are fewer
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
+_FAR: Final = 4  # elements; further apart they are gathered
 _PANELS_PER_THREAD: Final = 4  # fewer are shared among threads by tiles of rows
 
 
@@ -76,8 +78,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     lanes = target.lanes(found.packed.dtype)
     count = total_extent(found.columns)
     assert count is not None
-    panel = lanes * min(_VECTORS, -(-count // lanes))
-    rows = _tile_rows(found.row, _MANY_REGISTERS if target.vector_bits >= 512 else _FEW_REGISTERS)
+    registers = target.vectors.registers
+    panel = lanes * _panel_vectors(-(-count // lanes), registers)
+    rows = _tile_rows(found.row, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
     made = prepare(schedule, stage, form)
     flat = schedule[schedule.flatten(made.tensor, len(found.columns), panel)]
     folded = [each for each in dict.fromkeys((made, stage)) if each is not leader]
@@ -88,8 +91,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     assert whole is not None
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
     at_row = flat.axes.index(whole.row)
-    packing, near = _pack(schedule, flat, whole, panel)
-    fixed = _pack_rows(schedule, flat, whole, rows, target)
+    once = whole.row.extent == rows and _is_readable(schedule, flat, whole)
+    summed = _decided_first(flat.reduce_axes, flat)
+    packing, near = (None, False) if once else _pack(schedule, flat, whole, summed, panel)
+    fixed = _pack_rows(schedule, flat, whole, summed, rows, target)
     axes = _divide_loops(leader, form.factors, stage)
     kept, columns = axes[: len(flat.axes) - 1], axes[len(flat.axes) - 1 :]
     around = [axis for n, axis in enumerate(kept) if n in moving]
@@ -103,8 +108,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     shared = target.num_threads > 1 and work > target.parallel_threshold
     parts = total_extent((*around, panels))
     few = shared and parts is not None and parts < _PANELS_PER_THREAD * target.num_threads
-    if near or few or packing in constant_stages(schedule):
-        schedule_elementwise(packing, target)
+    if packing is None or near or few or packing in constant_stages(schedule):
+        if packing is not None:
+            schedule_elementwise(packing, target)
         at = leader.fuse(*nest) if shared else nest[-1]
         if shared:
             leader.parallel(at)
@@ -115,19 +121,43 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         packing.compute_at(leader, panels)
         if shared:
             leader.parallel(panels)
-    _multiply(flat, whole.row, rows, panel, lanes)
+    _multiply(flat, whole.row, summed, rows, panel, lanes)
     flat.compute_at(leader, at)
-    return [leader, stage, made, flat, packing, *([fixed] if fixed is not None else [])]
+    return [leader, stage, made, flat, *[each for each in (packing, fixed) if each is not None]]
 
 
-def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int) -> tuple[Stage, bool]:
+def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction) -> bool:
+    """Whether lines of the columns can be read as they lie: by elements side by side, or near each other."""
+    accesses = analyse(whole.packed, whole.packed.dtype)
+    column = flat.axes[-1].var
+    near = all(read.strides.get(column, 1) <= _FAR or column in read.entangled for read in accesses.reads)
+    return near and not _is_constant(schedule, whole.packed)
+
+
+def _panel_vectors(vectors: int, registers: int) -> int:
+    """How many vectors a panel has: two, three where that leaves none over."""
+    if registers >= _MANY_REGISTERS and vectors % 2 and vectors % (_VECTORS + 1) == 0:
+        return _VECTORS + 1
+    return min(_VECTORS, vectors)
+
+
+def _decided_first(axes: Sequence[IterVar], stage: Stage) -> list[IterVar]:
+    """The axes on which conditions of the stage depend, then the others: conditions are decided once for all these."""
+    assert stage.body is not None
+    used = analyse(stage.body, stage.tensor.dtype).used
+    return [*[axis for axis in axes if axis.var in used], *[axis for axis in axes if axis.var not in used]]
+
+
+def _pack(
+    schedule: Schedule, flat: Stage, whole: Contraction, summed: Sequence[IterVar], panel: int
+) -> tuple[Stage, bool]:
     """Lines of the columns, one for each element of k; and whether all of them stay near while rows go by.
 
     What is constant, or stays near, lies in panels, one after the other, and is packed before the first row.
     """
     theirs = vars_of(whole.packed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
-    axes = (*outer, *flat.reduce_axes, flat.axes[-1])
+    axes = (*outer, *summed, flat.axes[-1])
     size = (total_extent(axes) or 0) * whole.packed.dtype.itemsize
     constant = _is_constant(schedule, whole.packed)
     near = not constant and size <= _NEAR
@@ -136,7 +166,12 @@ def _pack(schedule: Schedule, flat: Stage, whole: Contraction, panel: int) -> tu
 
 
 def _pack_rows(
-    schedule: Schedule, flat: Stage, whole: Contraction, rows: int, target: Target
+    schedule: Schedule,
+    flat: Stage,
+    whole: Contraction,
+    summed: Sequence[IterVar],
+    rows: int,
+    target: Target,
 ) -> Stage | None:
     """The rows of a tile side by side, for each element of k; None where they are read as they lie."""
     if is_plain(whole.fixed) and not _is_constant(schedule, whole.fixed):
@@ -145,7 +180,7 @@ def _pack_rows(
     outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
     extent = whole.row.extent
     tiles = rows if isinstance(extent, int) and extent % rows == 0 else None
-    axes = (*outer, *flat.reduce_axes, whole.row)
+    axes = (*outer, *summed, whole.row)
     packing = schedule[schedule.pack(flat.tensor, whole.fixed, axes, tiles)]
     schedule_elementwise(packing, target)
     return packing
@@ -171,7 +206,10 @@ def _tile_rows(row: IterVar, most: int) -> int:
     """How many rows a tile has: as many as fit, fewer where that leaves none over."""
     rows = row.extent
     assert isinstance(rows, int)
-    return next((n for n in range(most, most // 2, -1) if rows % n == 0), most)
+    if rows <= most * 3 // 2:
+        return rows
+    even = -(-rows // -(-rows // most))  # as many tiles as are needed, of about the same size
+    return next((n for n in range(most, most // 2, -1) if rows % n == 0), even)
 
 
 def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:
@@ -184,13 +222,16 @@ def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> N
     stage.vectorize(lane)
 
 
-def _multiply(flat: Stage, row: IterVar, rows: int, panel: int, lanes: int) -> None:
+def _multiply(flat: Stage, row: IterVar, order: Sequence[IterVar], rows: int, panel: int, lanes: int) -> None:
     """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i"""
     assert flat.body is not None
     accesses = analyse(flat.body, flat.tensor.dtype)
     column = flat.axes[-1]
     outer = [axis for axis in flat.axes[:-1] if axis is not row]
-    summed = [flat.fuse(*group) for group in contiguous_groups(flat.reduce_axes, accesses)]
+    flat.reorder(*order)
+    decided = [axis for axis in order if axis.var in accesses.used]
+    rest = [axis for axis in order if axis not in decided]
+    summed = [*decided, *[flat.fuse(*group) for group in contiguous_groups(rest, accesses)]]
     tiles, tile = flat.split(row, rows)
     panels, within = flat.split(column, panel)
     flat.reorder(*outer, tiles, panels, *summed, tile, within)
@@ -204,7 +245,7 @@ def _pack_a_panel(packing: Stage, target: Target) -> None:
     column = packing.axes[-1]
     lanes = target.lanes(accesses.widest)
     part, lane = packing.split(column, lanes)
-    rest = list(packing.axes[:-1])
+    rest = _decided_first(packing.axes[:-1], packing)
     decided = [axis for axis in rest if axis.var in accesses.used]
-    packing.reorder(*decided, part, *[axis for axis in rest if axis not in decided], lane)
+    packing.reorder(*decided, part, *rest[len(decided) :], lane)
     packing.vectorize(lane)

@@ -11,7 +11,7 @@ from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, pushed, simplified
 from .access import total_extent
 
-LEAST_ROWS: Final = 8
+LEAST_ROWS: Final = 2
 _LEAST_COLUMNS: Final = 16
 _LEAST_SUMMED: Final = 8
 
@@ -63,9 +63,13 @@ def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
     made = stage
     if form.factors:
         made = schedule[schedule.divide(stage.tensor, form.factors)]
-    if form.conditional:
-        schedule.push_conditions(made.tensor)
     body = made.body
+    assert isinstance(body, Reduce)
+    if form.conditional:
+        found = contraction_of(made.axes, simplified(made.axes, pushed(body)))
+        assert found is not None
+        schedule.push_conditions(made.tensor, (found.row, *found.columns))
+        body = made.body
     assert isinstance(body, Reduce)
     made.set_compute(made.axes, simplified(made.axes, body))
     return made
@@ -81,9 +85,13 @@ def is_sum_of_products(body: Expr | None) -> bool:
 
 
 def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction | None:
-    """The contraction that a body is as it stands; None for any other."""
-    if not is_sum_of_products(body) or not isinstance(body, Reduce) or body.condition is not None:
+    """The contraction that a body is as it stands; None for any other.
+
+    Its condition, if any, moves neither with the row nor with the columns.
+    """
+    if not is_sum_of_products(body) or not isinstance(body, Reduce):
         return None
+    decided = set() if body.condition is None else vars_of(body.condition)
     assert isinstance(body.value, Binary)
     for fixed, packed in ((body.value.a, body.value.b), (body.value.b, body.value.a)):
         mine, theirs = vars_of(fixed), vars_of(packed)
@@ -95,6 +103,8 @@ def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction 
         if rows and any(axis.var in theirs for axis in columns):
             row = max(reversed(rows), key=lambda axis: axis.extent if isinstance(axis.extent, int) else 0)
             outer = tuple(axis for axis in rest if axis is not row)
+            if not decided.isdisjoint(axis.var for axis in (row, *columns)):
+                return None
             return Contraction(outer, row, tuple(columns), fixed, packed)
     return None
 
