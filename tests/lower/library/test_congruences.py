@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from opgen_runtime import te
 from opgen_runtime.base.target import Target
+from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.tir.stmt import For, If
+from opgen_runtime.lower.tir.visit import statements
 
 X, W = te.placeholder((40, 16), name="X"), te.placeholder((3, 16), name="W")
 
@@ -26,6 +29,24 @@ def test_what_is_never_met_and_what_cannot_be_solved_stay() -> None:
             (8,), lambda y, where=condition: te.sum(X[y + k, 0], axis=k, where=where(y)), name="C"
         )
         assert "divide" not in str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
+
+
+def test_no_step_of_a_contraction_is_made_for_a_residue_that_does_not_count() -> None:
+    """Three taps under a stride of two: one residue has two, the other one; none of its 16 sums is made for nothing."""
+    data, weights = te.placeholder((40, 16), name="X"), te.placeholder((3, 16, 24), name="W")
+    k, c = te.reduce_axis((0, 3), name="k"), te.reduce_axis((0, 16), name="c")
+
+    def spread(o: te.Var, y: te.Var) -> te.Expr:
+        product = data[(y - k) // 2, c] * weights[k, c, o]
+        return te.sum(product, axis=(k, c), where=te.equal((y + k) % 2, 0))
+
+    out = te.compute((24, 64), spread, name="C")
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    func = tir.lower(schedule, [data, weights], [out], "kernel")
+    loops = {s.var.name: s for s in statements(func.body) if isinstance(s, For) and s.var.name in "kc"}
+    assert isinstance(loops["k"].body, If)
+    assert loops["c"] in statements(loops["k"].body.then)
+    assert not any(isinstance(s, If) for s in statements(loops["c"]))
 
 
 SCHEDULE = """\

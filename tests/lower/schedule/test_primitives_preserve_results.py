@@ -105,7 +105,8 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
         body = made.body
         if isinstance(body, Reduce) and body.combiner == "sum":
             if body.condition is not None and isinstance(body.value, Binary) and body.value.op == "mul":
-                schedule.push_conditions(made.tensor)
+                axes = made.axes[data.draw(st.integers(0, len(made.axes))) :]
+                schedule.push_conditions(made.tensor, data.draw(st.sampled_from([None, axes])))
             body = made.body
             assert isinstance(body, Reduce)
             factor = body.value.a if isinstance(body.value, Binary) else body.value
