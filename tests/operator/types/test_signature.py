@@ -13,10 +13,8 @@ from opgen_runtime.base.errors import (
     AttrError,
     CallError,
     DTypeError,
-    OpgenError,
     ShapeError,
     TypeInferenceError,
-    UndecidedError,
 )
 from opgen_runtime.operator.attrs import Attrs, attr
 from opgen_runtime.operator.types import (
@@ -38,17 +36,7 @@ from opgen_runtime.operator.types import (
     broadcast,
 )
 
-
-def t(*shape: object, dtype: str = "float32") -> TensorType:
-    return TensorType(shape, dtype)  # type: ignore[arg-type]
-
-
-def failing(kind: type[OpgenError], signature: Signature, attrs: Attrs | None, *types: object) -> str:
-    with pytest.raises(kind) as caught:
-        bind(signature, "op", attrs, types, [f"%{k}" for k in range(len(types))], site="model.py:7")
-    message, _, site = str(caught.value).rpartition("\n  at ")
-    assert site == "model.py:7"
-    return message
+from .binding import failing, t
 
 
 class AxisAbsAttrs(Attrs):
@@ -329,206 +317,6 @@ def test_conv_errors() -> None:
     )
     assert failing(AttrError, CONV, ConvAttrs(data_layout="NCDHW"), t(1, 32, 8, 8, 1), t(64, 32, 3, 3)) == (
         "op: attr 'data_layout': layout NCDHW does not have the axes of NCHW"
-    )
-
-
-def test_optional_inputs() -> None:
-    signature = Signature(
-        inputs=(
-            Input("data", shape=("N", "K"), dtype="T"),
-            Input("bias", shape=("K",), dtype="T", optional=True),
-            Input("zero", shape=("Z",), dtype="int32", optional=True),
-        ),
-        rules=(Let(("per_channel",), lambda zero, Z: zero is not None and Z > 1),),
-        outputs=(Output("out", shape="data.shape", dtype="T"),),
-        dtypes={"T": "float"},
-    )
-    for given in ([t(2, 3)], [t(2, 3), None], [t(2, 3), TupleType(()), None]):
-        binding = bind(signature, "op", None, given)
-        assert binding.inputs == (t(2, 3), None, None)
-        assert (binding.names["bias"], binding.names["Z"], binding.names["per_channel"]) == (
-            None,
-            None,
-            False,
-        )
-    assert bind(signature, "op", None, [t(2, 3), None, t(3, dtype="int32")]).names["per_channel"] is True
-    assert failing(ShapeError, signature, None, t(2, 3), t(4)).startswith(
-        "op: argument 'bias' (%1) has 4 as dim 0, expected K = 3 (dim 1 of argument 'data' (%0))"
-    )
-    assert (
-        failing(CallError, signature, None)
-        == "op: missing argument 'data': expected 1 to 3 (data, bias, zero), found 0"
-    )
-
-
-class AxisAttrs(Attrs):
-    type_key = "attrs.concatenate"
-    axis: int = attr("int", default=0)
-
-
-def test_variadic_inputs() -> None:
-    signature = Signature(
-        inputs=(Input("data", dtype="T", variadic=True),),
-        rules=(
-            Require(lambda data: len(data) > 0, "len(data) > 0"),
-            Let(("a",), lambda axis, data: axis % data[0].ndim),
-        ),
-        outputs=(
-            Output(
-                "out",
-                shape=lambda data, a: (
-                    *data[0].shape[:a],
-                    sum(x.shape[a] for x in data),
-                    *data[0].shape[a + 1 :],
-                ),
-                dtype="T",
-            ),
-        ),
-        dtypes={"T": "any"},
-    )
-    two = (t(2, 3), t(2, 5))
-    for given in ([TupleType(two)], [two], list(two)):
-        assert bind(signature, "concatenate", AxisAttrs(axis=1), given).outputs == (t(2, 8),)
-    assert bind(signature, "concatenate", AxisAttrs(), [t(2)]).inputs == ((t(2),),)
-    assert failing(DTypeError, signature, AxisAttrs(), (t(2), t(2, dtype="int8"))).startswith(
-        "op: argument 'data'[1] (%0) has dtype int8, but argument 'data'[0] (%0) has dtype float32"
-    )
-    assert (
-        failing(ShapeError, signature, AxisAttrs(), ()) == "op: requires len(data) > 0, found with data = ()"
-    )
-    pattern = Signature(
-        inputs=(Input("data", shape=("N",), variadic=True),), outputs=(Output("out", ("N",), "bool"),)
-    )
-    assert bind(pattern, "op", None, [(t(3), t(3))]).outputs == (t(3, dtype="bool"),)
-    assert failing(ShapeError, pattern, None, (t(3), t(4))).startswith(
-        "op: argument 'data'[1] (%0) has 4 as dim 0, expected N = 3"
-    )
-
-
-class SplitAttrs(Attrs):
-    type_key = "attrs.split"
-    sections: int = attr("int", default=2)
-
-
-def test_several_and_variadic_outputs() -> None:
-    two = Signature(
-        inputs=(Input("data", shape=("N", "M")),),
-        outputs=(Output("a", ("N",), "data.dtype"), Output("b", ("M",), "int64")),
-    )
-    binding = bind(two, "op", None, [t(2, 3)])
-    assert binding.result_type == TupleType((t(2), t(3, dtype="int64")))
-    assert binding.counts == (1, 1)
-    split = Signature(
-        inputs=(Input("data", shape=("N",)),),
-        outputs=(
-            Output(
-                "out",
-                shape=(Static(lambda N, sections, k: N // sections + (k < N % sections)),),
-                dtype="data.dtype",
-                variadic=lambda sections: sections,
-                index="k",
-            ),
-        ),
-    )
-    binding = bind(split, "split", SplitAttrs(sections=3), [t(7)])
-    assert binding.outputs == (t(3), t(2), t(2))
-    assert binding.is_tuple
-    assert binding.counts == (3,)
-    assert "k" not in binding.names
-    one = bind(split, "split", SplitAttrs(sections=1), [t(7)])
-    assert one.result_type == TupleType((t(7),))
-
-
-def test_a_number_of_results_that_is_a_symbol_is_undecided() -> None:
-    signature = Signature(
-        inputs=(Input("data", shape=("N", "*R")),),
-        outputs=(Output("part", ("*R",), "float32", variadic=lambda N: N),),
-    )
-    assert len(bind(signature, "unstack", None, [TensorType((3, 2), "float32")]).outputs) == 3
-    with pytest.raises(UndecidedError, match="the number of results 'part' must be an int"):
-        bind(signature, "unstack", None, [TensorType((dim("n"), 2), "float32")])
-
-
-def test_data_dependent_dims() -> None:
-    signature = Signature(
-        inputs=(Input("data"),),
-        rules=(Let(("size",), lambda data: data.shape[0] * data.shape[1]),),
-        outputs=(Output("out", shape=("n", Static(lambda data: data.ndim)), dtype="int64"),),
-        dynamic={"n": lambda size: size},
-    )
-    binding = bind(signature, "argwhere", None, [t(3, 4)])
-    assert str(binding.outputs[0]) == "Tensor[(?, 2), int64]"
-    assert binding.storage == ((12, 2),)
-    assert binding.dynamic == {"n": 12}
-    assert "n" not in binding.names
-    assert binding.dynamic_axes == (((0, "n"),),)
-
-
-def test_data_dependent_dims_are_found_wherever_they_stand() -> None:
-    shape = (Spread(lambda x: x.shape[:1]), Spread(lambda k, n: (k, n)), Spread(lambda x: x.shape[2:]))
-    signature = Signature(
-        inputs=(Input("x"),),
-        outputs=(Output("out", shape, "x.dtype"), Output("rest", ("n",), "x.dtype")),
-        dynamic={"n": lambda x: x.shape[0], "k": lambda x: 7},
-    )
-    binding = bind(signature, "op", None, [t(2, 3, 4, 5)])
-    assert str(binding.outputs[0]) == "Tensor[(2, ?, ?, 4, 5), float32]"
-    assert binding.dynamic_axes == (((1, "k"), (2, "n")), ((0, "n"),))
-    assert binding.storage == ((2, 7, 2, 4, 5), (2,))
-
-
-def test_a_dim_computed_from_a_data_dependent_one_is_refused() -> None:
-    signature = Signature(
-        inputs=(Input("x"),),
-        outputs=(Output("out", (Static(lambda n: n * 2, "n * 2"),), "x.dtype"),),
-        dynamic={"n": lambda x: x.shape[0]},
-    )
-    assert failing(ShapeError, signature, None, t(4)) == (
-        "op: dim 0 of output 'out' is n * 2, computed from the data-dependent dim n; expected a data-dependent dim "
-        "itself: declare n * 2 under `dynamic`"
-    )
-
-
-def test_what_the_sign_of_dims_decides_is_not_assumed() -> None:
-    n = dim("n")
-    signature = Signature(
-        inputs=(Input("x", shape=("N", "M")), Input("y", shape=(Static(lambda N: N * 2 + 1, "N * 2 + 1"),))),
-        rules=(Require(lambda N, M: N + M > 2, "N + M > 2"),),
-        outputs=(Output("out", ("N",), "x.dtype"),),
-    )
-    binding = bind(signature, "op", None, [t(n, 3), t(n + n + 1)])
-    assert binding.undecided == ()
-    assert failing(ShapeError, signature, None, t(n, 3), t(n * 2)).startswith(
-        "op: argument 'y' (%1) has n * 2 as dim 0, expected N * 2 + 1 = n * 2 + 1"
-    )
-    assert len(bind(signature, "op", None, [t(n, 3), t(n)]).undecided) == 1
-    never = Signature(
-        inputs=(Input("x"),),
-        rules=(Require(lambda x: x.shape[0] + 1 <= 0, "x.shape[0] + 1 <= 0"),),
-        outputs=(Output("out", "x.shape", "x.dtype"),),
-    )
-    assert failing(ShapeError, never, None, t(n)) == (
-        "op: requires x.shape[0] + 1 <= 0, found with x: Tensor[(n,), float32]"
-    )
-
-
-def test_constants_in_patterns() -> None:
-    signature = Signature(inputs=(Input("x", shape=("N", 3)),), outputs=(Output("out", ("N",), "x.dtype"),))
-    assert bind(signature, "op", None, [t(5, 3)]).outputs == (t(5),)
-    assert failing(ShapeError, signature, None, t(5, 4)) == (
-        "op: argument 'x' (%0) has 4 as dim 1, expected 3\n  expected shape (N, 3), found Tensor[(5, 4), float32]"
-    )
-    assert [a.text for a in bind(signature, "op", None, [t(5, dim("n"))]).undecided] == ["3 of x: 3 == n"]
-
-
-def test_a_second_starred_name_waits_for_its_length() -> None:
-    signature = Signature(
-        inputs=(Input("x", shape=("*B", "*S", "C")), Input("y", shape=("*S",))),
-        outputs=(Output("out", ("*B", "C"), "x.dtype"),),
-    )
-    assert bind(signature, "op", None, [t(2, 3, 4, 5), t(3, 4)]).outputs == (t(2, 5),)
-    assert failing(ShapeError, signature, None, t(2, 3, 4, 5), t(3, 9)).startswith(
-        "op: argument 'x' (%0) has (3, 4) as the dims, expected *S = (3, 9)"
     )
 
 

@@ -10,16 +10,15 @@ import itertools
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from ..vocabulary import BOOL, DType
+from ..vocabulary import BOOL
 from . import polynomial as poly
-from .divide import Divider
 from .expr import AnyDim, Binary, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from .intervals import Interval
 from .polynomial import Poly
 from .structural import label
+from .wrapping import Wrapping, dtype_range, tame
 
 _NEST: Final = 120  # nested levels that are looked into
-_TAME: Final = 1 << 62  # what index arithmetic stays below
 _RANGES: Final[dict[type[Expr], Callable[[Expr], tuple[Expr, Expr] | None]]] = {}
 
 
@@ -32,7 +31,7 @@ class VectorError(Exception):
     """The expression holds a vector of lanes, which is no single integer (a signal between these modules)."""
 
 
-class Converter(Divider):
+class Converter(Wrapping):
     """Expressions as polynomials in the current context."""
 
     __slots__ = ("_fresh", "_kept", "_names", "_nest")
@@ -102,7 +101,7 @@ class Converter(Divider):
             elif e.dtype == "index":
                 number = self.table.make(key, "var", e)
             else:
-                number = self.table.make(key, "element", e, _dtype_range(e.dtype), tame=_tame(e.dtype))
+                number = self.table.make(key, "element", e, dtype_range(e.dtype), tame=tame(e.dtype))
         value = self.context.values.get(number)
         return poly.atom(number) if value is None else value
 
@@ -120,7 +119,7 @@ class Converter(Divider):
             lanes = getattr(e, "lanes", None)
             if lanes is not None:
                 raise VectorError
-            number = self.table.make(key, "element", e, _dtype_range(e.dtype), tame=_tame(e.dtype))
+            number = self.table.make(key, "element", e, dtype_range(e.dtype), tame=tame(e.dtype))
         return poly.atom(number)
 
     def _element(self, e: Expr) -> Poly:
@@ -170,42 +169,9 @@ class Converter(Divider):
 
     def _fitted(self, e: Expr, op: str, x: Poly, y: Poly, result: Poly) -> Poly:
         """`result` where the operation cannot wrap, else an opaque value."""
-        if self._fits(result, e.dtype):
+        if self.fits(result, e.dtype):
             return result
         return self._named(e, ("wrap", op, e.dtype, poly.key(x), poly.key(y)))
-
-    def _fits(self, p: Poly, dtype: DType) -> bool:
-        if dtype.bits < 64 or not dtype.is_signed:
-            return self.range(p).within(int(dtype.lowest), int(dtype.highest))
-        if not self.table.untamed:
-            return True
-        wild = {m: c for m, c in p.items() if m and not all(self._is_tame(a) for a in m)}
-        if not wild:
-            return True
-        if any(len(m) > 1 for m in wild):
-            return False
-        tame = self.range({m: c for m, c in p.items() if m not in wild})
-        sure = Interval(-_TAME if tame.lo is None else tame.lo, _TAME if tame.hi is None else tame.hi)
-        return (self.range(wild) + sure).within(int(dtype.lowest), int(dtype.highest))
-
-    def _is_tame(self, number: int) -> bool:
-        """Bounded by index arithmetic on both sides, by what it is or by the facts known here."""
-        atom = self.table.atoms[number]
-        if atom.below and atom.above:
-            return True
-        found = self.atom_range(number)
-        below = atom.below or (found.lo is not None and found.lo >= -_TAME)
-        above = atom.above or (found.hi is not None and found.hi <= _TAME)
-        return (below or self._has_tame_bound(number, True)) and (
-            above or self._has_tame_bound(number, False)
-        )
-
-    def _has_tame_bound(self, number: int, lower: bool) -> bool:
-        atoms = self.table.atoms
-        return any(
-            all(atoms[a].below and atoms[a].above for m in fact for a in m if m != (number,))
-            for fact in self.context.facts.get(((number,), lower), ())
-        )
 
     def _quotient(self, e: Binary) -> Poly:
         x, y = self.poly(e.a), self.poly(e.b)
@@ -234,26 +200,13 @@ class Converter(Divider):
         key = (op, frozenset((poly.key(x), poly.key(y))))
         number = self.table.find(key)
         if number is None:
-            (x_below, x_above), (y_below, y_above) = self._tameness(x), self._tameness(y)
+            (x_below, x_above), (y_below, y_above) = self.tameness(x), self.tameness(y)
             if op == "min":
                 tame = (x_below and y_below, x_above or y_above)
             else:
                 tame = (x_below or y_below, x_above and y_above)
             number = self.table.make(key, op, None, x=x, y=y, tame=tame)
         return poly.atom(number)
-
-    def _tameness(self, p: Poly) -> tuple[bool, bool]:
-        below = above = True
-        for m, c in p.items():
-            if not m:
-                continue
-            atoms = [self.table.atoms[a] for a in m]
-            if len(atoms) > 1:
-                low = high = all(a.below and a.above for a in atoms)
-            else:
-                low, high = atoms[0].below, atoms[0].above
-            below, above = below and (low if c > 0 else high), above and (high if c > 0 else low)
-        return below, above
 
     def _masked(self, e: Binary) -> Poly:
         """x & (2**k - 1) is x % 2**k; with another mask >= 0 the result lies within the mask."""
@@ -305,7 +258,7 @@ class Converter(Divider):
         key = ("select", self.key(e.condition), poly.key(x), poly.key(y))
         number = self.table.find(key)
         if number is None:
-            (x_below, x_above), (y_below, y_above) = self._tameness(x), self._tameness(y)
+            (x_below, x_above), (y_below, y_above) = self.tameness(x), self.tameness(y)
             tame = (x_below and y_below, x_above and y_above)
             number = self.table.make(key, "select", e, x=x, y=y, tame=tame)
         return poly.atom(number)
@@ -330,7 +283,7 @@ class Converter(Divider):
     def _call(self, e: Call) -> Poly:
         if e.name == "abs" and e.dtype.is_int:
             x = self.poly(e.args[0])
-            if self._fits(poly.scale(x, -1), e.dtype):
+            if self.fits(poly.scale(x, -1), e.dtype):
                 return self.extremum("max", x, poly.scale(x, -1))
         spans = {"sign": Interval(-1, 1), "popcount": Interval(0, 64), "clz": Interval(0, 64)}
         if e.name in spans and e.dtype.is_int:
@@ -397,13 +350,3 @@ class Converter(Divider):
         if e.op in ("lt", "gt"):
             difference = poly.shift(difference, -1)
         return ("nonneg", poly.key(difference))
-
-
-def _dtype_range(dtype: DType) -> Interval:
-    if dtype is BOOL:
-        return Interval(0, 1)
-    return Interval(int(dtype.lowest), int(dtype.highest))
-
-
-def _tame(dtype: DType) -> tuple[bool, bool]:
-    return (dtype.bits < 64, dtype.bits < 64)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..vocabulary import INDEX
 from .expr import Binary, Cast, Const, Expr, Select, Var
 from .literals import const
+from .visit import Remembered
 
 Terms = dict[Expr, int]  # atom -> coefficient; the atoms are vars, or expressions in which nothing varies
 Range = tuple[Terms, int, int]  # atoms of the least value, its constant part, and how many values there are
@@ -32,27 +33,11 @@ class Relaxer:
         self.extents = extents  # None: it varies over an unknown range
         self.fixed = fixed  # the extents of vars that stay
         self._atoms: dict[tuple[object, ...], Expr] = {}
-        self._known: dict[int, tuple[Expr, Range | None]] = {}
+        self._ranges: Remembered[Range | None] = Remembered(self._node, _operands)
 
     def range(self, e: Expr) -> Range | None:
-        """The values of `e`; None where nothing is known.  A node that was asked for once is not walked again."""
-        known = self._known
-        stack = [e]
-        while stack:
-            node = stack[-1]
-            if id(node) in known:
-                stack.pop()
-                continue
-            pending = [child for child in _operands(node) if id(child) not in known]
-            if pending:
-                stack.extend(reversed(pending))
-                continue
-            stack.pop()
-            known[id(node)] = (node, self._node(node))
-        return known[id(e)][1]
-
-    def _of(self, e: Expr) -> Range | None:
-        return self._known[id(e)][1]
+        """The values of `e`; None where nothing is known."""
+        return self._ranges.of(e)
 
     def _node(self, e: Expr) -> Range | None:
         if isinstance(e, Const):
@@ -66,11 +51,11 @@ class Relaxer:
             return self._binary(e)
         operands = _operands(e)
         if isinstance(e, Select):
-            return _union(*(self._of(side) for side in operands))
-        return self._of(operands[0]) if operands else None
+            return _union(*(self._ranges[side] for side in operands))
+        return self._ranges[operands[0]] if operands else None
 
     def _binary(self, e: Binary) -> Range | None:
-        a, b = self._of(e.a), self._of(e.b)
+        a, b = self._ranges[e.a], self._ranges[e.b]
         if a is None or b is None:
             return None
         if e.op in ("add", "sub"):

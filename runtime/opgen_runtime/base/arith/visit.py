@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Generic, TypeVar
 
 from .expr import Const, Expr, Var
 
+V = TypeVar("V")
 Rebuild = Callable[[Expr, Sequence[Expr]], Expr]
 
 
@@ -31,6 +33,48 @@ def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
         stack.append((node, True))
         stack.extend([(child, False) for child in reversed(children)])
     return order
+
+
+class Remembered(Generic[V]):
+    """A value for each node of expressions, found once a node, however many of them are asked about.
+
+    `value(node)` may read the values of `parts(node)`, by default its children; both are pure.
+    """
+
+    __slots__ = ("_known", "_parts", "_value")
+
+    def __init__(
+        self,
+        value: Callable[[Expr], V],
+        parts: Callable[[Expr], Sequence[Expr]] = lambda node: node.children(),
+    ) -> None:
+        self._value = value
+        self._parts = parts
+        self._known: dict[int, tuple[Expr, V]] = {}  # with the node, so that its id stays its own
+
+    def __getitem__(self, node: Expr) -> V:
+        """The value of a part of the node whose value is being found."""
+        return self._known[id(node)][1]
+
+    def of(self, e: Expr) -> V:
+        """The value of `e`."""
+        known = self._known
+        found = known.get(id(e))
+        if found is not None:
+            return found[1]
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in known:
+                stack.pop()
+                continue
+            pending = [part for part in self._parts(node) if id(part) not in known]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            known[id(node)] = (node, self._value(node))
+        return known[id(e)][1]
 
 
 def rewrite(e: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ...base.arith import Binary, Compare, Const, Expr, Var, add, const, lt, post_order, sub
+from ...base.arith.visit import Remembered
 from ...base.vocabulary import INDEX
 from .folding import rebuild_folding
 from .stmt import HorizontalReduce, Load, Ramp, Splat
@@ -28,35 +29,22 @@ class Lanes:
 
     def __init__(self, vector_vars: Mapping[Var, int] | None = None) -> None:
         self._vector_vars = vector_vars or {}
-        self._known: dict[int, tuple[Expr, int]] = {}
+        self._lanes: Remembered[int] = Remembered(self._of, self._parts)
 
     def of(self, e: Expr) -> int:
         """The lanes of `e`; 1 for a scalar."""
-        known = self._known
-        stack = [e]
-        while stack:
-            node = stack[-1]
-            if id(node) in known:
-                stack.pop()
-                continue
-            lanes = self._own(node)
-            if not lanes:
-                pending = [child for child in node.children() if id(child) not in known]
-                if pending:
-                    stack.extend(pending)
-                    continue
-                lanes = max((known[id(child)][1] for child in node.children()), default=1)
-            stack.pop()
-            known[id(node)] = (node, lanes)
-        return known[id(e)][1]
+        return self._lanes.of(e)
 
-    def _own(self, node: Expr) -> int:
-        """The lanes of a node that do not follow from those of its children; else 0."""
+    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+        """The nodes that its lanes follow from."""
+        return () if isinstance(node, Ramp | Splat | HorizontalReduce) else node.children()
+
+    def _of(self, node: Expr) -> int:
         if isinstance(node, Ramp | Splat):
             return node.lanes
-        if isinstance(node, HorizontalReduce):
-            return 1
-        return self._vector_vars.get(node, 1) if isinstance(node, Var) else 0
+        if isinstance(node, Var):
+            return self._vector_vars.get(node, 1)
+        return max([self._lanes[part] for part in self._parts(node)], default=1)
 
 
 def lanes_of(e: Expr, vector_vars: Mapping[Var, int] | None = None) -> int:

@@ -9,7 +9,8 @@ entry.py      calls of kernels without Python in between; entry_text.py: their m
 symbolic.py   kernels for all values of their dims
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
-plan.py       how a program runs, as instructions over slots; planning.py makes plans, arena.py lays slots out in memory
+plan.py       how a program runs, as instructions over slots; planning.py makes plans, numbering.py
+              numbers slots, arena.py lays them out in memory
 driver.py     a plan as one native function; program.py: in memory, called like a kernel
 artifact.py   a compiled program in one file; c_library.py: as a C header and objects
 extern.py     kernels that call hand-written functions

@@ -6,10 +6,9 @@ A value that several places read is computed once, in the innermost branch or lo
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
@@ -33,10 +32,9 @@ from ...ir.scopes import Block, Blocks, blocks_of
 from ...operator import TensorType, TupleType, Type
 from .arena import laid_out
 from .kernel import Kernel
+from .numbering import NoPlanError, Numbering, Targets, held_by
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots, flatten, used
 from .segments import Site, is_segment
-
-_MAX_LENGTH: Final = 1 << 20  # instructions: loops are written out wherever they are called
 
 
 def make_plan(module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Kernel]) -> Plan | str:
@@ -46,36 +44,26 @@ def make_plan(module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Ker
     """
     try:
         return _Planner(module, sites, kernels).plan(module["main"])
-    except _NoPlanError as error:
+    except NoPlanError as error:
         return str(error)
 
 
-class _NoPlanError(Exception):
-    """Why a program has no plan."""
-
-
-class _Planner:
-    """Numbers the values of a program."""
+class _Planner(Numbering):
+    """Writes the code of functions."""
 
     def __init__(self, module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Kernel]) -> None:
+        super().__init__()
         self.module = module
         self.sites = sites
         self.kernels = kernels
-        self.held: list[Held] = []
-        self.constants: dict[int, np.ndarray] = {}
-        self.filled: dict[int, int] = {}  # slot -> the slot that is filled in its place
-        self.dynamic: dict[int, tuple[tuple[int, int], ...]] = {}  # slot -> (axis, slot of the length)
-        self.known: dict[int, int] = {}  # id of an array -> its slot
-        self.alike: dict[tuple[object, ...], int] = {}  # and by its content
-        self.length = 0
         self.around: list[str] = []  # the functions that are being planned
 
     def plan(self, main: Function) -> Plan:
         params = [
-            self.new(_held(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
+            self.new(held_by(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
         ]
         values: list[Slots] = list(params)
-        targets = _Targets(self)
+        targets = Targets(self)
         code: list[Instruction] = []
         if _calls(main.body, "main"):
             code += self.loop("main", values, targets)
@@ -109,40 +97,11 @@ class _Planner:
             size,
         )
 
-    def new(self, held: Held) -> int:
-        self.held.append(held)
-        return len(self.held) - 1
-
-    def constant(self, array: np.ndarray) -> int:
-        """The slot of a constant; equal ones have one."""
-        if id(array) not in self.known:
-            content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=20).digest()
-            key = (array.dtype.name, array.shape, content)
-            if key not in self.alike:
-                slot = self.alike[key] = self.new(Held(array.shape, array.dtype))
-                # its address is in the code, so that its elements must lie as kernels read them
-                flags = array.flags
-                in_order = flags.c_contiguous and flags.aligned
-                self.constants[slot] = array if in_order else np.array(array, order="C", copy=True)
-            self.known[id(array)] = self.alike[key]
-        return self.known[id(array)]
-
-    def place(self, slot: int) -> int:
-        """The slot that holds what `slot` was to hold."""
-        while slot in self.filled:
-            slot = self.filled[slot]
-        return slot
-
-    def count(self, more: int) -> None:
-        self.length += more
-        if self.length > _MAX_LENGTH:
-            raise _NoPlanError(f"its loops, written out where they are called, have over {_MAX_LENGTH} steps")
-
-    def loop(self, callee: str, args: Sequence[Slots], targets: _Targets) -> list[Instruction]:
+    def loop(self, callee: str, args: Sequence[Slots], targets: Targets) -> list[Instruction]:
         """The code of a call of a function that calls itself, at its end alone."""
         function = self.module[callee]
         if callee in self.around:
-            raise _NoPlanError(f"@{callee} calls itself elsewhere than at its end")
+            raise NoPlanError(f"@{callee} calls itself elsewhere than at its end")
         again = [node for node in post_order(function.body) if _is_call(node, callee)]
         # what every call hands on as it is needs no buffers
         kept = [all([call.args[k] is param for call in again]) for k, param in enumerate(function.params)]
@@ -153,7 +112,7 @@ class _Planner:
             if same:
                 slots[id(param)] = given
                 continue
-            own = self._like(given)
+            own = self.like(given)
             slots[id(param)] = own
             params.extend(flatten(own))
             initial.extend(flatten(given))
@@ -164,22 +123,15 @@ class _Planner:
         body = _Body(self, function.body, slots, _Own(callee, carried)).finished(targets)
         self.around.pop()
         if any(slot in self.dynamic for slot in targets.slots):
-            raise _NoPlanError("a loop gives a tensor whose size depends on data")
+            raise NoPlanError("a loop gives a tensor whose size depends on data")
         buffers = [self.new(self.held[slot]) for slot in (*params, *params)]
         return [Loop(tuple(params), tuple(initial), tuple(buffers), tuple(targets.slots)), *body, End()]
-
-    def _like(self, slots: Slots) -> Slots:
-        if isinstance(slots, int):
-            if slots in self.dynamic:
-                raise _NoPlanError("a loop carries a tensor whose size depends on data")
-            return self.new(self.held[slots])
-        return tuple([self._like(inner) for inner in slots])
 
     @staticmethod
     def _check_carried(callee: str, function: Function, call: Call) -> None:
         for param, arg in zip(function.params, call.args, strict=True):
             if not _is_static(param.checked_type) or arg.checked_type != param.checked_type:
-                raise _NoPlanError(
+                raise NoPlanError(
                     f"@{callee} carries %{param.name_hint}: {param.checked_type}, and calls itself with "
                     f"{arg.checked_type}; what a loop carries has one shape"
                 )
@@ -200,28 +152,6 @@ class _Planner:
             case Again():
                 return Again(placed(each.values))
         return each
-
-
-class _Targets:
-    """The slots that a value is to end up in; they are made for the first value that does."""
-
-    def __init__(self, planner: _Planner) -> None:
-        self.planner = planner
-        self.structure: Slots | None = None
-        self.slots: list[int] = []
-
-    def accept(self, value: Slots) -> None:
-        if self.structure is None:
-            flat = list(flatten(value))
-            self.structure = _numbered(value, iter(range(len(flat))))
-            self.slots = [self.planner.new(self.planner.held[slot]) for slot in flat]
-            for slot, target in zip(flat, self.slots, strict=True):
-                if slot in self.planner.dynamic:
-                    self.planner.dynamic[target] = self.planner.dynamic[slot]
-
-    def value(self) -> Slots:
-        assert self.structure is not None
-        return _replaced(self.structure, self.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +191,7 @@ class _Body:
                 for var in bound.get(id(node), ()):
                     self.slots[id(var)] = self._slots(node)
 
-    def finished(self, targets: _Targets) -> list[Instruction]:
+    def finished(self, targets: Targets) -> list[Instruction]:
         """The whole code, which fills `targets`."""
         for block, tail in self.tails.values():
             if id(tail) in self.last:
@@ -303,7 +233,7 @@ class _Body:
                 continue
             if isinstance(tail, ir.If):
                 if self._home(tail) is not block or id(tail) in self.last:
-                    raise _NoPlanError("branches that end a function are shared by others")
+                    raise NoPlanError("branches that end a function are shared by others")
                 self.last.add(id(tail))
                 waiting.extend([(inner, inner.tail) for inner in self.blocks.inner[id(tail)]])
             elif self._is_own(tail):
@@ -315,7 +245,7 @@ class _Body:
     def _slots(self, node: Expr) -> Slots:
         found = self.slots.get(id(node))
         if found is None:
-            raise _NoPlanError(f"it has a value that is no tensor: {node!s:.80}")
+            raise NoPlanError(f"it has a value that is no tensor: {node!s:.80}")
         return found
 
     def _add(self, block: Block, each: Instruction | Block) -> None:
@@ -346,12 +276,12 @@ class _Body:
         if is_segment(node.op):
             self.slots[id(node)] = self._run(block, node, node.op)
         elif not isinstance(node.op, GlobalVar):
-            raise _NoPlanError(f"it calls a function by value: {node.op!s:.80}")
+            raise NoPlanError(f"it calls a function by value: {node.op!s:.80}")
         elif self._is_own(node):
             if id(node) not in self.last:
-                raise _NoPlanError(f"@{node.op.name} calls itself elsewhere than at its end")
+                raise NoPlanError(f"@{node.op.name} calls itself elsewhere than at its end")
         else:
-            targets = _Targets(self.planner)
+            targets = Targets(self.planner)
             args = [self._slots(arg) for arg in node.args]
             code = self.planner.loop(node.op.name, args, targets)
             self.code[id(block)].extend(code)
@@ -365,13 +295,13 @@ class _Body:
         given = [slot for arg in node.args for slot in flatten(self._slots(arg))]
         inputs = [*[given[k] for k in site.operands], *map(planner.constant, site.prepared)]
         if any(slot in planner.dynamic for slot in inputs):
-            raise _NoPlanError(f"{kernel.name} reads a tensor whose size depends on data")
+            raise NoPlanError(f"{kernel.name} reads a tensor whose size depends on data")
         if kernel.why_not_native is not None:
-            raise _NoPlanError(kernel.why_not_native)
+            raise NoPlanError(kernel.why_not_native)
         if not kernel.lengths and _depends_on_data(
             node.checked_type
         ):  # a hand-written function gives what it gives
-            raise _NoPlanError(f"{kernel.name} gives a tensor whose size depends on data")
+            raise NoPlanError(f"{kernel.name} gives a tensor whose size depends on data")
         outputs = [planner.new(Held(slot.shape, slot.dtype)) for slot in kernel.outputs]
         count = 1 + max([position for _, _, position in kernel.lengths], default=-1)
         lengths = [planner.new(Held((), np.dtype(np.int64))) for _ in range(count)]
@@ -391,12 +321,12 @@ class _Body:
         then, otherwise = self.blocks.inner[id(node)]
         condition = self._slots(node.condition)
         assert isinstance(condition, int)
-        targets = _Targets(self.planner)
+        targets = Targets(self.planner)
         if id(node) not in self.last:
             for side in (then, otherwise):
                 value = self._slots(side.tail)
                 if any(slot in self.planner.dynamic for slot in flatten(value)):
-                    raise _NoPlanError("a branch gives a tensor whose size depends on data")
+                    raise NoPlanError("a branch gives a tensor whose size depends on data")
                 targets.accept(value)
                 self._fill(side, value, targets.slots)
             self.slots[id(node)] = targets.value()
@@ -450,12 +380,6 @@ def _params(code: Sequence[Instruction]) -> list[int]:
     return [slot for each in code if isinstance(each, Loop) for slot in each.params]
 
 
-def _held(type_: Type, what: str) -> Held:
-    if not isinstance(type_, TensorType) or not type_.is_static:
-        raise _NoPlanError(f"{what} is {type_}, which is no tensor of known shape")
-    return Held(type_.concrete_shape, type_.dtype.numpy)
-
-
 def _depends_on_data(type_: Type) -> bool:
     if isinstance(type_, TupleType):
         return any([_depends_on_data(each) for each in type_.fields])
@@ -465,13 +389,3 @@ def _depends_on_data(type_: Type) -> bool:
 def _is_static(type_: Type) -> bool:
     fields = type_.fields if isinstance(type_, TupleType) else (type_,)
     return all([isinstance(each, TensorType) and each.is_static for each in fields])
-
-
-def _numbered(value: Slots, numbers: Iterator[int]) -> Slots:
-    return next(numbers) if isinstance(value, int) else tuple([_numbered(inner, numbers) for inner in value])
-
-
-def _replaced(structure: Slots, slots: Sequence[int]) -> Slots:
-    if isinstance(structure, int):
-        return slots[structure]
-    return tuple([_replaced(inner, slots) for inner in structure])

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ....base.arith import Analyzer, Binary, Compare, Const, Expr, Var, post_order
+from ....base.arith.visit import Remembered
 from ..folding import rebuild_folding
 from ..stmt import For, If, Load, Prefetch, PrimFunc, Ramp, Splat, Stmt, Store
 from ..visit import StmtMutator
@@ -27,26 +28,16 @@ class _Nodes:
 
     def __init__(self, rule: Callable[[Expr], bool]) -> None:
         self._rule = rule
-        self._known: dict[int, tuple[Expr, bool]] = {}
+        self._holds: Remembered[bool] = Remembered(self._of, self._parts)
 
     def all(self, e: Expr) -> bool:
-        known = self._known
-        stack = [e]
-        while stack:
-            node = stack[-1]
-            if id(node) in known:
-                stack.pop()
-                continue
-            holds = self._rule(node)
-            if holds:
-                pending = [child for child in node.children() if id(child) not in known]
-                if pending:
-                    stack.extend(pending)
-                    continue
-                holds = all(known[id(child)][1] for child in node.children())
-            stack.pop()
-            known[id(node)] = (node, holds)
-        return known[id(e)][1]
+        return self._holds.of(e)
+
+    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+        return node.children() if self._rule(node) else ()
+
+    def _of(self, node: Expr) -> bool:
+        return self._rule(node) and all([self._holds[child] for child in node.children()])
 
 
 class _Simplify(StmtMutator):
@@ -54,7 +45,7 @@ class _Simplify(StmtMutator):
         self.settled = settled  # what is not worth another look
         self.scalar = _Nodes(_is_scalar_index)
         self.analyzer = Analyzer()
-        self.done: dict[int, tuple[Expr, Expr]] = {}  # by expression, while the assumptions hold
+        self.done = Remembered(self._node)  # while the assumptions hold
         self.indices: dict[int, tuple[Expr, Expr]] = {}
 
     def loop(self, s: For) -> Stmt:
@@ -69,7 +60,7 @@ class _Simplify(StmtMutator):
     @contextmanager
     def _afresh(self) -> Iterator[None]:
         saved = self.done, self.indices
-        self.done, self.indices = {}, {}
+        self.done, self.indices = Remembered(self._node), {}
         yield
         self.done, self.indices = saved
 
@@ -114,26 +105,13 @@ class _Simplify(StmtMutator):
 
     def expr(self, e: Expr) -> Expr:
         """Indices of loads and integer comparisons inside `e` simplified; the arithmetic of values stays."""
-        done = self.done
-        stack = [e]
-        while stack:
-            node = stack[-1]
-            if id(node) in done:
-                stack.pop()
-                continue
-            pending = [child for child in node.children() if id(child) not in done]
-            if pending:
-                stack.extend(reversed(pending))
-                continue
-            stack.pop()
-            done[id(node)] = (node, self._node(node))
-        return done[id(e)][1]
+        return self.done.of(e)
 
     def _node(self, node: Expr) -> Expr:
         old = node.children()
         if not old:
             return node
-        fresh = [self.done[id(child)][1] for child in old]
+        fresh = [self.done[child] for child in old]
         if isinstance(node, Load):
             index = self._canonical(fresh[0])
             mask = None if node.mask is None else fresh[1]
