@@ -12,6 +12,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,7 @@ GENERATOR: Final = Package("opgen", ROOT / "opgen")
 ASIDE: Final = ("base.errors", "base.vocabulary")
 
 
+@cache
 def imports(package: Package) -> Imports:
     """What each file of a package imports of the same package."""
     files = {
