@@ -1,11 +1,16 @@
 """Schedules: stages and the primitives that decide how they are computed.
 
 extents.py   extents of loops
+relations.py how the loops of a stage come from its axes
+domain.py    the ranges of loops, axes in terms of them
 kind.py      how the iterations of a loop run
+intrinsic.py tiles whose loop IR is written by hand
+matching.py  whether a tile of a stage is what an intrinsic computes
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
 repack.py    what flatten, divide and pack make of a stage
 congruence.py conditions that hold in every s-th step: the steps in which they do
+slopes.py    how indices move with variables
 separate.py  what separate makes of a reduction over windows
 rows.py      the steps of a scan: what runs in each, how many rows are kept
 roll.py      which stages follow a scan row by row
@@ -17,24 +22,33 @@ text.py      a schedule as text: stages, tables of loops, what is computed insid
 
 from __future__ import annotations
 
-from .congruence import congruences, pushed, simplified, slope
+from .congruence import congruences, pushed, simplified
 from .contract import SCHEDULE, schedule_by
+from .domain import Domain, is_taken_apart, spread
+from .intrinsic import Intrinsic
 from .kind import ForKind
+from .matching import Match, Place, match
 from .prepare import Parts, constant_stages, parts_of
+from .relations import Fuse, Split
 from .repack import divided
 from .rows import Line, Rows
 from .schedule import Group, Schedule, create_schedule, reads_of
 from .separate import why_not_separable
-from .stage import Attach, Fuse, Split, Stage
+from .slopes import slope
+from .stage import Attach, Stage
 
 __all__ = [
     "SCHEDULE",
     "Attach",
+    "Domain",
     "ForKind",
     "Fuse",
     "Group",
+    "Intrinsic",
     "Line",
+    "Match",
     "Parts",
+    "Place",
     "Rows",
     "Schedule",
     "Split",
@@ -43,11 +57,14 @@ __all__ = [
     "constant_stages",
     "create_schedule",
     "divided",
+    "is_taken_apart",
+    "match",
     "parts_of",
     "pushed",
     "reads_of",
     "schedule_by",
     "simplified",
     "slope",
+    "spread",
     "why_not_separable",
 ]

@@ -36,6 +36,7 @@ from ...base.arith.conditions import conjuncts
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce
+from .slopes import slope
 from .stage import Stage
 
 _POSITIONAL = ("argmax", "argmin", "first")  # their results depend on the number of a step
@@ -90,12 +91,6 @@ def _congruence(condition: Expr, body: Reduce) -> Congruence | None:
                 condition, axis, factor, substitute(value, {axis.var: const(0, INDEX)}), modulus
             )
     return None
-
-
-def slope(e: Expr, var: Var) -> int | None:
-    """By how much an index grows with `var`; None where that is not one number."""
-    grown = Analyzer().simplify(substitute(e, {var: var + 1}) - e)
-    return int(grown.value) if isinstance(grown, Const) else None
 
 
 def solved(stage: Stage) -> Reduce:

@@ -12,8 +12,9 @@ from ...base.errors import ScheduleError
 from ...compute.te.tensor import IterVar, Reduce, Tensor
 from .extents import ceil_div, product
 from .kind import ForKind
+from .relations import Fuse, Split
 from .schedule import Schedule, reads_of
-from .stage import Fuse, Split, Stage
+from .stage import Stage
 
 ScheduleFunction = Callable[..., object]  # of the outputs, and of what else a schedule depends on
 
@@ -150,6 +151,10 @@ def _why_not_placed(made: Made) -> str | None:
             return f"stage {stage.name} is inlined, but is an output, a reduction or no compute"
         if stage.scope not in (None, "global", "local", "double"):
             return f"stage {stage.name} has the scope {stage.scope!r:.80}"
+        if stage.tile_of is not None and not any(leaf is stage.tile_of.axis for leaf in stage.leaves):
+            return (
+                f"stage {stage.name} is tensorized at {stage.tile_of.axis.var.name}, which is no loop of it"
+            )
         for tensor, axis, offset in stage.prefetches:
             if not any(leaf is axis for leaf in stage.leaves) or offset < 1:
                 return (

@@ -10,10 +10,11 @@ from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from .congruence import pushed, solved
 from .inline import Folder
+from .relations import Split
 from .repack import divided, flattened, packed
 from .roll import Roller
 from .separate import separated
-from .stage import Split, Stage
+from .stage import Stage
 from .text import to_text
 
 
@@ -210,7 +211,7 @@ class Schedule:
         stage = self[tensor]
         stage.require_loops(use)
         stage.require_whole(use)
-        if stage.relations or stage.kinds:
+        if stage.relations or stage.kinds or stage.tile_of:
             raise ScheduleError(f"{use} on stage {stage.name}: its loops are scheduled already; do it first")
         return stage
 

@@ -13,7 +13,7 @@ from ...base.arith import Analyzer, Expr, Var, const, free_vars, post_order, str
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Tensor
-from .congruence import slope
+from .slopes import slope
 from .stage import Stage
 
 _ASSOCIATIVE: Final = ("sum", "max", "min")

@@ -8,31 +8,13 @@ from ...base.arith import Expr, Var
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor, tensors_read
+from .domain import whole
 from .extents import ceil_div, is_schedulable, product
+from .intrinsic import Intrinsic
 from .kind import ForKind
+from .matching import match
+from .relations import Fuse, Relation, Split
 from .rows import Line, Rows, others, rows_of
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Split:
-    """parent = outer * factor + inner."""
-
-    parent: IterVar
-    outer: IterVar
-    inner: IterVar
-    factor: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Fuse:
-    """fused = outer * extent(inner) + inner."""
-
-    outer: IterVar
-    inner: IterVar
-    fused: IterVar
-
-
-Relation = Split | Fuse
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,6 +23,14 @@ class Attach:
 
     stage: Stage
     axis: IterVar
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tile:
+    """The loops from `axis` inwards are what `intrinsic` computes."""
+
+    axis: IterVar
+    intrinsic: Intrinsic
 
 
 class Stage:
@@ -63,6 +53,7 @@ class Stage:
         self.relations: list[Relation] = []
         self.leaves: list[IterVar] = []
         self.kinds: dict[IterVar, ForKind] = {}
+        self.tile_of: Tile | None = None
         self.attach: Attach | None = None
         self.inlined = False
         self.is_output = False
@@ -106,7 +97,10 @@ class Stage:
     @property
     def is_scheduled(self) -> bool:
         """Whether its loops are other than those of its axes as they stand."""
-        return bool(self.relations or self.kinds) or self.leaves != [*self.loop_axes, *self.reduce_axes]
+        return bool(self.relations or self.kinds or self.tile_of) or self.leaves != [
+            *self.loop_axes,
+            *self.reduce_axes,
+        ]
 
     def member_of(self, state: Tensor) -> Stage:
         """The stage of a state of this scan."""
@@ -122,6 +116,7 @@ class Stage:
         self.axes, self.body = axes, body
         self.reduce_axes = body.axes if isinstance(body, Reduce) and is_schedulable(body) else ()
         self.relations, self.leaves, self.kinds = [], [*axes, *self.reduce_axes], {}
+        self.tile_of = None
 
     # ------------------------------------------------------------------ loops
 
@@ -129,6 +124,11 @@ class Stage:
         """The position of a loop.  Raises ScheduleError where `axis` is not a loop of this stage."""
         for position, leaf in enumerate(self.leaves):
             if leaf is axis:
+                if self.tile_of is not None and position >= self.leaves.index(self.tile_of.axis):
+                    raise ScheduleError(
+                        f"{use} on stage {self.name}: the loop over {axis.var.name} is one of the tile that "
+                        f"{self.tile_of.intrinsic.name} computes"
+                    )
                 return position
         loops = ", ".join(leaf.var.name for leaf in self.leaves) or "none"
         if axis in self.axes and axis not in self.loop_axes:
@@ -295,6 +295,25 @@ class Stage:
             )
         self._mark(axis, ForKind.VIRTUAL, "virtual_thread")
 
+    def tensorize(self, axis: IterVar, intrinsic: Intrinsic) -> None:
+        """for i_i in range(4): for k in range(8): f(i_i, k)  -->  the intrinsic's own loop IR on the tile
+
+        The loops from `axis` inwards stand as they are from now on.  Refuses loops that are vectorized or the like, and
+        tiles that are not what the intrinsic computes, up to names, strides and the order of operands that commute; of
+        a stage that is computed inside another, lowering does, which knows its tiles.
+        """
+        use = f"tensorize of {axis.var.name} by {intrinsic.name} on stage {self.name}"
+        self.require_loops("tensorize")
+        self.require_whole("tensorize")
+        self.leaf(axis, "tensorize")
+        if self.tile_of is not None:
+            raise ScheduleError(f"{use}: {self.tile_of.intrinsic.name} computes tiles of it already")
+        if self.attach is None:
+            found = match(self, axis, intrinsic, whole(self))
+            if isinstance(found, str):
+                raise ScheduleError(f"{use}: {found}")
+        self.tile_of = Tile(axis, intrinsic)
+
     def _mark(self, axis: IterVar, kind: ForKind, use: str) -> None:
         self.require_loops(use)
         self.leaf(axis, use)
@@ -352,7 +371,7 @@ class Stage:
             raise ScheduleError(
                 f"compute_inline on stage {self.name}: a reduction is not inlined; use compute_at"
             )
-        if len(self.leaves) != len(self.axes) or self.relations:
+        if len(self.leaves) != len(self.axes) or self.relations or self.tile_of:
             raise ScheduleError(f"compute_inline on stage {self.name}: its loops are scheduled already")
         self.attach, self.inlined = None, True
 

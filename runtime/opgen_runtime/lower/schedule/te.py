@@ -26,6 +26,7 @@ from ...compute.te import dsl as _dsl
 from ...compute.te.dsl import *  # noqa: F403  (the language, by its own list of names)
 from . import Schedule
 from . import create_schedule as _create_schedule
+from .intrinsic import Intrinsic, decl_tensor_intrin
 
 
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
@@ -46,6 +47,7 @@ def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
 __all__ = [
     "Compute",
     "Extern",
+    "Intrinsic",
     "IterVar",
     "Operation",
     "Placeholder",
@@ -55,6 +57,7 @@ __all__ = [
     "Schedule",
     "Tensor",
     "create_schedule",
+    "decl_tensor_intrin",
     "derive_pattern",
     "evaluate",
     "normalize",

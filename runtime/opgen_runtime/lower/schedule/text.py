@@ -24,7 +24,8 @@ from ...base.arith import to_text as expr_text
 from ...compute.te.tensor import Extern, IterVar, Scan, Tensor, Update
 from .extents import ceil_div, product
 from .kind import ForKind
-from .stage import Fuse, Split, Stage
+from .relations import Fuse, Split
+from .stage import Stage
 
 _INDENT: Final = "    "
 
@@ -134,12 +135,15 @@ def _place(stage: Stage) -> Iterator[str]:
 def _table(stage: Stage) -> list[str]:
     """A row for each loop, in columns as wide as their texts need; a column without texts is left out."""
     trips, walks = _trips(stage), _walks(stage)
+    tile = stage.leaves[stage.leaves.index(stage.tile_of.axis) :] if stage.tile_of else []
     rows = []
     for leaf in stage.leaves:
         bound = "<=" if stage.attach is not None and leaf.kind == "data" else ""
         how = ["reduce"] if leaf.kind == "reduce" else []
         if stage.kind(leaf) is not ForKind.SERIAL:
             how.append(stage.kind(leaf).value)
+        if leaf in tile and stage.tile_of is not None:
+            how.append(f"by {stage.tile_of.intrinsic.name}")
         rows.append((leaf.var.name, bound + _number(trips[leaf]), " ".join(how), walks.get(leaf, "")))
     columns = [_column(texts, ">" if c == 1 else "<") for c, texts in enumerate(zip(*rows, strict=True))]
     return ["  ".join(filter(None, row)).rstrip() for row in zip(*columns, strict=True)]

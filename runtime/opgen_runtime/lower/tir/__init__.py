@@ -9,17 +9,20 @@ nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
 reduction.py     reduction stages: accumulators, tiles of them, vectors of them
 combine.py       what a reduction is: identity, joining, positions
+tensorize.py     tiles that intrinsics compute
 scan.py          scans: rows one after the other, and what follows them
 update.py        updates
 vector.py        expressions of vectors
 phases/          one file each: from lowered loop IR to what code generation takes
 contract.py      what loop IR must be as it is lowered, and as code generation takes it
+written.py       loop IR as people write it
 interpret.py     the oracle of tests
 """
 
 from __future__ import annotations
 
-from .bound import Domain, infer_bound
+from ..schedule import Domain
+from .bound import infer_bound
 from .contract import LOWERED, View, check
 from .interpret import interpret
 from .lower import dims_of, lower
@@ -43,6 +46,8 @@ from .stmt import (
     stmt_text,
     to_text,
 )
+from .visit import block
+from .written import load, local, loop, store
 
 __all__ = [
     "FINAL",
@@ -67,13 +72,18 @@ __all__ = [
     "Stmt",
     "Store",
     "View",
+    "block",
     "check",
     "dims_of",
     "hooked",
     "infer_bound",
     "interpret",
+    "load",
+    "local",
+    "loop",
     "lower",
     "run_phases",
     "stmt_text",
+    "store",
     "to_text",
 ]

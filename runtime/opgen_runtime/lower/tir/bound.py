@@ -2,61 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from ...base.arith import Analyzer, Binary, Const, Expr, Var, const, ge, lt, post_order, rewrite, substitute
+from ...base.arith import Analyzer, Expr, Var, const, ge, lt, post_order, substitute
 from ...base.arith.relax import Range, Relaxer, linear, union
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
-from ..schedule import Fuse, Schedule, Split, Stage
-
-Extent = int | Expr
-
-
-@dataclass(eq=False, slots=True)
-class Domain:
-    """The ranges of a stage.
-
-    `minimums` and `extents_of` give the part of the tensor that is computed (per data axis); `extents` the trips
-    of every loop; `values` each axis' var in terms of loop vars; the guards what must hold for a loop's
-    iteration to count (splits that do not divide, regions that stand over an edge).  `ragged` are the vars of axes
-    whose splits do not divide, with their values and extents; in `whole` they stand for themselves.
-    """
-
-    minimums: list[Expr] = field(default_factory=list)
-    shape: list[Extent] = field(default_factory=list)
-    extents: dict[IterVar, Extent] = field(default_factory=dict)
-    values: dict[Var, Expr] = field(default_factory=dict)
-    data_guards: list[Expr] = field(default_factory=list)
-    reduce_guards: list[Expr] = field(default_factory=list)
-    whole: dict[Var, Expr] = field(default_factory=dict)
-    ragged: dict[Var, tuple[Expr, int]] = field(default_factory=dict)
-
-    def settled(self, e: Expr) -> Expr:
-        """`e` with what it reads in terms of loops, where guards decide quotients and remainders.
-
-        With o = q*99 + r, r = t*8 + u and the guard r < 99, o // 99 is q and o % 99 is r.
-        """
-        analyzer = Analyzer()
-
-        def at(index: Expr) -> Expr:
-            if not _is_taken_apart(index):
-                return index
-            return substitute(analyzer.simplify(substitute(index, self.whole)), self.values)
-
-        def settled(node: Expr) -> Expr | None:
-            return node.rebuild([at(index) for index in node.indices]) if isinstance(node, Read) else None
-
-        starts_at_zero = all(isinstance(first, Const) and not first.value for first in self.minimums)
-        if not self.ragged or not starts_at_zero:
-            return e
-        for var, (_, extent) in self.ragged.items():
-            analyzer.bind(var, 0, extent)
-        for axis, trips in self.extents.items():
-            if axis.var not in self.ragged:
-                analyzer.bind(axis.var, 0, trips)
-        return rewrite(e, settled)
+from ..schedule import Domain, Schedule, Stage, is_taken_apart, spread
 
 
 def infer_bound(schedule: Schedule) -> dict[Stage, Domain]:
@@ -142,12 +93,7 @@ def _domain(
             domain.shape[stage.line.dim] = 1
     else:
         _region(stage, domain, readers, domains, paths, trips)
-    for axis, extent in zip(stage.axes, domain.shape, strict=True):
-        domain.extents[axis] = extent
-    for axis in stage.reduce_axes:
-        domain.extents[axis] = axis.extent
-    _pass_down(stage, domain)
-    _pass_up(stage, domain)
+    spread(stage, domain)
     if stage.attach is not None:
         _edges(stage, domain, paths[stage])
     return domain
@@ -192,73 +138,7 @@ def _region(
 
 def _recombined(index: Expr) -> Expr:
     """`i // d * d + i % d` as `i`: what a fused loop is taken apart into and put together from again."""
-    return Analyzer().simplify(index) if _is_taken_apart(index) else index
-
-
-def _is_taken_apart(index: Expr) -> bool:
-    return any(isinstance(node, Binary) and node.op in ("floordiv", "floormod") for node in post_order(index))
-
-
-def _pass_down(stage: Stage, domain: Domain) -> None:
-    """Extents of the loops from those of the axes."""
-    extents = domain.extents
-    for relation in stage.relations:
-        if isinstance(relation, Fuse):
-            extents[relation.fused] = extents[relation.outer] * extents[relation.inner]
-            continue
-        whole, factor = extents[relation.parent], relation.factor
-        if isinstance(whole, int):
-            extents[relation.inner] = min(factor, whole) if whole else factor
-            extents[relation.outer] = -(-whole // factor)
-        else:
-            extents[relation.inner] = factor
-            extents[relation.outer] = (whole + (factor - 1)) // factor
-
-
-def _pass_up(stage: Stage, domain: Domain) -> None:
-    """Axes in terms of loops, and the guards of splits that do not divide."""
-    extents, values = domain.extents, domain.values
-    zero = const(0, INDEX)
-    for leaf in stage.leaves:
-        values[leaf.var] = zero if extents[leaf] == 1 else leaf.var
-    values.update({axis.var: zero for axis in stage.axes if axis not in stage.loop_axes})  # one row a step
-    for relation in reversed(stage.relations):
-        if isinstance(relation, Split):
-            _join(relation, domain)
-            continue
-        fused, inner = values[relation.fused.var], extents[relation.inner]
-        if inner == 1:
-            values[relation.outer.var], values[relation.inner.var] = fused, zero
-        elif extents[relation.outer] == 1:
-            values[relation.outer.var], values[relation.inner.var] = zero, fused
-        else:
-            values[relation.outer.var], values[relation.inner.var] = fused // inner, fused % inner
-    domain.whole = dict(values)
-    for var, value in values.items():
-        values[var] = _resolved(value, domain)
-    for axis, minimum in zip(stage.axes, domain.minimums, strict=True):
-        values[axis.var] = values[axis.var] + minimum
-        domain.whole[axis.var] = domain.whole[axis.var] + minimum
-
-
-def _resolved(e: Expr, domain: Domain) -> Expr:
-    """`e` without the vars of ragged splits, each of which is a sum of those found before it."""
-    for var in reversed(domain.ragged):
-        e = substitute(e, {var: domain.ragged[var][0]})
-    return e
-
-
-def _join(split: Split, domain: Domain) -> None:
-    whole, var = domain.extents[split.parent], split.parent.var
-    value = domain.values[split.outer.var] * split.factor + domain.values[split.inner.var]
-    domain.values[var] = value
-    if isinstance(whole, int) and (whole % split.factor == 0 or whole < split.factor):
-        return
-    guards = domain.reduce_guards if split.parent.kind == "reduce" else domain.data_guards
-    guards.append(lt(_resolved(value, domain), whole))
-    if isinstance(whole, int):
-        domain.ragged[var] = value, whole
-        domain.values[var] = var
+    return Analyzer().simplify(index) if is_taken_apart(index) else index
 
 
 def _edges(stage: Stage, domain: Domain, path: dict[Var, int | None]) -> None:

@@ -10,12 +10,13 @@ from ...base.arith import Expr, Var, cast, free_vars, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
-from ..schedule import ForKind, Schedule, Stage, reads_of
-from .bound import Domain, infer_bound, read_region
+from ..schedule import Domain, ForKind, Schedule, Stage, reads_of
+from .bound import infer_bound, read_region
 from .nest import ZERO, as_index, guarded, loop
 from .reduction import ReductionStage
 from .scan import lower_scan, window_place
 from .stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, Store
+from .tensorize import lower_tensorized
 from .update import lower_update
 from .values import ValueLowering
 from .visit import block
@@ -130,8 +131,10 @@ class _Lowering:
     def _stage(self, stage: Stage) -> Stmt:
         if isinstance(stage.op, Compute):
             domain = self.domains[stage]
+            around = partial(self._with_attached, stage)
+            if stage.tile_of is not None:
+                return lower_tensorized(stage, domain, self.values, around)
             if stage.reduce_axes:
-                around = partial(self._with_attached, stage)
                 return ReductionStage(stage, domain, self.values, around).lower()
             return self._data(stage, domain)
         if isinstance(stage.op, Scan):

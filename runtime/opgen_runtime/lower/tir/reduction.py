@@ -13,9 +13,8 @@ from ...base.arith import Expr, cast, const, free_vars, post_order, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce
-from ..schedule import ForKind, Split, Stage
+from ..schedule import Domain, ForKind, Split, Stage
 from .accumulate import Accumulators
-from .bound import Domain, Extent
 from .nest import ZERO, guarded, loop
 from .stmt import Allocate, Load, Stmt, Store
 from .values import ValueLowering
@@ -39,7 +38,7 @@ class ReductionStage:
         self.shape = tuple(self._constant(leaf) for leaf in (*self.tile, *self.copies)) or (1,)
         self.accumulators = Accumulators(stage.body, values.local, self.shape)
 
-    def _extent(self, leaf: IterVar) -> Extent:
+    def _extent(self, leaf: IterVar) -> int | Expr:
         return self.domain.extents[leaf]
 
     def _constant(self, leaf: IterVar) -> int:

@@ -10,16 +10,14 @@ from .folding import rebuild_folding
 from .stmt import Allocate, Buffer, Load, Prefetch, Stmt, Store
 from .visit import StmtMutator, statements
 
-Place = Callable[[Buffer, Expr], Expr]
+Indices = tuple[Expr, ...]
+Place = Callable[[Buffer, Indices], Indices]
 
 
 class Relocator(StmtMutator):
-    """Accesses of a buffer in `moved` become accesses of the buffer that it maps to, at `place(buffer, index)`.
+    """Accesses of a buffer in `moved` become accesses of the buffer that it maps to, at `place(buffer, indices)`."""
 
-    Buffers are one-dimensional.
-    """
-
-    def __init__(self, moved: Mapping[Buffer, Buffer], place: Place = lambda _, index: index) -> None:
+    def __init__(self, moved: Mapping[Buffer, Buffer], place: Place = lambda _, indices: indices) -> None:
         self.moved, self.place = moved, place
 
     def expr(self, e: Expr) -> Expr:
@@ -28,9 +26,10 @@ class Relocator(StmtMutator):
             old = node.children()
             fresh = [done[id(child)] for child in old]
             if isinstance(node, Load) and node.buffer in self.moved:
-                mask = fresh[1] if node.mask is not None else None
-                index = self.place(node.buffer, fresh[0])
-                done[id(node)] = Load(node.dtype, self.moved[node.buffer], (index,), mask)
+                count = len(node.indices)
+                mask = fresh[count] if node.mask is not None else None
+                indices = self.place(node.buffer, tuple(fresh[:count]))
+                done[id(node)] = Load(node.dtype, self.moved[node.buffer], indices, mask)
             elif any(a is not b for a, b in zip(fresh, old, strict=True)):
                 done[id(node)] = rebuild_folding(node, fresh)
             else:
@@ -42,19 +41,18 @@ class Relocator(StmtMutator):
         if s.buffer not in self.moved:
             return made
         assert isinstance(made, Store)
-        index = self.place(s.buffer, made.indices[0])
-        return Store(self.moved[s.buffer], (index,), made.value, made.mask)
+        return Store(self.moved[s.buffer], self.place(s.buffer, made.indices), made.value, made.mask)
 
     def prefetch(self, s: Prefetch) -> Stmt:
         made = super().prefetch(s)
         if s.buffer not in self.moved:
             return made
         assert isinstance(made, Prefetch)
-        return Prefetch(self.moved[s.buffer], (self.place(s.buffer, made.indices[0]),), made.shape)
+        return Prefetch(self.moved[s.buffer], self.place(s.buffer, made.indices), made.shape)
 
 
 def fresh_buffers(stmt: Stmt) -> Stmt:
-    """A copy of a statement that allocates buffers of its own; buffers are one-dimensional."""
+    """A copy of a statement that allocates buffers of its own."""
     moved = {s.buffer: replace(s.buffer) for s in statements(stmt) if isinstance(s, Allocate)}
     return _Fresh(moved).stmt(stmt) if moved else stmt
 

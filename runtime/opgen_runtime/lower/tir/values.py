@@ -65,12 +65,17 @@ class ValueLowering:
         place = self.places.get(tensor)
         return tuple(whole) if place is None else place(tuple(whole))
 
-    def load(self, tensor: Tensor, indices: Sequence[Expr]) -> Expr:
-        buffer = self.buffers.get(tensor)
-        if buffer is None:
+    def buffer(self, tensor: Tensor) -> Buffer:
+        """The buffer of a tensor."""
+        found = self.buffers.get(tensor)
+        if found is None:
             raise LoweringError(
                 f"tensor {tensor.name} is read before it is computed; is its stage placed after its reader?"
             )
+        return found
+
+    def load(self, tensor: Tensor, indices: Sequence[Expr]) -> Expr:
+        buffer = self.buffer(tensor)
         return Load(buffer.dtype, buffer, self.position(tensor, indices))
 
     def local(self, name: str, dtype: DType, shape: tuple[int, ...] = (1,)) -> Buffer:

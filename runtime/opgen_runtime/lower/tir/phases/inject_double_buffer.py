@@ -68,7 +68,7 @@ def _pipelined(loop: For, buffer: Buffer, fill: Stmt, rest: Stmt) -> Stmt:
 
     def in_half(s: Stmt, iteration: Expr) -> Stmt:
         offset = (iteration - loop.minimum) % 2 * size
-        return Relocator({buffer: double}, lambda _, index: index + offset).stmt(s)
+        return Relocator({buffer: double}, lambda _, at: (at[0] + offset,)).stmt(s)
 
     def at(s: Stmt, value: Expr) -> Stmt:
         values: dict[Var, Expr] = {loop.var: value}

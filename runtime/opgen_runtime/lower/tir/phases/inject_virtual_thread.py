@@ -68,7 +68,7 @@ class _Interleave:
 
     def _copy(self, s: Stmt, step: int) -> Stmt:
         values: dict[Var, Expr] = {self.var: const(self.start + step, INDEX)}
-        own = Relocator(self.private, lambda b, index: index + b.shape[0] * step).stmt(s)
+        own = Relocator(self.private, lambda b, at: (at[0] + b.shape[0] * step,)).stmt(s)
         return map_exprs(own, lambda e: fold_substitute(e, values))
 
 

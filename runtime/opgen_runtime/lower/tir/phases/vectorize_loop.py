@@ -82,8 +82,8 @@ class _Lanes:
             e = Relocator(self.expanded, self._place).expr(e)
         return vectorize_expr(e, self.var, self.lanes, self.vector_vars)
 
-    def _place(self, _: Buffer, index: Expr) -> Expr:
-        return self._lane_of(index)
+    def _place(self, _: Buffer, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return (self._lane_of(at[0]),)
 
     def _lane_of(self, index: Expr) -> Expr:
         return index * self.lanes + self.var
