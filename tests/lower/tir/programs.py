@@ -12,7 +12,7 @@ from opgen_runtime.base.arith import Expr, call, cast, logical_or, maximum, sele
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Tensor
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.schedule import Schedule, Stage
+from opgen_runtime.lower.schedule import Schedule, Stage, replay
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Program:
 def check_lowered(program: Program, schedule: Schedule, every_phase: bool = False) -> None:
     """The lowered schedule gives what `te.evaluate` gives, before the phases and after them (or after each)."""
     func = tir.lower(schedule, program.inputs, program.outputs, "kernel")
+    check_replayed(program, schedule, func)
     versions = [func]
     final = tir.run_phases(func, (lambda _, f: versions.append(f)) if every_phase else None)
     if not every_phase:
@@ -44,6 +45,17 @@ def check_lowered(program: Program, schedule: Schedule, every_phase: bool = Fals
     for version in versions:
         compare(tir.interpret(version, arrays), expected, version)
     compare(tir.interpret(final, arrays, eager=True), expected, final)
+
+
+def check_replayed(program: Program, schedule: Schedule, func: tir.PrimFunc) -> None:
+    """The schedule's trace, as text, gives a schedule with the same trace and loop IR."""
+    trace = str(schedule.trace)
+    intrinsics = [stage.tile_of.intrinsic for stage in schedule.stages if stage.tile_of]
+    again = replay(trace, schedule.outputs, intrinsics)
+    assert str(again.trace) == trace
+    assert tir.to_text(tir.lower(again, program.inputs, program.outputs, "kernel")) == tir.to_text(func), (
+        trace
+    )
 
 
 def compare(found: Sequence[np.ndarray], expected: Sequence[np.ndarray], func: tir.PrimFunc) -> None:

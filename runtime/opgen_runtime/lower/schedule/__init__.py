@@ -17,6 +17,7 @@ roll.py      which stages follow a scan row by row
 prepare.py   the stages that depend on constants alone, split off
 inline.py    folds inlined stages into the bodies that read them
 contract.py  what a schedule must be before it is lowered
+trace.py     the primitives that made a schedule, as text that can be replayed
 text.py      a schedule as text: stages, tables of loops, what is computed inside them
 """
 
@@ -32,10 +33,11 @@ from .prepare import Parts, constant_stages, parts_of
 from .relations import Fuse, Split
 from .repack import divided
 from .rows import Line, Rows
-from .schedule import Group, Schedule, create_schedule, reads_of
+from .schedule import Group, Schedule, create_schedule, reads_of, replay
 from .separate import why_not_separable
 from .slopes import slope
 from .stage import Attach, Stage
+from .trace import Trace
 
 __all__ = [
     "SCHEDULE",
@@ -53,6 +55,7 @@ __all__ = [
     "Schedule",
     "Split",
     "Stage",
+    "Trace",
     "congruences",
     "constant_stages",
     "create_schedule",
@@ -62,6 +65,7 @@ __all__ = [
     "parts_of",
     "pushed",
     "reads_of",
+    "replay",
     "schedule_by",
     "simplified",
     "slope",

@@ -58,7 +58,7 @@ def parts_of(schedule: Schedule) -> Parts:
     Prepared are stages at the root, with what is computed inside them; constants that a schedule computes inside the
     loops of others, or folds into them, stay there.
     """
-    schedule.normalize()
+    schedule.fold_inlined()
     constant = constant_stages(schedule)
     stays: set[Stage] = set()
     for stage in schedule.stages:  # producers first

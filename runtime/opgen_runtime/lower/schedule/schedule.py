@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from ...base.arith import Expr, Var, lt, rewrite, select, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
-from .congruence import pushed, solved
+from .congruence import pushed, simplified, solved
 from .inline import Folder
+from .intrinsic import Intrinsic
 from .relations import Split
 from .repack import divided, flattened, packed
 from .roll import Roller
 from .separate import separated
 from .stage import Stage
 from .text import to_text
+from .trace import Replay, Trace, primitive
 
 
 class Schedule:
@@ -28,6 +31,7 @@ class Schedule:
         self.outputs = tuple(outputs)
         self.stages: list[Stage] = []
         self._of: dict[Tensor, Stage] = {}
+        self.trace: Final = Trace(self.__getitem__)
         for tensor in _producers_first(self.outputs):
             if tensor not in self._of:
                 self._add(Stage(_tensors_of(tensor), tensor.op), len(self.stages))
@@ -43,6 +47,10 @@ class Schedule:
 
     def _add(self, stage: Stage, position: int) -> None:
         self.stages.insert(position, stage)
+        for each in (stage, *(stage.rows.members if stage.rows else ())):
+            if each.trace is None:  # else it is part of another schedule, too
+                each.trace = self.trace
+                self.trace.made.append(each)
         for tensor in stage.tensors:
             self._of[tensor] = stage
         if isinstance(stage.op, Scan):
@@ -69,11 +77,16 @@ class Schedule:
             raise ScheduleError(f"tensor {tensor.name} is not part of this schedule; its stages are {known}")
         return found
 
+    @primitive
     def normalize(self) -> None:
         """Fold the inlined stages into those that read them.  Lowering does this first; twice is harmless.
 
         Raises ScheduleError where a scan, update or extern reads an inlined stage.
         """
+        self.fold_inlined()
+
+    def fold_inlined(self) -> None:
+        """`normalize` as a part of something else, which is no step of the trace."""
         inlined = {s.tensor: (s.axes, s.body) for s in self.stages if s.inlined and s.body is not None}
         if not inlined:
             return
@@ -90,6 +103,7 @@ class Schedule:
 
     # ------------------------------------------------------------------ caches
 
+    @primitive
     def cache_write(self, tensor: Tensor, scope: str = "local") -> Tensor:
         """C[i] = f(i)  -->  C_local[i] = f(i); C[i] = C_local[i]
 
@@ -106,6 +120,7 @@ class Schedule:
         stage.set_compute(stage.axes, Read(body.dtype, cached, tuple(axis.var for axis in stage.axes)))
         return cached
 
+    @primitive
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor]) -> Tensor:
         """C[i] = f(A[i])  -->  A_local[i] = A[i]; C[i] = f(A_local[i])
 
@@ -127,6 +142,7 @@ class Schedule:
         self._insert(cached, scope, self.stages.index(source) + 1, f"cache_read of {tensor.name}")
         return cached
 
+    @primitive
     def flatten(self, tensor: Tensor, count: int, multiple: int = 1) -> Tensor:
         """C[i, y, x] = f(i, y, x)  -->  C_flat[i, j] = f(i, j // X, j % X); C[i, y, x] = C_flat[i, y * X + x]
 
@@ -140,6 +156,7 @@ class Schedule:
         stage.set_compute(stage.axes, body)
         return made
 
+    @primitive
     def divide(self, tensor: Tensor, factors: Mapping[IterVar, int], first: bool = False) -> Tensor:
         """C[i, y] = f(i, y)  -->  C_divided[i, q, r] = f(i, q * s + r); C[i, y] = C_divided[i, y // s, y % s]
 
@@ -153,6 +170,7 @@ class Schedule:
         stage.set_compute(stage.axes, body)
         return made
 
+    @primitive
     def solve(self, tensor: Tensor) -> None:
         """C[i] = sum(f(i, k) for k in range(K) if (i - k) % s == 0)  -->  C[i] = sum(f(i, i % s + k * s) for k in ..)
 
@@ -162,6 +180,7 @@ class Schedule:
         stage = self._fresh(tensor, "solve")
         stage.set_compute(stage.axes, solved(stage))
 
+    @primitive
     def separate(self, tensor: Tensor, data: IterVar, window: IterVar) -> Tensor:
         """C[y, x] = max(f(y + r, x + s) for r, s)  -->  V[y, u] = max(f(y + r, u) for r); C[y, x] = max(V[y, x + s] ..)
 
@@ -175,6 +194,18 @@ class Schedule:
         stage.set_compute(stage.axes, body)
         return made
 
+    @primitive
+    def simplify(self, tensor: Tensor) -> None:
+        """C[i] = sum(f(k) for k if k < 8)  -->  C[i] = sum(f(k) for k), where k has 8 values
+
+        What follows from the extents of all axes.  Refuses stages that are no reductions, and scheduled loops.
+        """
+        stage = self._fresh(tensor, "simplify")
+        if not isinstance(stage.body, Reduce):
+            raise ScheduleError(f"simplify on stage {stage.name}: it is no reduction")
+        stage.set_compute(stage.axes, simplified(stage.axes, stage.body))
+
+    @primitive
     def push_conditions(self, tensor: Tensor, axes: Collection[IterVar] | None = None) -> None:
         """C[i] = sum(f(k) * g(k) for k if c)  -->  C[i] = sum((f(k) if c else 0) * (g(k) if c else 0) for k)
 
@@ -186,6 +217,7 @@ class Schedule:
             raise ScheduleError(f"push_conditions on stage {stage.name}: it is no reduction")
         stage.set_compute(stage.axes, pushed(stage.body, axes))
 
+    @primitive
     def pack(
         self, tensor: Tensor, operand: Expr, axes: Sequence[IterVar], panel: int | None = None
     ) -> Tensor:
@@ -217,6 +249,7 @@ class Schedule:
 
     # ------------------------------------------------------------------ scans
 
+    @primitive
     def roll(self, tensor: Tensor) -> None:
         """h: every row, then out[t] = f(h[t])  -->  for each step: h: the rows still needed; out[t] = f(h[t])
 
@@ -255,6 +288,7 @@ class Schedule:
 
     # ------------------------------------------------------------------ rfactor
 
+    @primitive
     def rfactor(self, tensor: Tensor, axis: IterVar) -> Tensor:
         """B[i] = sum(A[i, k] for k)  -->  B_rf[p, i] = sum(A[i, k] for k in part p); B[i] = sum(B_rf[p, i] for p)
 
@@ -359,6 +393,17 @@ class Group:
 def create_schedule(outputs: Sequence[Tensor]) -> Schedule:
     """The default schedule of a program: every tensor whole, one after the other."""
     return Schedule(outputs)
+
+
+def replay(trace: str, outputs: Sequence[Tensor], intrinsics: Sequence[Intrinsic] = ()) -> Schedule:
+    """The schedule of `outputs` that the text of a trace describes; `intrinsics` are those that it names.
+
+    `replay(str(schedule.trace), schedule.outputs)` lowers to the same loop IR as `schedule`.  Raises ScheduleError with
+    the line for what is no step of this program, or is refused.
+    """
+    schedule = create_schedule(outputs)
+    Replay(schedule, intrinsics).run(trace)
+    return schedule
 
 
 def reads_of(stage: Stage) -> tuple[Tensor, ...]:

@@ -15,6 +15,7 @@ from .kind import ForKind
 from .matching import match
 from .relations import Fuse, Relation, Split
 from .rows import Line, Rows, others, rows_of
+from .trace import Trace, primitive
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,6 +63,7 @@ class Stage:
         self.alignment: dict[int, tuple[int, int]] = {}
         self.follows: Rows[Stage] | None = None
         self.rows: Rows[Stage] | None = None
+        self.trace: Trace | None = None  # of the schedule that it is part of
         if isinstance(op, Compute):
             self.set_compute(op.axes, op.body)
         elif isinstance(op, Scan):
@@ -166,6 +168,7 @@ class Stage:
     def kind(self, axis: IterVar) -> ForKind:
         return self.kinds.get(axis, ForKind.SERIAL)
 
+    @primitive
     def split(
         self, axis: IterVar, factor: int | None = None, nparts: int | None = None
     ) -> tuple[IterVar, IterVar]:
@@ -199,6 +202,7 @@ class Stage:
         self.leaves[position : position + 1] = [outer, inner]
         return outer, inner
 
+    @primitive
     def fuse(self, *axes: IterVar) -> IterVar:
         """for i in range(n): for j in range(m)  -->  for f in range(n * m): i = f // m, j = f % m
 
@@ -229,6 +233,7 @@ class Stage:
             fused = made
         return fused
 
+    @primitive
     def reorder(self, *axes: IterVar) -> None:
         """for i: for j: for k  -->  (reorder(k, i))  for k: for j: for i
 
@@ -243,6 +248,7 @@ class Stage:
         for place, axis in zip(sorted(positions), axes, strict=True):
             self.leaves[place] = axis
 
+    @primitive
     def tile(
         self, i: IterVar, j: IterVar, i_factor: int, j_factor: int
     ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
@@ -252,6 +258,7 @@ class Stage:
         self.reorder(i_outer, j_outer, i_inner, j_inner)
         return i_outer, j_outer, i_inner, j_inner
 
+    @primitive
     def vectorize(self, axis: IterVar) -> None:
         """for i in range(8): x[i] = e  -->  x[ramp(0, 1, 8)] = e of vectors
 
@@ -268,6 +275,7 @@ class Stage:
                 f"vectorize of {axis.var.name} on stage {self.name}: another loop of it is vectorized"
             )
 
+    @primitive
     def unroll(self, axis: IterVar) -> None:
         """for i in range(2): f(i)  -->  f(0); f(1)
 
@@ -275,6 +283,7 @@ class Stage:
         """
         self._mark(axis, ForKind.UNROLLED, "unroll")
 
+    @primitive
     def parallel(self, axis: IterVar) -> None:
         """for i: f(i)  -->  the iterations shared among threads.  Refuses a reduce axis (they would race)."""
         if axis.kind == "reduce":
@@ -283,6 +292,7 @@ class Stage:
             )
         self._mark(axis, ForKind.PARALLEL, "parallel")
 
+    @primitive
     def virtual_thread(self, axis: IterVar) -> None:
         """for i in range(2): f(i); g(i)  -->  f(0); f(1); g(0); g(1)
 
@@ -295,6 +305,7 @@ class Stage:
             )
         self._mark(axis, ForKind.VIRTUAL, "virtual_thread")
 
+    @primitive
     def tensorize(self, axis: IterVar, intrinsic: Intrinsic) -> None:
         """for i_i in range(4): for k in range(8): f(i_i, k)  -->  the intrinsic's own loop IR on the tile
 
@@ -332,6 +343,7 @@ class Stage:
 
     # ------------------------------------------------------------------ place
 
+    @primitive
     def compute_at(self, stage: Stage, axis: IterVar) -> None:
         """P whole, then C  -->  inside C's loop over `axis`, the part of P that one iteration needs
 
@@ -352,10 +364,12 @@ class Stage:
             above = above.attach.stage if above.attach else None
         self.attach = Attach(stage, axis)
 
+    @primitive
     def compute_root(self) -> None:
         """inside another stage, or inlined  -->  whole, before the stages that read it"""
         self.attach, self.inlined = None, False
 
+    @primitive
     def compute_inline(self) -> None:
         """P[i] = f(i); C[i] = g(P[i])  -->  C[i] = g(f(i))
 
@@ -375,6 +389,7 @@ class Stage:
             raise ScheduleError(f"compute_inline on stage {self.name}: its loops are scheduled already")
         self.attach, self.inlined = None, True
 
+    @primitive
     def set_scope(self, scope: str) -> None:
         """Where the stage's buffer lives: "global" (heap, all threads) or "local" (one iteration's, on the stack)."""
         if scope not in ("global", "local"):
@@ -385,6 +400,7 @@ class Stage:
             raise ScheduleError(f"set_scope on stage {self.name}: parameters of the kernel are global")
         self.scope = scope
 
+    @primitive
     def double_buffer(self) -> None:
         """for i: fill b(i); read b  -->  for i: fill b(i + 1) in one half; read b(i) in the other
 
@@ -397,6 +413,7 @@ class Stage:
             )
         self.scope = "double"
 
+    @primitive
     def prefetch(self, tensor: Tensor, axis: IterVar, offset: int) -> None:
         """for i: f(a, i)  -->  for i: prefetch what f(a, i + offset) reads; f(a, i)
 
@@ -413,6 +430,7 @@ class Stage:
             )
         self.prefetches.append((tensor, axis, offset))
 
+    @primitive
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """stride of `axis` in the buffer, s  -->  the least s' >= s with s' % factor == offset
 

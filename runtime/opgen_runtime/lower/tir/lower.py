@@ -34,7 +34,7 @@ def lower(schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor
 
 class _Lowering:
     def __init__(self, schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        schedule.normalize()
+        schedule.fold_inlined()
         self.schedule = schedule
         self.inputs, self.outputs = _parameters(inputs), _parameters(outputs)
         self.buffers: dict[Tensor, Buffer] = dict(zip(inputs, self.inputs, strict=True))

@@ -78,6 +78,7 @@ class Scheduled:
 
     def texts(self) -> Texts:
         yield "schedule", str(self.schedule)
+        yield "trace", str(self.schedule.trace)
 
     def part_texts(self) -> Texts:
         """The schedules of both parts, where there are two."""

@@ -63,15 +63,13 @@ def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
     made = stage
     if form.factors:
         made = schedule[schedule.divide(stage.tensor, form.factors)]
-    body = made.body
-    assert isinstance(body, Reduce)
     if form.conditional:
+        body = made.body
+        assert isinstance(body, Reduce)
         found = contraction_of(made.axes, simplified(made.axes, pushed(body)))
         assert found is not None
         schedule.push_conditions(made.tensor, (found.row, *found.columns))
-        body = made.body
-    assert isinstance(body, Reduce)
-    made.set_compute(made.axes, simplified(made.axes, body))
+    schedule.simplify(made.tensor)
     return made
 
 

@@ -1,0 +1,398 @@
+"""Traces: the primitives that made a schedule what it is, as text that can be replayed.
+
+    out_local = schedule.cache_write(out, 'local')
+    i_o, i_i = out.split(i, 8)
+    out_local.compute_at(out, i_o)
+    out.vectorize(i_i)
+
+A line is a primitive.  Tensors have their names, loops those of their stage's table; where a name is taken, it gets a
+number.  `schedule` is the schedule itself; an operand is written as it prints, `'b[k, j]'`, with `#n` where n such
+operands stand before it in the body.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+
+from ...base.arith import Expr, post_order
+from ...base.arith import to_text as expr_text
+from ...base.errors import ScheduleError, did_you_mean
+from ...compute.te.tensor import IterVar, Tensor
+from .intrinsic import Intrinsic
+
+
+class Staged(Protocol):
+    """What traces ask of a stage."""
+
+    axes: tuple[IterVar, ...]
+    reduce_axes: tuple[IterVar, ...]
+    body: Expr | None
+    tensors: tuple[Tensor, ...]
+
+
+class Traced(Protocol):
+    """What primitives are methods of: a schedule, or one of its stages."""
+
+    @property
+    def trace(self) -> Trace | None: ...
+
+
+S = TypeVar("S", bound=Traced)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SCHEDULE: Final = "schedule"  # the name of the schedule itself
+_KINDS: Final = ("IterVar", "Stage", "Tensor", "Intrinsic", "Expr")  # of arguments, by their annotations
+_WORDS: Final = {"IterVar": "loop", "Stage": "stage", "Tensor": "tensor", "Intrinsic": "intrinsic"}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Primitive:
+    """A primitive: its name, and of its parameters the kinds of those that are no numbers or texts."""
+
+    name: str
+    kinds: Mapping[str, str]
+    signature: inspect.Signature
+
+    def arguments(
+        self, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> list[tuple[str, str, object]]:
+        """(parameter, kind, argument) of a call, in order; the parameter is empty where its name is not needed.
+
+        Raises TypeError for arguments that the primitive does not take.
+        """
+        bound = self.signature.bind(None, *args, **kwargs)
+        found = []
+        for name, value in list(bound.arguments.items())[1:]:
+            kind = self.kinds.get(name, "")
+            if self.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+                found.extend([("", kind, each) for each in value])
+            else:
+                found.append((name if name in kwargs else "", kind, value))
+        return found
+
+
+PRIMITIVES: Final[dict[tuple[bool, str], Primitive]] = {}  # (of the schedule, name) -> primitive
+
+
+def primitive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method that changes a schedule: calls from outside of the schedule are steps of its trace."""
+    signature = inspect.signature(method)
+    kinds = {
+        name: next((kind for kind in _KINDS if kind in str(parameter.annotation)), "")
+        for name, parameter in signature.parameters.items()
+    }
+    known = Primitive(method.__name__, kinds, signature)
+    PRIMITIVES[method.__qualname__.startswith("Schedule."), known.name] = known
+
+    @wraps(method)
+    def recorded(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        trace = self.trace
+        if trace is None or trace.busy:
+            return method(self, *args, **kwargs)
+        begun = trace.begin(self, known, known.arguments(args, kwargs))
+        trace.busy = True
+        try:
+            result = method(self, *args, **kwargs)
+        finally:
+            trace.busy = False
+        trace.steps.append(replace(begun, result=result))
+        return result
+
+    return cast("Callable[Concatenate[S, P], R]", recorded)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """A primitive that was applied: of the schedule, or of the stage `on`, with what it gave.
+
+    `scope`: the stage whose loops its arguments are, with the axes and the body that it had.
+    """
+
+    primitive: Primitive
+    on: Staged | None
+    arguments: tuple[tuple[str, str, object], ...]
+    scope: Staged | None
+    axes: tuple[IterVar, ...]
+    body: Expr | None
+    result: object
+
+
+@dataclass(eq=False, slots=True)
+class Trace:
+    """The steps of a schedule; `str` gives its text.  `made` are all stages, in the order in which they came."""
+
+    stage_of: Callable[[Tensor], Staged]
+    made: list[Staged] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    busy: bool = False  # a primitive is being applied; those that it uses are no steps
+
+    def begin(
+        self, owner: object, primitive: Primitive, arguments: Sequence[tuple[str, str, object]]
+    ) -> Step:
+        """A step that is about to be made."""
+        on: Any = None if hasattr(owner, "stages") else owner
+        scope: Any = on
+        for _, kind, value in arguments:
+            if kind == "Stage" or (kind == "Tensor" and scope is None):
+                scope = value if kind == "Stage" else self.stage_of(value)  # type: ignore[arg-type]
+        axes = () if scope is None else (*scope.axes, *scope.reduce_axes)
+        body = None if scope is None else scope.body
+        return Step(primitive, on, tuple(arguments), scope, axes, body, None)
+
+    def __str__(self) -> str:
+        names = Names()
+        names.meet(self.made)
+        return "\n".join(_line(step, names) for step in self.steps)
+
+
+# ------------------------------------------------------------------ names
+
+
+class Names:
+    """Names of tensors and of the loops of each stage: equal for schedules that came about in the same way."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, Staged] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self._of_stage: dict[int, str] = {}
+        self._of_tensor: dict[Tensor, str] = {}
+        self._axes: dict[int, dict[str, IterVar]] = {}
+        self._of_axis: dict[tuple[int, IterVar], str] = {}
+
+    def meet(self, stages: Sequence[Staged]) -> None:
+        """Name the stages that have no name yet, and their tensors."""
+        for stage in stages:
+            if id(stage) in self._of_stage:
+                continue
+            for tensor in stage.tensors:
+                if tensor not in self._of_tensor:
+                    name = _free(tensor.name, {*self.stages, *self.tensors, SCHEDULE})
+                    self._of_tensor[tensor], self.tensors[name] = name, tensor
+            known = self._of_tensor[stage.tensors[0]]
+            # the rows of a state are a stage beside that of the scan, whose tensor is the same
+            name = (
+                known if known not in self.stages else _free(f"{known}_rows", {*self.stages, *self.tensors})
+            )
+            self._of_stage[id(stage)], self.stages[name] = name, stage
+
+    def stage(self, stage: Staged) -> str:
+        return self._of_stage[id(stage)]
+
+    def tensor(self, tensor: Tensor) -> str:
+        return self._of_tensor[tensor]
+
+    def call(self, stage: Staged, axis: IterVar, name: str = "") -> str:
+        """The name of a loop of a stage: the one that it has, else `name`, else one after its variable."""
+        key = id(stage), axis
+        if key not in self._of_axis:
+            known = self._axes.setdefault(id(stage), {})
+            name = name or _free(axis.var.name, known)
+            self._of_axis[key], known[name] = name, axis
+        return self._of_axis[key]
+
+    def axes(self, stage: Staged) -> Mapping[str, IterVar]:
+        return self._axes.get(id(stage), {})
+
+
+def _free(name: str, taken: Mapping[str, object] | set[str]) -> str:
+    """A name like `name` that is a word and not taken."""
+    word = re.sub(r"\W", "_", name) or "_"
+    word = f"_{word}" if word[0].isdigit() else f"{word}_" if keyword.iskeyword(word) else word
+    found, number = word, 2
+    while found in taken:
+        found, number = f"{word}_{number}", number + 1
+    return found
+
+
+# ------------------------------------------------------------------ text
+
+
+def _line(step: Step, names: Names) -> str:
+    for axis in step.axes:
+        assert step.scope is not None
+        names.call(step.scope, axis)
+    on = SCHEDULE if step.on is None else names.stage(step.on)
+    given = ", ".join(
+        f"{name}={text}" if name else text
+        for name, text in [
+            (name, _argument(kind, value, step, names)) for name, kind, value in step.arguments
+        ]
+    )
+    results = step.result if isinstance(step.result, tuple) else (step.result,)
+    left = []
+    for each in results:
+        if isinstance(each, Tensor):
+            left.append(names.tensor(each))
+        elif isinstance(each, IterVar) and step.on is not None:
+            left.append(names.call(step.on, each))
+    return f"{', '.join(left)}{' = ' if left else ''}{on}.{step.primitive.name}({given})"
+
+
+def _argument(kind: str, value: object, step: Step, names: Names) -> str:
+    if isinstance(value, Mapping):
+        pairs = [(_argument(kind, a, step, names), _argument("", b, step, names)) for a, b in value.items()]
+        return f"{{{', '.join(f'{a}: {b}' for a, b in pairs)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_argument(kind, each, step, names) for each in value)}]"
+    if isinstance(value, IterVar):
+        assert step.scope is not None
+        return names.call(step.scope, value)
+    if isinstance(value, Tensor):
+        return names.tensor(value)
+    if isinstance(value, Intrinsic):
+        return value.name
+    if isinstance(value, Expr):
+        assert step.body is not None
+        return repr(_operand_text(value, step.body))
+    return names.stage(value) if kind == "Stage" else repr(value)  # type: ignore[arg-type]
+
+
+def _operand_text(operand: Expr, body: Expr) -> str:
+    text = expr_text(operand)
+    before = 0
+    for node in post_order(body):
+        if node is operand:
+            break
+        before += expr_text(node) == text
+    return f"{text} #{before}" if before else text
+
+
+def operand_of(body: Expr, text: str) -> Expr | None:
+    """The part of a body that a trace names by its text."""
+    text, _, number = text.partition(" #")
+    found = [node for node in post_order(body) if expr_text(node) == text]
+    place = int(number or 0)
+    return found[place] if place < len(found) else None
+
+
+# ------------------------------------------------------------------ replay
+
+
+class Replay:
+    """Applies the lines of a trace to a schedule."""
+
+    def __init__(self, schedule: Any, intrinsics: Sequence[Intrinsic]) -> None:
+        self.schedule = schedule
+        self.intrinsics = {each.name: each for each in intrinsics}
+        self.names = Names()
+
+    def run(self, text: str) -> None:
+        """Raises ScheduleError with the line for what is no step of this program, and what primitives raise."""
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.partition("#")[0].strip():
+                continue
+            try:
+                self._line(line)
+            except (_Wrong, ScheduleError, TypeError) as error:
+                raise ScheduleError(f"line {number} of the trace, `{line.strip()}`: {error}") from error
+
+    def _line(self, line: str) -> None:
+        left, call = _parsed(line)
+        self.names.meet(self.schedule.trace.made)
+        assert isinstance(call.func, ast.Attribute)
+        assert isinstance(call.func.value, ast.Name)
+        on, name = call.func.value.id, call.func.attr
+        owner = self.schedule if on == SCHEDULE else self._known(on, self.names.stages, "stage")
+        found = PRIMITIVES.get((on == SCHEDULE, name))
+        if found is None:
+            of = [each for whole, each in PRIMITIVES if whole == (on == SCHEDULE)]
+            raise _Wrong(f"there is no primitive {name}{did_you_mean(name, of)}")
+        args, kwargs = self._arguments(found, call, None if on == SCHEDULE else owner)
+        result = getattr(owner, name)(*args, **kwargs)
+        self.names.meet(self.schedule.trace.made)
+        given = result if isinstance(result, tuple) else (result,)
+        made = [each for each in given if isinstance(each, IterVar | Tensor)]
+        if left and len(left) != len(made):
+            raise _Wrong(f"it gives {len(made)} results, {len(left)} are named")
+        for own, each in zip(left or [""] * len(made), made, strict=True):
+            if isinstance(each, IterVar):
+                self.names.call(owner, each, own)
+            elif own and self.names.tensor(each) != own:
+                raise _Wrong(f"its result is called {self.names.tensor(each)}, not {own}")
+
+    def _arguments(
+        self, found: Primitive, call: ast.Call, on: Staged | None
+    ) -> tuple[list[object], dict[str, object]]:
+        named = {each.arg or "": each.value for each in call.keywords}
+        nodes = found.arguments(call.args, named)
+        scope: Any = on
+        for _, kind, node in nodes:
+            if kind == "Stage" or (kind == "Tensor" and scope is None):
+                scope = self._value(kind if kind == "Stage" else "of", node, None)
+        if scope is not None:
+            for axis in (*scope.axes, *scope.reduce_axes):
+                self.names.call(scope, axis)
+        made = [(name, self._value(kind, node, scope)) for name, kind, node in nodes]
+        return [value for name, value in made if not name], {name: value for name, value in made if name}
+
+    def _value(self, kind: str, node: object, scope: Staged | None) -> Any:
+        if isinstance(node, ast.List | ast.Tuple):
+            return [self._value(kind, each, scope) for each in node.elts]
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            return {self._value(kind, a, scope): self._value("", b, scope) for a, b in pairs}
+        if isinstance(node, ast.Name):
+            if kind == "of":  # the stage of a tensor
+                return self.schedule[self._tensor(node.id)]
+            if kind == "Stage":
+                return self._known(node.id, self.names.stages, "stage")
+            if kind == "Tensor":
+                return self._tensor(node.id)
+            if kind == "Intrinsic":
+                return self._known(node.id, self.intrinsics, "intrinsic")
+            if kind == "IterVar" and scope is not None:
+                return self._known(node.id, self.names.axes(scope), "loop")
+        assert isinstance(node, ast.AST)
+        try:
+            value = ast.literal_eval(node)  # type: ignore[arg-type]
+        except ValueError:
+            expected = f"a {_WORDS[kind]}" if kind in _WORDS else "a number or a text"
+            raise _Wrong(f"`{ast.unparse(node)}` is not {expected}") from None
+        if kind == "Expr" and scope is not None and scope.body is not None:
+            operand = operand_of(scope.body, str(value))
+            if operand is None:
+                raise _Wrong(f"the body `{expr_text(scope.body)}` has no operand `{value}`")
+            return operand
+        return value
+
+    def _tensor(self, name: str) -> Tensor:
+        found: Tensor = self._known(name, self.names.tensors, "tensor")
+        return found
+
+    def _known(self, name: str, known: Mapping[str, Any], what: str) -> Any:
+        if name not in known:
+            raise _Wrong(f"there is no {what} {name}; there are {', '.join(known) or 'none'}")
+        return known[name]
+
+
+class _Wrong(ValueError):
+    """What a line of a trace says is not there."""
+
+
+def _parsed(line: str) -> tuple[list[str], ast.Call]:
+    """The names on the left, and the call."""
+    try:
+        (statement,) = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError) as error:
+        raise _Wrong(f"expected `names = stage.primitive(arguments)`, {error}") from error
+    left: list[str] = []
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        left = [part.id for part in parts if isinstance(part, ast.Name)]
+    call = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
+    if not (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+    ):
+        raise _Wrong("expected `names = stage.primitive(arguments)`")
+    return left, call
