@@ -64,6 +64,15 @@ out: float32[4, 20], output
     out[i0, i1] = abs(data[i0, i1]) if i0 == 0 else data[i0, i1]
     guarded: i1 < 20, i1_o < 3
 
+── trace ───────────────────────────────────────────────────────────────────────────────────────────
+schedule.normalize()
+i0 = out.fuse(i0)
+i1 = out.fuse(i1)
+i1_o, i1_i = out.split(i1, 8)
+out.vectorize(i1_i)
+i1_o_o, i1_o_i = out.split(i1_o, 2)
+out.unroll(i1_o_i)
+
 ── lower ───────────────────────────────────────────────────────────────────────────────────────────
 """
 

@@ -352,7 +352,7 @@ class Replay:
                 return self._known(node.id, self.names.axes(scope), "loop")
         assert isinstance(node, ast.AST)
         try:
-            value = ast.literal_eval(node)  # type: ignore[arg-type]
+            value = ast.literal_eval(node)
         except ValueError:
             expected = f"a {_WORDS[kind]}" if kind in _WORDS else "a number or a text"
             raise _Wrong(f"`{ast.unparse(node)}` is not {expected}") from None
