@@ -1,7 +1,8 @@
-"""The gradients of all ops against differences: `python -m tests.gradients [OP ...] [--native] [--second]`.
+"""The gradients of all ops against differences: `python -m tests.gradients [OP ...] [--native] [--second] [--narrow]`.
 
 For each op how the adjoint of each float operand is computed, and how many ops with a gradient that is not zero have
-a right one.  With `--native` what machine code gives is compared with numpy, too.
+a right one.  With `--native` what machine code gives is compared with numpy, too; with `--narrow` the gradients in
+float16, bfloat16 and float32 with those in float64 of the same values.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import argparse
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import opgen_runtime as rt
 from opgen_runtime.base.errors import LanguageError, OpgenError
+from opgen_runtime.base.vocabulary import BFLOAT16, FLOAT16, FLOAT32
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te.derivative import pullback
 from opgen_runtime.declaration.gradient import vjp_attrs, vjp_op
@@ -25,6 +28,7 @@ from opgen_runtime.testing.cases import Case, declaration_of
 from opgen_runtime.testing.gradient import GradientCase, check_grad, gradient_case, record_of
 from opgen_runtime.testing.suite import Suite, suite_of
 
+NARROW = {FLOAT32: 1e-4, FLOAT16: 2e-2, BFLOAT16: 5e-2}
 GENERATED = Path(__file__).parent / "generated"
 
 
@@ -128,19 +132,51 @@ def check_second(suite: type[Suite], case: Case) -> int:
     return count
 
 
+def check_narrow(suite: type[Suite], case: Case) -> int:
+    """The gradients in narrower dtypes are those in float64, within a tolerance; how many were compared."""
+    count = 0
+    for dtype, tolerance in NARROW.items():
+        narrow, wide = gradient_case(suite.op, case, dtype), gradient_case(suite.op, case)
+        if narrow is None or wide is None or not any(t.dtype is dtype for t in narrow.made.inputs):
+            continue
+        arrays = [a.astype(b.dtype) for a, b in zip(narrow.arrays, wide.arrays, strict=True)]
+        cotangents = [
+            a if a is None or b is None else a.astype(b.dtype)
+            for a, b in zip(narrow.cotangents, wide.cotangents, strict=True)
+        ]
+        wide = replace(wide, arrays=tuple(arrays), cotangents=tuple(cotangents))
+        for wrt, _ in narrow.operands():
+            try:
+                found, wanted = narrow.adjoint(wrt), wide.adjoint(wrt)
+            except LanguageError:
+                continue
+            limit = tolerance * max(1.0, float(np.abs(wanted).max(initial=0.0)))
+            off = float(np.abs(found.astype(float) - wanted).max(initial=0.0))
+            assert off <= limit, (
+                f"{suite.op.name}: in {dtype} the gradient for {wrt} is off by {off:.2g}: {case}"
+            )
+            count += 1
+    return count
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ops", nargs="*")
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--second", action="store_true", help="Gradients of gradients, too.")
+    parser.add_argument("--narrow", action="store_true", help="Those of narrower floats, too.")
     options = parser.parse_args(arguments)
     right: list[str] = []
     wrong: list[str] = []
     rest: dict[str, int] = {}
-    twice = 0
+    none: list[str] = []
+    twice = narrow = 0
     for suite in suites(options.ops):
         record = record_of(suite.op, cases_of(suite))
         found = {kind.partition(":")[0] for kind in record.values()}
+        none += [
+            f"{suite.op.name}, {name}: {kind}" for name, kind in record.items() if kind.startswith("none")
+        ]
         kinds = "; ".join(f"{name}: {kind}" for name, kind in record.items()) or "no floats"
         state = "right"
         try:
@@ -148,6 +184,8 @@ def main(arguments: Sequence[str]) -> int:
                 check_grad(suite.op, case)
             if options.second and sum([check_second(suite, case) for case in suite.declared_cases[:2]]):
                 twice += 1
+            if options.narrow:
+                narrow += sum([check_narrow(suite, case) for case in cases_of(suite)])
             if options.native and found & {"gather", "update"}:
                 for case in suite.declared_cases[:3]:
                     check_native(suite, case)
@@ -160,12 +198,19 @@ def main(arguments: Sequence[str]) -> int:
             kind = "none" if "none" in found else "zero" if found else "no floats"
             rest[kind] = rest.get(kind, 0) + 1
         print(f"{suite.op.name:30} {state:6} {kinds}", flush=True)
-    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(rest.items()))
+    total = sum(rest.values()) + len(right) + len(wrong)
+    have = len(right) + len(wrong) + rest.get("none", 0)
     print(
-        f"{len(right)} ops with a right gradient, {len(wrong)} wrong ({', '.join(wrong)}); others: {counted}"
+        f"{len(right)} of the {have} ops with a gradient that is not zero have a right one; wrong: {len(wrong)} {wrong}"
     )
+    print(
+        f"the other {total - have} of {total}: {rest.get('zero', 0)} zero, {rest.get('no floats', 0)} without floats"
+    )
+    print(f"{len(none)} operands without a gradient:", *none, sep="\n  ")
     if options.second:
         print(f"{twice} ops with a right second gradient that is not zero")
+    if options.narrow:
+        print(f"{narrow} gradients in float32, float16 and bfloat16 are those in float64")
     return bool(wrong)
 
 

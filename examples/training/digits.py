@@ -1,15 +1,20 @@
-"""Networks that learn scikit-learn's digits: python examples/training/digits.py [mlp | cnn] [--epochs N]
+"""Networks that learn scikit-learn's digits: python examples/training/digits.py [mlp | cnn | transformer] [--epochs N]
 
-Each step of the training, gradients and update, is one call of a compiled program; the seed is fixed.
+Each step of the training, gradients and update, is one call of a compiled program; the seed is fixed.  The loss of each
+epoch is drawn into digits_<network>.svg beside this file.  `--time`: what a step takes, beside the same step of torch
+and of jax where they are installed (peers.py).
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import peers
+from curve import picture
 
 import opgen_runtime as rt
 from opgen_runtime import ops
@@ -64,11 +69,46 @@ def cnn(p: Parameters, images: Any) -> Any:
     return x @ p["out"]["w"] + p["out"]["b"]
 
 
+def transformer_parameters() -> Parameters:
+    random = np.random.default_rng(1)
+
+    def square(inputs: int, outputs: int) -> np.ndarray:
+        return random.normal(0.0, np.sqrt(1.0 / inputs), (inputs, outputs)).astype("float32")
+
+    def norm() -> Parameters:
+        return {"scale": np.ones(32, "float32"), "shift": np.zeros(32, "float32")}
+
+    return {
+        "rows": dense(random, 8, 32), "place": 0.1 * square(8, 32), "norm": [norm(), norm()],
+        "q": square(32, 32), "k": square(32, 32), "v": square(32, 32), "o": square(32, 32),
+        "wide": dense(random, 32, 64), "narrow": dense(random, 64, 32), "out": dense(random, 32, 10),
+    }  # fmt: skip
+
+
+def transformer(p: Parameters, images: Any) -> Any:
+    """Scores of the ten digits: the eight rows of a picture attend to each other, in four heads."""
+    count = images.shape[0]
+
+    def heads(y: Any) -> Any:
+        return np.swapaxes(y.reshape(count, 8, 4, 8), 1, 2)
+
+    x = images @ p["rows"]["w"] + p["rows"]["b"] + p["place"]
+    y = ops.layer_norm(x, p["norm"][0]["scale"], p["norm"][0]["shift"])
+    seen = ops.attention(heads(y @ p["q"]), heads(y @ p["k"]), heads(y @ p["v"]))
+    x = x + np.swapaxes(seen, 1, 2).reshape(count, 8, 32) @ p["o"]
+    y = ops.layer_norm(x, p["norm"][1]["scale"], p["norm"][1]["shift"])
+    x = x + ops.gelu(y @ p["wide"]["w"] + p["wide"]["b"]) @ p["narrow"]["w"] + p["narrow"]["b"]
+    return x.mean(axis=1) @ p["out"]["w"] + p["out"]["b"]
+
+
 def updated(p: Any, velocity: Any, gradient: Any) -> tuple[Any, Any]:
     """A step down the gradient with momentum."""
     if isinstance(p, dict):
         both = {name: updated(p[name], velocity[name], gradient[name]) for name in p}
         return {name: each[0] for name, each in both.items()}, {name: each[1] for name, each in both.items()}
+    if isinstance(p, list):
+        pairs = [updated(*each) for each in zip(p, velocity, gradient, strict=True)]
+        return [each[0] for each in pairs], [each[1] for each in pairs]
     velocity = velocity * 0.9 + gradient
     return p - velocity * 0.05, velocity
 
@@ -86,10 +126,16 @@ def training(network: Callable[[Parameters, Any], Any]) -> Any:
     return rt.jit(step)
 
 
-NETWORKS: Final = {"mlp": (mlp, mlp_parameters), "cnn": (cnn, cnn_parameters)}
+NETWORKS: Final = {
+    "mlp": (mlp, mlp_parameters),
+    "cnn": (cnn, cnn_parameters),
+    "transformer": (transformer, transformer_parameters),
+}
 
 
 def zeros(p: Any) -> Any:
+    if isinstance(p, list):
+        return [zeros(each) for each in p]
     return {name: zeros(each) for name, each in p.items()} if isinstance(p, dict) else np.zeros_like(p)
 
 
@@ -119,9 +165,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("network", nargs="?", choices=NETWORKS, default="mlp")
     parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--time", action="store_true", help="a step's time, beside torch and jax")
     options = parser.parse_args()
+    if options.time:
+        peers.print_times(options.network)
+        return
     losses, share = train(options.network, options.epochs)
     print("loss of each epoch:", " ".join(f"{loss:.3f}" for loss in losses))
+    file = Path(__file__).with_name(f"digits_{options.network}.svg")
+    file.write_text(picture(losses, f"{options.network}: the digits of scikit-learn", "epoch", "loss"))
     print(f"{options.network}: {100 * share:.1f}% of the test pictures")
 
 

@@ -5,6 +5,7 @@ defaults and bounds, and of its type relation.  Each runs the op's suite in a sc
 alone must kill mutants of bounds.  Exit code 1 if any mutant survives.
 
     python -m tests.mutation --part bounds --all    every mutant of every bound
+    python -m tests.mutation --part gradients       each rule of derivatives removed (`gradients.py`)
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from . import gradients
 from .subjects import PARTS, Library, Mutant, scratch_project
 from .suites import FORK, is_killed
 
@@ -36,10 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ops", type=int, default=2, help="ops of each pattern")
     parser.add_argument("--only", nargs="*", help="these ops instead")
     parser.add_argument("--all", action="store_true", help="every op instead")
-    parser.add_argument("--part", nargs="*", choices=PARTS, help="these parts alone, and all their mutants")
+    parser.add_argument(
+        "--part", nargs="*", choices=(*PARTS, "gradients"), help="these parts alone, and all their mutants"
+    )
     parser.add_argument("--most", type=int, help="mutants of each part of an op; by default few")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args(arguments)
+    if options.part == ["gradients"]:
+        return gradients.main()
     library = Library()
     parts = tuple(options.part or PARTS)
     most = options.most if options.most is not None or not options.part else sys.maxsize

@@ -114,21 +114,21 @@ class GradientCase:
         return self.derived(wrt).value([*self.arrays, *[g for g in self.cotangents if g is not None]])
 
 
-def gradient_case(op: Op, case: Case) -> GradientCase | None:
-    """The case as one of gradients; None where no operand or no result is a float, or nothing is
-    computed: there are no elements, or all results are NaN."""
+def gradient_case(op: Op, case: Case, dtype: DType = FLOAT64) -> GradientCase | None:
+    """The case as one of gradients, in `dtype` where the op takes that; None where no operand or no result is a
+    float, or nothing is computed: there are no elements, or all results are NaN."""
     attrs, specs = attrs_of(op, case), specs_of(op, case)
     made: CallTensors | None = None
     types: tuple[Type, ...] = ()
     wide = specs
-    for dtype in (FLOAT64, None):
-        wide = [_widened(spec, dtype) for spec in specs]
+    for wanted in (dtype, None):
+        wide = [_widened(spec, wanted) for spec in specs]
         types = tuple([_type(spec) for spec in wide])
         try:
-            made = call_tensors(op, _wide_attrs(attrs, dtype), types)
+            made = call_tensors(op, _wide_attrs(attrs, wanted), types)
         except OpgenError:
             continue
-        attrs = _wide_attrs(attrs, dtype)
+        attrs = _wide_attrs(attrs, wanted)
         break
     if made is None:
         return None

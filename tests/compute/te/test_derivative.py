@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from opgen_runtime import te as dsl
-from opgen_runtime.base.arith import Expr, Var, floordiv, floormod, select
+from opgen_runtime.base.arith import Binary, Expr, Var, call, floordiv, floormod, select
+from opgen_runtime.base.arith.intrinsics import INTRINSICS
 from opgen_runtime.base.errors import LanguageError
-from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.base.vocabulary import FLOAT64, INDEX
 from opgen_runtime.compute import te
-from opgen_runtime.compute.te.derivative import pullback
+from opgen_runtime.compute.te.derivative import local, pullback
 from opgen_runtime.compute.te.derivative.inverse import invert
 from opgen_runtime.compute.te.evaluation import evaluate
 
@@ -132,6 +133,37 @@ def test_what_is_not_chosen_is_not_multiplied_by_zero() -> None:
     np.testing.assert_allclose(
         value(both, x, np.array([2.0, -1.0, 7.0]), np.ones(2)), [0.5, math.exp(-1.0), 0.0]
     )
+
+
+@pytest.mark.parametrize("name", sorted([*local._BINARY, *local._CALLS]))
+def test_the_rule_of_an_element_function(name: str) -> None:
+    """Each operand's adjoint is the difference; among them the rules that no op needs."""
+    count = 2 if name in local._BINARY else INTRINSICS[name].arity
+    xs = [te.placeholder(f"x{k}", (6,), "float64") for k in range(count)]
+
+    def body(i: Any) -> Expr:
+        operands = [x[i] for x in xs]
+        return Binary(FLOAT64, name, *operands) if name in local._BINARY else call(name, *operands)
+
+    out = dsl.compute((6,), body, name="out")
+    random = np.random.default_rng(1)
+    arrays = [random.uniform(0.1, 0.9, 6) + (1.0 if name == "acosh" else 0.0) for _ in xs]
+    for k, x in enumerate(xs):
+        if name == "copysign" and k == 1:
+            continue  # constant almost everywhere
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = [array + step * (k == j) for j, array in enumerate(arrays)]
+            ends.append(evaluate([out], dict(zip(xs, moved, strict=True)))[0])
+        found = adjoint(out, x)
+        feeds = dict(zip(xs, arrays, strict=True))
+        for tensor in te.tensor_order([found]):
+            if tensor.name == "g":
+                feeds[tensor] = np.ones(6)
+        feeds = {t: feeds[t] for t in te.tensor_order([found]) if t in feeds}
+        np.testing.assert_allclose(
+            evaluate([found], feeds)[0], (ends[0] - ends[1]) / 2e-6, rtol=1e-7, atol=1e-9
+        )
 
 
 def test_ties_share_equally_or_the_first_takes_all() -> None:
