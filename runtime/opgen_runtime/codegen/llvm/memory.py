@@ -56,7 +56,7 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
             return _load_strided(f, memory, index, lanes)
         return _load_strided_where(f, memory, index, mask, lanes)
     if index.jumps is not None and 1 <= index.stride < strided.LEAST_GATHERED and _is_near(f, memory, index):
-        return _load_pieces(f, memory, index, index.jumps, mask, lanes)
+        return _load_pieces(f, memory, index.stride, _pieces(f, memory, index, index.jumps, mask), lanes)
     return _gather(f, memory, index, mask, lanes)
 
 
@@ -246,7 +246,7 @@ def _load_strided(f: FunctionText, memory: Memory, index: Value, lanes: int) -> 
 
 
 def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Value, lanes: int) -> Value:
-    """Guards fail at borders alone, so that most vectors are whole: only the others are gathered."""
+    """Guards fail at borders alone, so that most vectors are whole: only the others are read element by element."""
     flags = register_type(BOOL, lanes)
     is_whole = f.call(f"llvm.vector.reduce.and.{suffix(flags)}", "i1", ((flags, f.vector(mask, lanes)),))
     whole, some, done = f.label("whole"), f.label("some"), f.label("done")
@@ -255,7 +255,15 @@ def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Val
     all_lanes = f.vector(_load_strided(f, memory, index, lanes), lanes)
     f.branch(done)
     f.start(some)
-    few_lanes = f.vector(_gather(f, memory, index, mask, lanes), lanes)
+    assert index.ramp is not None
+    first, stride = index.ramp
+    if stride > 0 and _has_masks(f, memory):
+        some_lanes = f.vector(mask, lanes)
+        pieces = [(_address(f, memory, first, inbounds=False), some_lanes)]
+        few = _load_pieces(f, memory, stride, pieces, lanes)
+    else:
+        few = _gather(f, memory, index, mask, lanes)
+    few_lanes = f.vector(few, lanes)
     f.branch(done)
     f.start(done)
     kind = register_type(memory.dtype, lanes)
@@ -269,11 +277,15 @@ def _store_strided(f: FunctionText, memory: Memory, index: Value, value: Value, 
     strided.store(f, kind, address, stride, lanes, align, memory.store_metadata, operand)
 
 
+def _has_masks(f: FunctionText, memory: Memory) -> bool:
+    """Whether the machine reads and writes some lanes of a vector of such elements."""
+    return 0 < f.module.target.vectors.masked_bits <= max(8, memory.dtype.bits)
+
+
 def _is_near(f: FunctionText, memory: Memory, index: Value) -> bool:
     """Whether a sequence with jumps has few pieces, which the machine reads and writes under masks."""
-    masked = f.module.target.vectors.masked_bits
     few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MOST_PIECES
-    return few and index.lanes >= strided.FEWEST_LANES and 0 < masked <= max(8, memory.dtype.bits)
+    return few and index.lanes >= strided.FEWEST_LANES and _has_masks(f, memory)
 
 
 def _pieces(
@@ -300,16 +312,16 @@ def _pieces(
 
 
 def _load_pieces(
-    f: FunctionText, memory: Memory, index: Value, jumps: Jumps, mask: Value | None, lanes: int
+    f: FunctionText, memory: Memory, stride: int, pieces: Sequence[tuple[str, str]], lanes: int
 ) -> Value:
+    """Every `stride`-th element of each piece, from its address on, in the lanes of its mask."""
     kind, align, flags = memory_type(memory.dtype, lanes), memory.dtype.itemsize, register_type(BOOL, lanes)
-    pieces = _pieces(f, memory, index, jumps, mask)
 
     def read(offset: int, places: Sequence[int | None]) -> str:
         text = "zeroinitializer"
         for first, own in pieces:
             address = strided.beyond(f, memory_type(memory.dtype), first, offset, inbounds=False)
-            if index.stride > 1:
+            if stride > 1:
                 order = [lanes if lane is None else lane for lane in places]
                 own = strided.shuffle(f, flags, own, "zeroinitializer", order)
             arguments = ((f"ptr align {align}", address), (flags, own), (kind, text))
@@ -317,7 +329,7 @@ def _load_pieces(
             text = f.call(name, kind, arguments, attributes=memory.load_metadata)
         return text
 
-    text = strided.load(f, kind, index.stride, lanes, read) if index.stride > 1 else read(0, range(lanes))
+    text = strided.load(f, kind, stride, lanes, read) if stride > 1 else read(0, range(lanes))
     return from_memory(f, memory.dtype, lanes, text)
 
 

@@ -12,7 +12,7 @@ from ...schedule import Schedule, Stage, divided, pushed, simplified
 from .access import total_extent
 
 LEAST_ROWS: Final = 2
-_LEAST_COLUMNS: Final = 16
+_LEAST_COLUMNS: Final = 4
 _LEAST_SUMMED: Final = 8
 
 

@@ -3,13 +3,15 @@
 for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(3): for i in range(16): f
                                                                  for i in range(16): if i < 12: f
 
-The tail keeps its guards and is not split again, so that code grows by one copy for a guard.  Loops that no guard of it
-depends on stay unrolled: accumulators stay in registers.
+The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
+code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
+stay in registers.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ....base.arith import Compare, Expr, Var, const
 from ....base.arith.relax import Relaxer
@@ -19,6 +21,8 @@ from ..nest import ZERO
 from ..relocate import fresh_buffers
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
+
+_MOST_TAILS: Final = 2  # in each other
 
 Linear = tuple[dict[Var, int], int]  # coefficients and constant of `sum < 0`
 
@@ -41,9 +45,9 @@ def guard_form(condition: Expr) -> Linear | None:
 
 
 class _Partition(StmtMutator):
-    def __init__(self, ranges: dict[Var, int], in_tail: bool = False) -> None:
+    def __init__(self, ranges: dict[Var, int], tails: int = 0) -> None:
         self.ranges = ranges  # extents of the loops around, all from 0
-        self.in_tail = in_tail
+        self.tails = tails  # how many tails this stands in
 
     def loop(self, s: For) -> Stmt:
         extent = trips(s)
@@ -51,12 +55,13 @@ class _Partition(StmtMutator):
             return super().loop(s)
         inner = {**self.ranges, s.var: extent}
         whole = self._whole_iterations(s, inner)
-        if self.in_tail:
+        splits = whole is not None and 0 < whole < extent
+        if self.tails and not (splits and self.tails < _MOST_TAILS and s.kind is ForKind.SERIAL):
             return self._limited(s, extent)
-        if whole is None or whole <= 0 or whole >= extent:
+        if whole is None or not splits:
             return self._with(inner, s)
         main = self._main(s, whole)
-        tail = _Partition(self.ranges, in_tail=True)
+        tail = _Partition(self.ranges, self.tails + 1)
         rest = fresh_buffers(tail.stmt(_shifted(s, whole, extent - whole)))
         return block(main, rest)
 
@@ -69,7 +74,7 @@ class _Partition(StmtMutator):
         )
 
     def _with(self, ranges: dict[Var, int], s: For) -> Stmt:
-        body = _Partition(ranges, self.in_tail).stmt(s.body)
+        body = _Partition(ranges, self.tails).stmt(s.body)
         return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
 
     def branch(self, s: If) -> Stmt:
@@ -145,7 +150,7 @@ class _Partition(StmtMutator):
         if needed == 1:
             return self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO})))
         limited = For(s.var, ZERO, const(needed, INDEX), kind, s.body)
-        body = _Partition({**self.ranges, s.var: needed}, True).stmt(limited.body)
+        body = _Partition({**self.ranges, s.var: needed}, self.tails).stmt(limited.body)
         return replace(limited, body=body)
 
 
