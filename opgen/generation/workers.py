@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Final
 
 from ..project import Project
 from .garbage import collect_rarely
 from .pending import Pending, Unit
-from .work import Done, do, part, whole
+from .work import Done, Job, do, part, whole
 
 WORTH_A_PROCESS: Final = (
     16  # declarations; a process needs about as long to start as eight of them to be checked
 )
-_SHARE: Final = 8  # declarations that a process takes at a time
+_SHARE: Final = 8  # declarations that a process takes at a time, fewer towards the end
+_AHEAD: Final = 2  # shares that wait for each process while this one is at its own
 
 
 def processors() -> int:
@@ -33,11 +34,27 @@ def work(project: Project, pending: Pending, processes: int | None = None) -> li
         processes = min(processors(), max(1, len(units) // WORTH_A_PROCESS))
     if processes == 1:
         return [do(part(project, pending, units))] if units else []
-    shares = [part(project, pending, share) for share in _shares(units)]
+    shares = [part(project, pending, share) for share in _shares(units, processes)]
     # New processes, not forked ones: a lock that a thread of this one holds would stay closed in them.
-    with ProcessPoolExecutor(processes, get_context("spawn"), collect_rarely) as pool:
-        return list(pool.map(do, shares))
+    with ProcessPoolExecutor(processes - 1, get_context("spawn"), collect_rarely) as pool:
+        return _shared_out(pool, shares, _AHEAD * (processes - 1))
 
 
-def _shares(units: Sequence[Unit]) -> list[Sequence[Unit]]:
-    return [units[first : first + _SHARE] for first in range(0, len(units), _SHARE)]
+def _shared_out(pool: Executor, shares: Sequence[Job], ahead: int) -> list[Done]:
+    """What came of each share, in their order.  This process, which has all that it takes, does its part of them."""
+    made: list[Future[Done] | Done] = []
+    for share in shares:
+        waiting = sum(isinstance(each, Future) and not each.done() for each in made)
+        made.append(pool.submit(do, share) if waiting < ahead else do(share))
+    return [each.result() if isinstance(each, Future) else each for each in made]
+
+
+def _shares(units: Sequence[Unit], processes: int) -> list[Sequence[Unit]]:
+    """The units in shares that grow small towards the end, so that no process waits long for another."""
+    shares: list[Sequence[Unit]] = []
+    first = 0
+    while first < len(units):
+        count = max(1, min(_SHARE, (len(units) - first) // (4 * processes)))
+        shares.append(units[first : first + count])
+        first += count
+    return shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....base.arith import Analyzer, eq, structural_equal, sub
+from ....base.arith import eq, simplified, structural_equal, sub
 from ....base.arith.expr import AnyDim, Binary, Const, Dim, Expr
 from ....base.errors import OpgenError, ShapeError, UndecidedError, call_site, shown
 from ....base.vocabulary import DType
@@ -199,7 +199,7 @@ def _difference(a: Dim, b: Dim) -> int | None:
         return 0
     if not isinstance(a, Binary) and not isinstance(b, Binary):
         return None
-    apart = Analyzer().simplify(sub(a, b))
+    apart = simplified(sub(a, b))
     return int(apart.value) if isinstance(apart, Const) else None
 
 

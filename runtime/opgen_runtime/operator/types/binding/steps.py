@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ....base.arith import Analyzer, logical_not
+from ....base.arith import decided
 from ....base.arith.expr import Const, Expr
 from ....base.errors import AttrError, DTypeError, OpgenError, ShapeError, UndecidedError
 from ....base.vocabulary import DTYPE_CLASSES, DType
@@ -273,11 +273,8 @@ def decide(frame: Frame, function: Any, parameters: tuple[str, ...], text: str) 
     if isinstance(value, Expr):
         if isinstance(value, Const):
             return bool(value.value)
-        analyzer = Analyzer()  # dims are at least 0: that decides some
-        if analyzer.prove(value):
-            return True
-        if analyzer.prove(logical_not(value)):
-            return False
-        frame.undecided.append(Assumption(text, value))
-        return True
+        known = decided(value)  # dims are at least 0: that decides some
+        if known is None:
+            frame.undecided.append(Assumption(text, value))
+        return known is not False
     return bool(value)

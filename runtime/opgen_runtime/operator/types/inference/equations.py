@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ....base.arith import Analyzer, const, eq, floordiv, free_vars, negate, structural_equal, substitute
+from ....base.arith import const, eq, floordiv, free_vars, negate, simplified, structural_equal, substitute
 from ....base.arith.conditions import conjuncts
 from ....base.arith.expr import AnyDim, Compare, Const, Dim, Expr, Var
 from ....base.vocabulary import INDEX
@@ -70,7 +70,7 @@ class Extents:
 
     def _filled(self, extent: Expr) -> Expr:
         values = {var: as_expr(value) for var, value in self.found.items()}
-        return Analyzer().simplify(substitute(extent, values))
+        return simplified(substitute(extent, values))
 
     def _open(self, extent: Expr) -> list[Var]:
         return [var for var in free_vars(extent) if var in self.unknown and var not in self.found]
@@ -112,18 +112,17 @@ def _root(difference: Expr, var: Var, alone: bool) -> Dim | None:
 
     Raises NoSolutionError where that is no integer.
     """
-    analyzer = Analyzer()
-    offset = analyzer.simplify(substitute(difference, {var: const(0, INDEX)}))
-    slope = analyzer.simplify(substitute(difference, {var: const(1, INDEX)}) - offset)
+    offset = simplified(substitute(difference, {var: const(0, INDEX)}))
+    slope = simplified(substitute(difference, {var: const(1, INDEX)}) - offset)
     if not isinstance(slope, Const) or not slope.value or not (alone or abs(slope.value) == 1):
         return None
     factor = int(slope.value)
-    if not structural_equal(analyzer.simplify(difference - (var * factor + offset)), const(0, INDEX)):
+    if not structural_equal(simplified(difference - (var * factor + offset)), const(0, INDEX)):
         return None
     if isinstance(offset, Const):
         if int(offset.value) % factor:
             raise NoSolutionError(f": {abs(int(offset.value))} is not a multiple of {abs(factor)}")
         return -int(offset.value) // factor
     root = offset if factor < 0 else negate(offset)
-    found = analyzer.simplify(root if abs(factor) == 1 else floordiv(root, const(abs(factor), INDEX)))
+    found = simplified(root if abs(factor) == 1 else floordiv(root, const(abs(factor), INDEX)))
     return int(found.value) if isinstance(found, Const) else found

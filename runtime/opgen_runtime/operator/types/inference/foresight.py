@@ -6,7 +6,7 @@ refused one trial refuses all that give the operands which it reads the same ran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -14,6 +14,7 @@ from ....base.arith.expr import Shape
 from ....base.errors import OpgenError
 from ..binding.frame import EVALUATION_ERRORS, Frame, MismatchError, RuleFailedError
 from ..binding.outputs import OutputPlan
+from ..binding.patterns import Role
 from ..binding.plan import Plan
 from ..binding.steps import DTypeStep, EquationStep, PatternStep, Step
 from ..signature import Signature
@@ -40,6 +41,7 @@ class Reading:
                 read[f"{step.declared.name}:matched"] = found
         for output in plan.outputs:
             self._read[output] = _union(output.shape_needs, read)
+        self.offsets = {output: _offsets(signature, plan, output) for output in plan.outputs}
         self.ways = {output: _way(plan.steps, output.shape_needs) for output in plan.outputs}
 
     def of(self, *parts: object) -> frozenset[str]:
@@ -75,6 +77,27 @@ def _way(steps: Sequence[Step], wanted: Iterable[str]) -> tuple[Step, ...]:
     return tuple(reversed(taken))
 
 
+def _offsets(signature: Signature, plan: Plan, output: OutputPlan) -> Mapping[str, int]:
+    """How many axes more than which operands an output has, where its shape and theirs are the same names and more."""
+    shape, operands = (
+        output.output.shape,
+        {i.name: i for i in signature.inputs if not i.layout and not i.variadic},
+    )
+    if isinstance(shape, str):
+        return {name: 0 for name in operands if shape == f"{name}.shape"}
+    if not isinstance(shape, tuple) or any(not isinstance(entry, str | int) for entry in shape):
+        return {}
+    stars = [entry[1:] for entry in shape if isinstance(entry, str) and entry.startswith("*")]
+    if len(stars) != 1:
+        return {}
+    own = len(shape) - 1
+    return {
+        name: own - pattern.fixed
+        for name, pattern in plan.patterns.items()
+        if name in operands and [(e.role, e.name) for e in pattern.many] == [(Role.BIND_MANY, stars[0])]
+    }
+
+
 class Foresight:
     """What is known of the ranks of one call's unknown operands, before and while they are tried."""
 
@@ -92,9 +115,17 @@ class Foresight:
         self._shapes: dict[OutputPlan, dict[Ranks, Shape | None]] = {output: {} for output, _ in results}
         self._parts = {output: self._positions(reading.of(output)) for output, _ in results}
         self._refused: dict[tuple[int, ...], set[Ranks]] = {}
+        self._only: dict[int, int] = {}  # position -> the rank that a result gives it
+        for output, known in results:
+            for name, offset in reading.offsets[output].items():
+                for position in self._positions(frozenset((name,))):
+                    self._only[position] = len(known) - offset
 
     def refuses(self, ranks: Ranks) -> bool:
         """Whether a trial of these ranks would be refused; False where that is not known."""
+        for position, rank in self._only.items():
+            if ranks[position] != rank:
+                return True
         for part, known in self._refused.items():
             if tuple([ranks[k] for k in part]) in known:
                 return True

@@ -162,8 +162,12 @@ class Trial:
     def _start(self, results: Iterable[tuple[OutputPlan, Shape, Shape]]) -> None:
         """Solve for what the results say: with numbers a call is bound sooner than with symbols."""
         used: list[object] = []
+        # Extents of a lone unknown tensor that stand in a result as they are: there is no other that gave way to them.
+        self.plain: set[Dim] = set()
         for output, made, known in results:
             used.append(output)
+            if len(self.unknown) == 1:
+                self.plain.update([d for d in made if isinstance(d, Var)])
             try:
                 for d, found in zip(made, known, strict=True):
                     self.extents.equate(d, found)
@@ -283,7 +287,7 @@ class Trial:
 
         Not where that asks something of the user's own dims.
         """
-        if not isinstance(extent, Var) or self.extents.found.get(extent, 1) == 1:
+        if not isinstance(extent, Var) or self.extents.found.get(extent, 1) == 1 or extent in self.plain:
             return False
         other = Extents(self.extents.unknown)
         other.found = {**self.extents.found, extent: 1}

@@ -1,0 +1,86 @@
+"""What fresh analyzers found out about expressions, kept: of the same dims the same is asked again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+from ..kept import Kept
+from .analyzer import Analyzer
+from .build import logical_not
+from .expr import AnyDim, Binary, Compare, Const, Expr, Var
+from .structural import binds, label
+
+_KEPT: Final = 4096
+_LARGE: Final = 200  # nodes; what is larger is seldom asked twice
+
+# With each answer the expression itself, whose vars stand in the key by identity.
+_simplified: Final[Kept[tuple[Expr, Expr]]] = Kept(_KEPT)
+_decided: Final[Kept[tuple[Expr, bool | None]]] = Kept(_KEPT)
+
+
+def simplified(e: Expr) -> Expr:
+    """`Analyzer().simplify(e)`: an expression of equal value, whatever its vars are, usually simpler.
+
+    Two calls may give the same object.  What folds `a or a` by identity would then say more where something is kept
+    than where it is not: such results are for those who ask for a value or a root, not for building on.
+    """
+    key = _form(e)
+    known = None if key is None else _simplified.get(key)
+    if known is None:
+        known = e, Analyzer().simplify(e)
+        if key is not None:
+            _simplified.put(key, known)
+    return known[1]
+
+
+def decided(condition: Expr) -> bool | None:
+    """Whether a condition holds whatever its vars are, dims being at least 0; None where neither is proved."""
+    key = _form(condition)
+    known = None if key is None else _decided.get(key)
+    if known is None:
+        known = condition, _decide(condition)
+        if key is not None:
+            _decided.put(key, known)
+    return known[1]
+
+
+def _decide(condition: Expr) -> bool | None:
+    analyzer = Analyzer()
+    if analyzer.prove(condition):
+        return True
+    return False if analyzer.prove(logical_not(condition)) else None
+
+
+def _form(e: Expr) -> Hashable | None:
+    """Equal for expressions of the same structure over the same vars; None where that is not worth while."""
+    numbers: dict[int, int] = {}
+    parts: list[object] = []
+    stack: list[Expr] = [e]
+    while stack:
+        node = stack[-1]
+        if id(node) in numbers:
+            stack.pop()
+            continue
+        children = node.children()
+        pending = [child for child in children if id(child) not in numbers]
+        if pending:
+            stack += pending
+            continue
+        stack.pop()
+        kind = type(node)
+        if kind is Var or kind is AnyDim:
+            parts.append(id(node))
+        elif kind is Const:
+            parts.append(label(node))
+        elif kind is Binary or kind is Compare:
+            assert isinstance(node, Binary | Compare)
+            parts.append((kind, node.op, node.dtype, numbers[id(node.a)], numbers[id(node.b)]))
+        elif binds(node):
+            return None
+        else:
+            parts.append((label(node), *[numbers[id(child)] for child in children]))
+        if len(parts) > _LARGE:
+            return None
+        numbers[id(node)] = len(numbers)
+    return tuple(parts)
