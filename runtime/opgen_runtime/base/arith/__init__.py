@@ -60,7 +60,6 @@ from .intrinsics import INTRINSICS
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .operators import comparing, equality
 from .printer import register_printer, to_text
-from .recall import decided, simplified
 from .structural import ValueNumbers, register_binder, structural_equal, structural_hash
 from .visit import free_vars, is_size, post_order, rewrite, substitute
 
@@ -98,7 +97,6 @@ __all__ = [
     "common_dtype",
     "comparing",
     "const",
-    "decided",
     "dim",
     "div",
     "eq",
@@ -130,7 +128,6 @@ __all__ = [
     "select",
     "shift_left",
     "shift_right",
-    "simplified",
     "structural_equal",
     "structural_hash",
     "sub",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....base.arith import eq, simplified, structural_equal, sub
+from ....base.arith import eq, structural_equal, sub
 from ....base.arith.expr import AnyDim, Binary, Const, Dim, Expr
 from ....base.errors import OpgenError, ShapeError, UndecidedError, call_site, shown
 from ....base.vocabulary import DType
 from ..layout import Layout, check_layouts, parse_layout, to_canonical, to_stored
+from ..recall import simplified
 from ..relation import Assumption
 from ..rules import Input, Output
 from ..shapes import certainly_different, dim_text, prefer, shape_text

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ....base.arith import decided
 from ....base.arith.expr import Const, Expr
 from ....base.errors import AttrError, DTypeError, OpgenError, ShapeError, UndecidedError
 from ....base.vocabulary import DTYPE_CLASSES, DType
+from ..recall import decided
 from ..relation import Assumption
 from ..rules import Bound, Input, Let, Require, needs_of
 from ..signature import Signature

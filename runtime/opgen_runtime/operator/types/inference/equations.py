@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ....base.arith import const, eq, floordiv, free_vars, negate, simplified, structural_equal, substitute
+from ....base.arith import const, eq, floordiv, free_vars, negate, structural_equal, substitute
 from ....base.arith.conditions import conjuncts
 from ....base.arith.expr import AnyDim, Compare, Const, Dim, Expr, Var
 from ....base.vocabulary import INDEX
+from ..recall import simplified
 
 
 class NoSolutionError(Exception):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from ..kept import Kept
-from .analyzer import Analyzer
-from .build import logical_not
-from .expr import AnyDim, Binary, Compare, Const, Expr, Var
-from .structural import binds, label
+from ...base.arith import Analyzer, logical_not
+from ...base.arith.expr import AnyDim, Binary, Compare, Const, Expr, Var
+from ...base.arith.structural import binds, label
+from ...base.kept import Kept
 
 _KEPT: Final = 4096
 _LARGE: Final = 200  # nodes; what is larger is seldom asked twice

@@ -9,7 +9,6 @@ from opgen_runtime.base.arith import (
     Expr,
     Var,
     const,
-    decided,
     dim,
     eq,
     floordiv,
@@ -17,10 +16,10 @@ from opgen_runtime.base.arith import (
     logical_not,
     logical_or,
     maximum,
-    simplified,
     structural_equal,
 )
 from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.operator.types.recall import decided, simplified
 
 
 def made(chooser: random.Random, dims: list[Var], depth: int) -> Expr:
