@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,13 +50,21 @@ def view_file(project: Project, emitter: OwnEmitter) -> Path:
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
             return candidate
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:
-        spec = None
-    if spec is None or spec.origin is None:
+    found = _installed_file(module)
+    if found is None:
         raise ProjectError(f"[tool.opgen.emitters.{emitter.name}]: there is no module {module!r}")
-    return Path(spec.origin)
+    return found
+
+
+def _installed_file(module: str) -> Path | None:
+    """The file of an installed module, found without importing the packages that it is in."""
+    package, *parts = module.split(".")
+    spec = find_spec(package)
+    for name in parts:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        spec = PathFinder.find_spec(f"{spec.name}.{name}", list(spec.submodule_search_locations))
+    return None if spec is None or spec.origin is None else Path(spec.origin)
 
 
 def beside(project: Project, emitter: OwnEmitter) -> Iterator[Path]:

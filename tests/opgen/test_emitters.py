@@ -171,3 +171,15 @@ def test_examples_of_the_pages_run() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Tensor[") >= len(programs)
+
+
+def test_views_are_found_without_an_import() -> None:
+    """What is up to date needs neither the generator nor numpy, whatever emitters a project states."""
+    text = (
+        "import sys\nfrom pathlib import Path\nfrom opgen.emit.own import BUILT_IN, view_file\n"
+        "from opgen.project import OwnEmitter, find_project\n"
+        "project = find_project(Path(sys.argv[1]))\n"
+        "for name in BUILT_IN:\n    assert view_file(project, OwnEmitter(name, 'x/{op}', None, '')).is_file()\n"
+        "assert not {'numpy', 'pydantic', 'opgen.views'} & set(sys.modules), 'imported'\n"
+    )
+    subprocess.run([sys.executable, "-c", text, str(PAGES.parent)], check=True, env=dict(os.environ))

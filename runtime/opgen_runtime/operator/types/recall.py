@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from ...base.arith import Analyzer, logical_not
-from ...base.arith.expr import AnyDim, Binary, Compare, Const, Expr, Var
+from ...base.arith import Analyzer, logical_not, post_order
+from ...base.arith.expr import AnyDim, Binary, Compare, Expr, Var
 from ...base.arith.structural import binds, label
 from ...base.kept import Kept
 
@@ -55,31 +55,16 @@ def _form(e: Expr) -> Hashable | None:
     """Equal for expressions of the same structure over the same vars; None where that is not worth while."""
     numbers: dict[int, int] = {}
     parts: list[object] = []
-    stack: list[Expr] = [e]
-    while stack:
-        node = stack[-1]
-        if id(node) in numbers:
-            stack.pop()
-            continue
-        children = node.children()
-        pending = [child for child in children if id(child) not in numbers]
-        if pending:
-            stack += pending
-            continue
-        stack.pop()
+    for node in post_order(e):
         kind = type(node)
         if kind is Var or kind is AnyDim:
             parts.append(id(node))
-        elif kind is Const:
-            parts.append(label(node))
         elif kind is Binary or kind is Compare:
             assert isinstance(node, Binary | Compare)
             parts.append((kind, node.op, node.dtype, numbers[id(node.a)], numbers[id(node.b)]))
-        elif binds(node):
+        elif binds(node) or len(parts) > _LARGE:
             return None
         else:
-            parts.append((label(node), *[numbers[id(child)] for child in children]))
-        if len(parts) > _LARGE:
-            return None
+            parts.append((label(node), *[numbers[id(child)] for child in node.children()]))
         numbers[id(node)] = len(numbers)
     return tuple(parts)
