@@ -29,11 +29,28 @@ from .value import Arrays
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """The values of an activation's own variables, inside those of the function that it came from."""
+
+    own: dict[Var, Interpreted]
+    outer: Scope | None = None
+
+    def value(self, var: Var) -> Interpreted:
+        """Raises ExecutorError for a variable without a value."""
+        scope: Scope | None = self
+        while scope is not None:
+            if var in scope.own:
+                return scope.own[var]
+            scope = scope.outer
+        raise ExecutorError(f"variable {var.name_hint!r} has no value")
+
+
+@dataclass(frozen=True, slots=True)
 class Closure:
     """A function with the values of its free variables."""
 
     function: Function
-    environment: Mapping[Var, Interpreted]
+    scope: Scope | None
 
 
 Interpreted: TypeAlias = "Arrays | Closure"
@@ -57,27 +74,25 @@ def run(
     Of a branch only the chosen side is run, of what is shared each node once.  Raises ExecutorError for a variable
     without a value.
     """
-    return _Interpreter(values, runner, module).visit(expr)
+    return _Interpreter(Scope(dict(values)), runner, module).visit(expr)
 
 
 class _Interpreter(ExprFunctor[Interpreted]):
     """One activation: the body of a function or of a let under fixed values."""
 
-    def __init__(self, values: Mapping[Var, Interpreted], runner: Runner, module: IRModule | None) -> None:
+    def __init__(self, scope: Scope, runner: Runner, module: IRModule | None) -> None:
         super().__init__()
-        self.values = dict(values)
+        self.scope = scope
         self.runner = runner
         self.module = module
 
     def visit_var(self, var: Var) -> Interpreted:
-        if var not in self.values:
-            raise ExecutorError(f"variable {var.name_hint!r} has no value")
-        return self.values[var]
+        return self.scope.value(var)
 
     def visit_global_var(self, var: GlobalVar) -> Interpreted:
         if self.module is None:
             raise ExecutorError(f"@{var.name} is used, but no module is given")
-        return Closure(self.module[var], {})
+        return Closure(self.module[var], None)
 
     def visit_constant(self, constant: Constant) -> Interpreted:
         return constant.data
@@ -97,7 +112,7 @@ class _Interpreter(ExprFunctor[Interpreted]):
         return source[item.index]
 
     def visit_let(self, let: Let) -> Steps[Interpreted]:
-        self.values[let.var] = yield let.value
+        self.scope.own[let.var] = yield let.value
         result: Interpreted = yield let.body
         return result
 
@@ -108,7 +123,7 @@ class _Interpreter(ExprFunctor[Interpreted]):
         return result
 
     def visit_function(self, function: Function) -> Interpreted:
-        return Closure(function, self.values)
+        return Closure(function, self.scope)
 
     def visit_call(self, call: Call) -> Steps[Interpreted]:
         args: list[Interpreted] = []
@@ -120,6 +135,6 @@ class _Interpreter(ExprFunctor[Interpreted]):
             return self.runner.run_segment(call.op, args)  # type: ignore[arg-type]  # nor do those of segments
         callee: Interpreted = yield call.op
         assert isinstance(callee, Closure)
-        values = {**callee.environment, **dict(zip(callee.function.params, args, strict=True))}
-        result: Interpreted = yield _Interpreter(values, self.runner, self.module), callee.function.body
+        scope = Scope(dict(zip(callee.function.params, args, strict=True)), callee.scope)
+        result: Interpreted = yield _Interpreter(scope, self.runner, self.module), callee.function.body
         return result
