@@ -7,9 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from opgen_runtime import ir, ops
+import opgen_runtime as rt
+from opgen_runtime import ir, ops, te
 from opgen_runtime.base.errors import OpgenError, PassError
+from opgen_runtime.lower.library.schedules import injective
+from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.operator.registry import Op
+from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import AlterOpLayout, ConvertLayout, Pass, PassContext, VerifyIR
 from tests.transform.whole import arrays_for, gives, run
 
@@ -86,6 +90,8 @@ def test_blocked_layouts() -> None:
     data = x()
     program = ir.Function((data,), ops.relu(conv(data, data_layout="NCHW")))
     transforms(ConvertLayout({"conv2d": "NCHW4c"}), program, 2)
+    pooled = ops.relu(ops.max_pool2d(conv(data), pool_size=(2, 2)))  # height and width stay where they are
+    transforms(ConvertLayout({"conv2d": "NCHW4c"}), ir.Function((data,), pooled), 2)
     odd = ir.Function((data,), ops.relu(conv(data, out=6)))
     assert ConvertLayout({"conv2d": "NCHW4c"})(odd) is odd  # 4 does not divide 6
 
@@ -122,26 +128,62 @@ def test_wrong_layouts(layouts: dict[str, object], message: str) -> None:
         ConvertLayout("NHWC")
 
 
+def by_rows(attrs: object, inputs: list[te.Tensor], out_type: TensorType) -> OpStrategy:
+    """A strategy of convolutions: channels last where there is one image, as it is otherwise."""
+    found = OpStrategy().add_default(injective, "plain")
+    with found.under(lambda N: N == 1, "N == 1"):
+        found.add_implementation(None, injective, "rows", layouts={"data_layout": "NHWC"})
+    return found
+
+
 @pytest.fixture
-def asking() -> Iterator[None]:
-    """While a test runs, conv2d asks for NHWC where there is one image."""
-
-    def ask(call: ir.Call) -> dict[str, str] | None:
-        one = call.checked_type.concrete_shape[0] == 1  # type: ignore[attr-defined]
-        return {"data_layout": "NHWC", "kernel_layout": "HWIO"} if one else None
-
-    Op.get("conv2d").set_attr("alter_layout", ask)
-    yield
-    Op.get("conv2d").reset_attr("alter_layout")
+def asking() -> Iterator[Op]:
+    """While a test runs, conv2d has that strategy."""
+    op = Op.get("conv2d")
+    op.set_attr("strategy", by_rows, plevel=20)
+    yield op
+    op.reset_attr("strategy")
 
 
 @pytest.mark.usefixtures("asking")
-def test_an_op_asks_for_its_layout() -> None:
+def test_a_strategy_asks_for_its_layout() -> None:
+    gives(
+        AlterOpLayout(),
+        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { %0 = conv2d(%x, %w); relu(%0) }",
+        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { "
+        '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
+        '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO"); '
+        f"%2 = conv2d(%0, %1, {LAID}); %3 = relu(%2); "
+        'layout_transform(%3, src_layout="NHWC", dst_layout="NCHW") }',
+    )
+    gives(AlterOpLayout(), "fn (%x: [2, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
+    gives(AlterOpLayout(), f"fn (%x: [1, 6, 6, 4], %w: [3, 3, 4, 8]) {{ conv2d(%x, %w, {LAID}) }}")
+
+
+@pytest.mark.usefixtures("asking")
+def test_builds_ask_strategies_from_level_3_on() -> None:
     data = x()
-    transforms(AlterOpLayout(), ir.Function((data,), conv(data)), 3)
-    two = x(2, 4, 6, 6)
-    program = ir.Function((two,), conv(two))
-    assert AlterOpLayout()(program) is program
+    program = ir.Function((data,), ops.relu(conv(ops.relu(conv(data)))))
+    (array,) = arrays_for(program).values()
+    wanted = rt.build(program, opt_level=2).run([array])
+    executable = rt.build(program, opt_level=3)
+    assert sum(["layout_transform" in name for name in executable.kernels]) == 2
+    np.testing.assert_allclose(executable.run([array]), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("layouts", "message"),
+    [
+        ({"layout": "NHWC"}, "op conv2d has no layout 'layout'; it has data_layout and kernel_layout"),
+        ({"data_layout": "NHWX"}, "conv2d: layout 'NHWX' does not have the axes of NCHW"),
+    ],
+)
+def test_what_a_strategy_asks_for_is_checked(asking: Op, layouts: dict[str, str], message: str) -> None:
+    wrong = OpStrategy().add_implementation(None, injective, "wrong", layouts=layouts)
+    asking.set_attr("strategy", wrong, plevel=30)
+    data = x()
+    with pytest.raises(PassError, match=message):
+        AlterOpLayout()(ir.Function((data,), conv(data)))
 
 
 def test_without_a_question_nothing_changes() -> None:

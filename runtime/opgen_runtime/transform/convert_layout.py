@@ -7,8 +7,8 @@
 
 An op has the layouts that its declaration gives its operands (`layout: {attr: data_layout, canonical: NCHW}`).  A
 value stays in its new layout through elementwise ops and through ops that take that layout themselves, such as pooling,
-until something needs it as it was.  ConvertLayout is told the layouts, AlterOpLayout asks the op: its attribute
-`alter_layout` is a function `(call) -> {attr: layout} | None`.  Every element is computed as before.
+until something needs it as it was.  ConvertLayout is told the layouts, AlterOpLayout asks the implementation that the
+op's strategy chooses for the call (`add_implementation(.., layouts={..})`).  Every element is computed as before.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base import Target
 from ..base.errors import AttrError, OpgenError, PassError
-from ..declaration import OpDeclaration
+from ..declaration import OpDeclaration, call_tensors, pattern_of
 from ..ir import Call, Constant, Expr, Function, IRModule, post_order, rebuild
 from ..lower.library.fusion.dataflow import is_segment
+from ..lower.library.strategy import StrategyCall, choose
 from ..operator import Op, TensorType, parse_layout
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
@@ -54,18 +56,30 @@ def ConvertLayout(
 
 @function_pass(opt_level=3, required=(InferType,), preserves=("InferType",))
 def AlterOpLayout(function: Function, module: IRModule, context: PassContext) -> Function:
-    """Ops compute in the layouts that their attribute `alter_layout` asks for."""
+    """Ops compute in the layouts that the implementations chosen for this machine ask for.
 
+    Raises StrategyError where a strategy does, PassError for layouts that the op does not have.
+    """
+    return _Conversion(_asked_by_strategy(Target.host())).rewrite(function)
+
+
+def _asked_by_strategy(target: Target) -> Wanted:
     def of(call: Call) -> Mapping[str, str] | None:
         assert isinstance(call.op, Op)
-        ask: Wanted | None = call.op.get_attr("alter_layout")
-        return None if ask is None else ask(call)
+        if isinstance(call.op.get_attr("strategy"), tuple | None):
+            return None  # what a declaration states has no layouts
+        types = [arg.checked_type for arg in call.args]
+        made = call_tensors(call.op, call.attrs, types, call.span)
+        pattern = pattern_of(call.op, call.attrs, types)
+        asked = StrategyCall(call.attrs, made.inputs, call.checked_type, made.binding.names, pattern)
+        layouts = choose(call.op, asked, target).implementation.layouts
+        return _attrs_of(call.op.name, layouts) if layouts else None
 
-    return _Conversion(of).rewrite(function)
+    return of
 
 
 def _attrs_for(name: str, given: object) -> Mapping[str, str]:
-    """The layout attrs of an op, data first, with the layouts that are given for them."""
+    """The layout attrs of an op with the layouts that are given for them, data first, as ConvertLayout takes them."""
     attrs = _layout_attrs(Op.get(name))
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
     if not attrs:
@@ -73,18 +87,26 @@ def _attrs_for(name: str, given: object) -> Mapping[str, str]:
     if not listed or len(listed) > len(attrs) or not all([isinstance(each, str) for each in listed]):
         expected = "a layout or a list of " + " and ".join(attrs)
         raise PassError(f"the layouts of {name} are {given!r:.80}, expected {expected}")
-    found: dict[str, str] = {}
-    for (attr, canonical), layout in zip(attrs.items(), listed, strict=False):
+    return _attrs_of(name, {attr: str(layout) for attr, layout in zip(attrs, listed, strict=False)})
+
+
+def _attrs_of(name: str, given: Mapping[str, str]) -> Mapping[str, str]:
+    """The layouts of all layout attrs of an op: those that are given, and of weights those that go with the data's."""
+    attrs = _layout_attrs(Op.get(name))
+    for attr, layout in given.items():
+        if attr not in attrs:
+            raise PassError(f"op {name} has no layout {attr!r}; it has {' and '.join(attrs) or 'none'}")
         try:
-            letters = parse_layout(str(layout)).canonical_names
+            letters = parse_layout(layout).canonical_names
         except AttrError as error:
             raise PassError(f"{name}: {error}") from None
-        if sorted(letters) != sorted(canonical):
-            raise PassError(f"{name}: layout {layout!r} does not have the axes of {canonical}")
-        found[attr] = str(layout)
-    for attr, canonical in list(attrs.items())[len(listed) :]:
-        found[attr] = _weights_beside(str(listed[0]), canonical)
-    return found
+        if sorted(letters) != sorted(attrs[attr]):
+            raise PassError(f"{name}: layout {layout!r} does not have the axes of {attrs[attr]}")
+    first = next(iter(given.values()))
+    return {
+        attr: given[attr] if attr in given else _weights_beside(first, canonical)
+        for attr, canonical in attrs.items()
+    }
 
 
 def _weights_beside(data: str, canonical: str) -> str:

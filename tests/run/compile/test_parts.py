@@ -163,3 +163,17 @@ def test_a_constant_that_would_grow_stays() -> None:
     a, b = (np.random.default_rng(0).integers(-9, 9, v.checked_type.concrete_shape) for v in (x, w))  # type: ignore[attr-defined]  # tensors
     (found,) = parts.main.run([a.astype(np.int32), b.astype(np.int8)])
     np.testing.assert_array_equal(found, a @ b.T)
+
+
+def test_results_that_are_params() -> None:
+    x, w = var("x", 3, 4), var("w", 4)
+    function = ir.Function((x, w), ir.Tuple((w, ops.add(x, ops.exp(w)), ops.exp(w))))
+    given, value = arrays([x, w])
+    for level in range(5):
+        first, total, last = rt.build(function, {w: value}, opt_level=level).run([given])
+        np.testing.assert_array_equal(first, value)
+        np.testing.assert_allclose(last, np.exp(value), rtol=1e-6)
+        np.testing.assert_allclose(total, given + np.exp(value), rtol=1e-6)
+    (only,) = rt.build(ir.Function((w,), ir.Tuple((w,))), {w: value}).run([])
+    np.testing.assert_array_equal(only, value)
+    assert not np.shares_memory(only, value)

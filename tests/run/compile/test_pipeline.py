@@ -180,3 +180,22 @@ def test_a_hook_is_part_of_the_key_or_there_is_none() -> None:
 def test_a_hook_of_no_stage_is_refused() -> None:
     with pytest.raises(PassError, match=r"no stage 'simplfy' to hook; did you mean 'simplify'.*lower, loop_"):
         build(ir.Function((A,), ops.exp(A)), context=PassContext(hooks={"simplfy": negative}))
+
+
+BY_LEVEL = {
+    0: "Inline RemoveUnusedFunctions InferType SimplifyInference SimplifyExpr DivToMul FuseOps",
+    1: "DeadCodeElimination",
+    2: "FoldConstant",
+    3: "CanonicalizeOps FoldScaleAxis AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
+    4: "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FastMath",
+}
+
+
+def test_passes_by_level() -> None:
+    module = ir.IRModule.from_expr(PROGRAMS["matmul"])
+    wanted: set[str] = set()
+    for level, names in BY_LEVEL.items():
+        wanted |= set(names.split())
+        ran = [stage.name for stage, _ in pipeline.through_graph(module, PassContext(opt_level=level))]
+        assert set(ran) == wanted
+        assert ran == [stage.name for stage in pipeline.GRAPH if stage.name in wanted]

@@ -52,7 +52,8 @@ class Implementation:
     """One way to compile an op: its schedule, and its compute where that is not the op's own.
 
     `keys`: target keys that it is for, empty for every target.  All `conditions` must hold.  `is_default`: it is that
-    of the op's pattern, which any other that applies goes before, whatever its plevel.
+    of the op's pattern, which any other that applies goes before, whatever its plevel.  `layouts`: those that it would
+    have the op's operands in, by layout attr; the pass AlterOpLayout asks for them.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Implementation:
     conditions: tuple[Condition, ...] = ()
     keys: tuple[str, ...] = ()
     is_default: bool = False
+    layouts: Mapping[str, str] = field(default_factory=dict)
 
     def why_not(self, names: Mapping[str, Any]) -> str | None:
         """Why it does not apply to a call (`names` with `target`); None if it does."""
@@ -146,10 +148,12 @@ class OpStrategy:
         condition: AnyFunction | None = None,
         text: str = "",
         keys: tuple[str, ...] = (),
+        layouts: Mapping[str, str] | None = None,
     ) -> OpStrategy:
         """Adds an implementation, under the conditions of enclosing `under` blocks and its own.
 
-        `compute` None: the op's.  Raises StrategyError for a name that is taken.
+        `compute` None: the op's.  `layouts`: what its operands should lie in, `{"data_layout": "NHWC"}`.  Raises
+        StrategyError for a name that is taken.
         """
         for role, function in (("compute", compute), ("schedule", schedule), ("condition", condition)):
             if not callable(function) and (function is not None or role == "schedule"):
@@ -162,7 +166,9 @@ class OpStrategy:
             raise StrategyError(f"the strategy already has an implementation {name!r}")
         own = () if condition is None else (Condition(condition, text),)
         self.implementations.append(
-            Implementation(name, schedule, compute, plevel, (*self._conditions, *own), keys)
+            Implementation(
+                name, schedule, compute, plevel, (*self._conditions, *own), keys, layouts=dict(layouts or {})
+            )
         )
         return self
 
