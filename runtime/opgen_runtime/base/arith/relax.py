@@ -33,6 +33,9 @@ class Relaxer:
         self.extents = extents  # None: it varies over an unknown range
         self.fixed = fixed  # the extents of vars that stay
         self._atoms: dict[tuple[object, ...], Expr] = {}
+        self._remainders: dict[
+            Expr, tuple[Expr, Terms, int, int]
+        ] = {}  # atom -> quotient, terms, constant, divisor
         self._ranges: Remembered[Range | None] = Remembered(self._node, _operands)
 
     def range(self, e: Expr) -> Range | None:
@@ -59,7 +62,7 @@ class Relaxer:
         if a is None or b is None:
             return None
         if e.op in ("add", "sub"):
-            return _sum(a, b if e.op == "add" else _scaled(b, -1))
+            return self._joined(_sum(a, b if e.op == "add" else _scaled(b, -1)))
         if e.op == "mul":
             for x, y in ((a, b), (b, a)):
                 if not y[0] and y[2] == 1:
@@ -80,6 +83,16 @@ class Relaxer:
         if key not in self._atoms:
             self._atoms[key] = Binary(INDEX, op, linear(a[0], a[1]), linear(b[0], b[1]))
         return {self._atoms[key]: 1}, 0, 1
+
+    def _joined(self, a: Range) -> Range:
+        """With each `x // d * d + x % d` as `x`, such as of a position that was taken apart and put together again."""
+        for atom in [atom for atom in a[0] if atom in self._remainders]:
+            quotient, terms, constant, divisor = self._remainders[atom]
+            factor = a[0].get(atom, 0)
+            if factor and a[0].get(quotient) == factor * divisor:
+                rest = {each: own for each, own in a[0].items() if each is not atom and each is not quotient}
+                a = self._joined(_sum((rest, a[1], a[2]), _scaled((terms, constant, 1), factor)))
+        return a
 
     def _quotient(self, a: Range, divisor: int) -> Range:
         terms, constant, extent = a
@@ -111,6 +124,9 @@ class Relaxer:
         if found is None:
             total = linear(terms, constant)
             found = self._atoms[key] = total // divisor if op == "floordiv" else total % divisor
+            if op == "floormod":
+                quotient = self._atom("floordiv", terms, constant, divisor)
+                self._remainders[found] = quotient, dict(terms), constant, divisor
         return found
 
     def _bounds(self, terms: Terms, constant: int) -> tuple[int | None, int | None]:
