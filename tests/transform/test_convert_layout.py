@@ -20,17 +20,18 @@ from tests.transform.whole import arrays_for, gives, run
 NHWC = {"conv2d": "NHWC"}
 LAID = 'data_layout="NHWC", kernel_layout="HWIO"'
 
+WHOLE = (
+    "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { %0 = conv2d(%x, %w); relu(%0) }",
+    "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { "
+    '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
+    '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO"); '
+    f"%2 = conv2d(%0, %1, {LAID}); %3 = relu(%2); "
+    'layout_transform(%3, src_layout="NHWC", dst_layout="NCHW") }',
+)
+
 
 def test_a_convolution_whole() -> None:
-    gives(
-        ConvertLayout(NHWC),
-        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { %0 = conv2d(%x, %w); relu(%0) }",
-        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { "
-        '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
-        '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO"); '
-        f"%2 = conv2d(%0, %1, {LAID}); %3 = relu(%2); "
-        'layout_transform(%3, src_layout="NHWC", dst_layout="NCHW") }',
-    )
+    gives(ConvertLayout(NHWC), *WHOLE)
 
 
 def transforms(made: Pass, program: ir.Function, count: int) -> ir.Function:
@@ -147,15 +148,7 @@ def asking() -> Iterator[Op]:
 
 @pytest.mark.usefixtures("asking")
 def test_a_strategy_asks_for_its_layout() -> None:
-    gives(
-        AlterOpLayout(),
-        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { %0 = conv2d(%x, %w); relu(%0) }",
-        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { "
-        '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
-        '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO"); '
-        f"%2 = conv2d(%0, %1, {LAID}); %3 = relu(%2); "
-        'layout_transform(%3, src_layout="NHWC", dst_layout="NCHW") }',
-    )
+    gives(AlterOpLayout(), *WHOLE)
     gives(AlterOpLayout(), "fn (%x: [2, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
     gives(AlterOpLayout(), f"fn (%x: [1, 6, 6, 4], %w: [3, 3, 4, 8]) {{ conv2d(%x, %w, {LAID}) }}")
 
