@@ -1,7 +1,8 @@
 """How much longer than the op its gradients take: python benchmarks/gradients.py [NAME ...]
 
 For each row the time of the op, of the pulled gradients for all its operands, the quotient, and the limit that is
-meant; beside it the same of torch where that is installed.  Times are of the processor, medians; one thread.
+meant; the bytes that the gradients take at a time with their results; beside it the same of torch where that is
+installed.  Times are of the processor, medians, ours and theirs in turn; one thread with OPGEN_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import opgen_runtime as rt
 from opgen_runtime import ops
 
-RUNS: Final = 7
+RUNS: Final = 11
 
 
 @dataclass(frozen=True)
@@ -54,20 +55,23 @@ ROWS: Final = (
 )  # fmt: skip
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """The median time of one call."""
-    run()
-    found: list[float] = []
+def medians(runs: Sequence[Callable[[], object]]) -> list[float]:
+    """The median time of one call of each, one after the other in each round."""
+    found: list[list[float]] = [[] for _ in runs]
+    for run in runs:
+        run()
     for _ in range(RUNS):
-        begin, count = time.process_time(), 0
-        while time.process_time() - begin < 0.02:
-            run()
-            count += 1
-        found.append((time.process_time() - begin) / count)
-    return statistics.median(found)
+        for run, times in zip(runs, found, strict=True):
+            begin, count = time.process_time(), 0
+            while time.process_time() - begin < 0.02:
+                run()
+                count += 1
+            times.append((time.process_time() - begin) / count)
+    return [statistics.median(times) for times in found]
 
 
-def ours(row: Row, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
+def ours(row: Row, arrays: Sequence[np.ndarray]) -> tuple[list[Callable[[], object]], int]:
+    """The op and its gradients, and the bytes that these take."""
     forward = rt.jit(row.function)
     cotangent = np.ones_like(forward(*arrays))
 
@@ -75,34 +79,38 @@ def ours(row: Row, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
         return rt.vjp(row.function, *given[:-1])[1](given[-1])
 
     backward = rt.jit(pulled)
-    return seconds(lambda: forward(*arrays)), seconds(lambda: backward(*arrays, cotangent))
+    plan = rt.build(backward.trace(*arrays, cotangent)).plan
+    memory = sum([array.nbytes for array in arrays]) if plan is None else plan.memory
+    return [lambda: forward(*arrays), lambda: backward(*arrays, cotangent)], memory
 
 
-def theirs(row: Row, arrays: Sequence[np.ndarray]) -> tuple[float, float] | None:
+def theirs(row: Row, arrays: Sequence[np.ndarray]) -> list[Callable[[], object]]:
+    """The same by torch, nothing where it is not installed."""
     try:
         import torch
     except ImportError:
-        return None
+        return []
     torch.set_num_threads(1)
     function = row.torch(torch)
     given = [torch.from_numpy(array).requires_grad_() for array in arrays]
     cotangent = torch.ones_like(function(*given))
-    with torch.no_grad():
-        forward = seconds(lambda: function(*given))
-    return forward, seconds(lambda: torch.autograd.grad(function(*given), given, cotangent))
+    plain = [each.detach() for each in given]
+    return [lambda: function(*plain), lambda: torch.autograd.grad(function(*given), given, cotangent)]
 
 
 def main(names: Sequence[str]) -> None:
-    print(f"{'':12}{'op':>10}{'gradients':>12}{'quotient':>10}{'limit':>8}   torch: op, gradients, quotient")
+    print(
+        f"{'':12}{'op':>10}{'gradients':>12}{'quotient':>10}{'limit':>8}{'KiB':>8}   torch: op, gradients, quotient"
+    )
     for row in ROWS:
         if names and row.name not in names:
             continue
         random = np.random.default_rng(0)
         arrays = [random.normal(size=shape).astype("float32") for shape in row.shapes]
-        forward, backward = ours(row, arrays)
-        line = f"{row.name:12}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}{row.limit:8.1f}"
-        other = theirs(row, arrays)
-        if other is not None:
+        runs, memory = ours(row, arrays)
+        forward, backward, *other = medians([*runs, *theirs(row, arrays)])
+        line = f"{row.name:12}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}{row.limit:8.1f}{memory / 1024:8.0f}"
+        if other:
             line += f"   {1e6 * other[0]:.0f}us {1e6 * other[1]:.0f}us {other[1] / other[0]:.2f}"
         print(line, flush=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base.errors import CallError, PassError, ShapeError, TypeInferenceError
-from opgen_runtime.ir import Call, If, Let, Tuple, Var, const
+from opgen_runtime.ir import Call, If, Let, Tuple, Var, const, expr_of, post_order
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.transform.gradient import pull
 
@@ -110,6 +111,26 @@ def test_jvp_is_the_change_along_tangents() -> None:
     f = rt.jit(lambda x, w: ops.softmax(x @ w))
     w = PARAMETERS["w"][0]
     np.testing.assert_allclose(change, (f(X + h * t, w) - f(X - h * t, w)) / (2 * h), atol=1e-8)
+
+
+def test_what_several_gradients_need_is_computed_once() -> None:
+    counts: list[Counter[str]] = []
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        return ops.softmax(q @ np.swapaxes(k, -1, -2)) @ v
+
+    def gradients(q: Any, k: Any, v: Any, g: Any) -> Any:
+        found = rt.vjp(attention, q, k, v)[1](g)
+        nodes = post_order(Tuple(tuple([expr_of(each) for each in found])))
+        counts.append(Counter([n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)]))
+        return found
+
+    rt.jit(gradients)(X, X, X, X)
+    assert {name: counts[0][name] for name in ("matmul", "softmax", "vjp.matmul")} == {
+        "matmul": 1,
+        "softmax": 1,
+        "vjp.matmul": 4,
+    }
 
 
 def test_what_is_stopped_is_a_constant() -> None:

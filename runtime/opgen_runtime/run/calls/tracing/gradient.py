@@ -198,16 +198,16 @@ def _value_and_grad(
         value, aux = _split(result, has_aux, name)
         expr = _scalar(value, name)
         one = const(1.0, expr.checked_type.dtype)  # type: ignore[attr-defined]  # a tensor, as was just seen
-        found = trace.adjoints([expr], [one])
-        whole = trace.closed((wrap(expr), aux)) if has_aux else trace.closed(wrap(expr))
-        return whole, (found[0] if isinstance(argnums, int) else tuple(found))
+        adjoints = trace.adjoints([expr], [one])
+        whole = (wrap(expr), aux) if has_aux else wrap(expr)
+        return trace.closed((whole, adjoints[0] if isinstance(argnums, int) else tuple(adjoints)))
 
     return both
 
 
 def _pulled(function: Callable[..., Any], xs: Any, cotangent: Any) -> Any:
     trace, results, given = _traced_pull(function, xs, cotangent)
-    return tuple(trace.adjoints(results, given))
+    return trace.closed(tuple(trace.adjoints(results, given)))
 
 
 def _traced_pull(
@@ -246,8 +246,8 @@ def _pushed(function: Callable[..., Any], xs: Any, ts: Any) -> Any:
         zeros(dual.checked_type) if each is None else substitute(each, nothing)
         for each, dual in zip(pushed, duals, strict=True)
     ]
-    value = trace.closed(filled(result, iter([wrap(each) for each in results])))
-    return value, trace.closed(filled(result, iter([wrap(each) for each in changes])))
+    pair = [filled(result, iter([wrap(each) for each in exprs])) for exprs in (results, changes)]
+    return trace.closed(tuple(pair))
 
 
 class _Trace:
@@ -320,18 +320,22 @@ class _Trace:
         trees = []
         for arg, makers in zip(self.args, self.leaves, strict=True):
             trees.append(filled(arg, iter([wrap(make(known)) for make in makers])))
-        return [self.closed(tree) for tree in trees]
+        return trees
 
     def closed(self, tree: Any) -> Any:
-        """Over the values themselves; rules have served where no gradient is traced around."""
+        """Over the values themselves, all at once: what several share stays shared.
 
-        def close(leaf: Any) -> Any:
-            if not isinstance(leaf, Traced) or leaf.weak:
-                return leaf
-            expr = substitute(leaf.expr, self.values)
-            return wrap(expr if _depth.get() else written_out(expr, marked=False))
-
-        return mapped(close, tree)
+        Rules have served where no gradient is traced around.
+        """
+        flat = [leaf for _, leaf in leaves(tree)]
+        open_ = [k for k, leaf in enumerate(flat) if isinstance(leaf, Traced) and not leaf.weak]
+        whole = substitute(Tuple(tuple([flat[k].expr for k in open_])), self.values)
+        if not _depth.get():
+            whole = written_out(whole, marked=False)
+        assert isinstance(whole, Tuple)
+        for k, expr in zip(open_, whole.fields, strict=True):
+            flat[k] = wrap(expr)
+        return filled(tree, iter(flat))
 
 
 def _no_float(name: str, place: str, found: str) -> str:
