@@ -109,7 +109,8 @@ def main(names: Sequence[str]) -> None:
         arrays = [random.normal(size=shape).astype("float32") for shape in row.shapes]
         runs, memory = ours(row, arrays)
         forward, backward, *other = medians([*runs, *theirs(row, arrays)])
-        line = f"{row.name:12}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}{row.limit:8.1f}{memory / 1024:8.0f}"
+        line = f"{row.name:12}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}"
+        line += f"{row.limit:8.1f}{memory / 1024:8.0f}"
         if other:
             line += f"   {1e6 * other[0]:.0f}us {1e6 * other[1]:.0f}us {other[1] / other[0]:.2f}"
         print(line, flush=True)
