@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base import Target
 from ...base.errors import ExecutorError, did_you_mean
+from ...base.forks import importing
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.drawing import Drawing
 from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
-from ..compile.artifact import Contents, read
 from ..compile.interpret import Arrays, as_array, bind, run
 from ..compile.late import LateKernel, is_late, late_parts
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
-from ..compile.planning import make_plan
 from ..compile.program import ProgramKernel, driver_image
 from ..compile.segments import Site, is_segment, segments_of
 from ..compile.symbolic import SymbolicKernel
 from .executable import Executable, Native, copy_into, executable_of
+
+if TYPE_CHECKING:
+    from ..compile.artifact import Contents
 
 
 def build(
@@ -83,6 +86,9 @@ def build(
         count = len(kernels[0].outputs)
         result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
         return Native(inputs, kernels, kernels[0], result, str(chosen))
+    with importing:  # first calls of single ops need neither plans nor files
+        from ..compile.planning import make_plan
+
     plan = make_plan(module, sites, kernels)
     if isinstance(plan, str):
         return Interpreted(module, kernels, sites, prepare, plan)
@@ -96,6 +102,9 @@ def load(path: str | PathLike[str]) -> Executable:
     Its digests find damage and authenticate nothing: it holds machine code, so load only what you trust.  Raises
     ExecutorError for a file that is no artifact, is damaged, or was saved by another version or for another machine.
     """
+    with importing:
+        from ..compile.artifact import read
+
     return executable_of(read(path))
 
 

@@ -1,4 +1,7 @@
-"""`Executable`: a compiled program, ready to be run."""
+"""`Executable`: a compiled program, ready to be run.
+
+What only files, C and pictures need is imported with the first of them: a first call does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,23 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base import Target
 from ...base.errors import ExecutorError
+from ...base.forks import importing
 from ...ir.drawing import Drawing
 from ...ir.picture import Pictured
-from ..compile import Entry, Kernel, Slot, c_library
-from ..compile.artifact import Contents, decode, encode, write
+from ..compile import Entry, Kernel, Slot
 from ..compile.interpret import Arrays
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, image_of
-from .plan_drawing import drawing_of_kernel, drawing_of_plan
 from .profiling import Profile, plan_text, profile_of
+
+if TYPE_CHECKING:
+    from ..compile.artifact import Contents
 
 
 class Executable(Pictured):
@@ -112,10 +118,16 @@ class Executable(Pictured):
 
         Raises ExecutorError for a program that cannot be saved: with hand-written functions, or without a plan.
         """
+        with importing:
+            from ..compile.artifact import write
+
         write(path, self._contents())
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what `save` writes."""
+        with importing:
+            from ..compile.artifact import encode
+
         return _unpickled, (encode(self._contents()),)
 
     def _contents(self) -> Contents:
@@ -151,6 +163,9 @@ class Native(Executable):
         return self._whole.inputs
 
     def export_c(self, folder: str | PathLike[str], name: str = "model") -> list[Path]:
+        with importing:
+            from ..compile import c_library
+
         return c_library.write(Path(folder), name, self.compiled, self.plan, Target.parse(self._target))
 
     @property
@@ -192,12 +207,18 @@ class Native(Executable):
         return nested(self._whole.run(arrays, outputs), self._result)
 
     def drawing(self) -> Drawing:
+        with importing:
+            from .plan_drawing import drawing_of_kernel, drawing_of_plan
+
         plan = self.plan
         if plan is None:
             return drawing_of_kernel(self.compiled[0])
         return drawing_of_plan(plan, self.compiled, self.takes)
 
     def _contents(self) -> Contents:
+        with importing:
+            from ..compile.artifact import Contents
+
         driver = self._whole.image.code if isinstance(self._whole, ProgramKernel) else b""
         return Contents(self._target, self.inputs, self.compiled, self.plan, driver, self._result)
 
@@ -212,6 +233,9 @@ def executable_of(contents: Contents) -> Executable:
 
 
 def _unpickled(artifact: bytes) -> Executable:
+    with importing:
+        from ..compile.artifact import decode
+
     return executable_of(decode(artifact, "a pickled program"))
 
 

@@ -18,13 +18,8 @@ from .reduction import LIMIT, reduce
 from .update import update
 
 
-def evaluate(outputs: Sequence[Tensor], feeds: Mapping[Tensor, Array]) -> list[Array]:
-    """The values of `outputs`, given those of all placeholders that they need.
-
-    Every operation has exactly the run-time semantics; float sums are more accurate than a kernel's.  Temporaries
-    stay bounded.  Raises ExecutorError for a feed that is missing or does not fit its placeholder, AccessError for
-    an access out of range.
-    """
+def evaluated(outputs: Sequence[Tensor], feeds: Mapping[Tensor, Array]) -> list[Array]:
+    """As `evaluate` says."""
     return _Evaluation(feeds).run(outputs)
 
 

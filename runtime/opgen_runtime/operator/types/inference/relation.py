@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ....base.forks import importing
 from ..binding.arguments import group_arguments
 from ..binding.run import bind, is_known, plan_of
 from ..binding.written import as_types, run_relation
 from ..relation import TypeReporter
 from ..signature import Signature
 from ..type import Type
-from .backward import infer_backwards
 
 
 def relate(
@@ -26,6 +26,9 @@ def relate(
     result = types[num_inputs]
     groups = group_arguments(signature, reporter.op_name, operands, reporter.site)
     if not all(is_known(group) for group in groups):
+        with importing:  # calls whose operands are known need none of it
+            from .backward import infer_backwards
+
         plan = plan_of(signature, reporter.op_name, attrs, groups)
         groups = infer_backwards(signature, groups, attrs, result, reporter, plan)
         if not all(is_known(group) for group in groups):
