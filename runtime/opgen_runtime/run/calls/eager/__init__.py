@@ -14,9 +14,13 @@ No code may stand in this file: ops are bound to their names in it, and some hav
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ....ops import __all__ as _ops
-from .eager_op import EagerOp as EagerOp
 from .namespace import namespace as _namespace
 from .namespace import op as op
+
+if _TYPE_CHECKING:
+    from .eager_op import EagerOp as EagerOp
 
 __getattr__, __dir__ = _namespace(__name__, _ops, others=("EagerOp", "op"), public="opgen_runtime.eager")
