@@ -134,6 +134,9 @@ def forward_stays() -> dict[str, ir.Function]:
         "a negative scale through leaky_relu, and another reader": ir.Function(
             (data,), ops.add(conv(ops.leaky_relu(mixed, alpha=0.1), weights(C, C, 3, 3)), mixed)
         ),
+        "a cast": ir.Function(
+            (data,), conv(ops.cast(positive, dtype="float64"), weights().astype(np.float64))
+        ),
         "a let": ir.Function((data,), ir.Let(v, ops.relu(positive), conv(v, weights()))),
         "a let, and another reader": ir.Function(
             (data,), ir.Let(v, positive, ops.add(conv(v, weights(C, C, 3, 3)), positive))
@@ -265,6 +268,9 @@ def backward_stays() -> dict[str, ir.Function]:
             (data,), ops.add(ops.multiply(made, per_channel(POSITIVE)), ops.relu(made))
         ),
         "a blocked layout": ir.Function((blocked,), ops.multiply(blocked_conv(blocked), BLOCKED)),
+        "a cast": ir.Function(
+            (data,), ops.multiply(ops.cast(made, dtype="float64"), ir.const(np.full((C, 1, 1), 0.1)))
+        ),
         "a let": ir.Function((data,), ir.Let(v, made, ops.multiply(v, per_channel(POSITIVE)))),
         "a negative scale through relu": ir.Function(
             (data,), ops.multiply(ops.relu(made), per_channel(MIXED))

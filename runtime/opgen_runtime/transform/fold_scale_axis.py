@@ -180,11 +180,16 @@ class _Backward(MixedModeMutator):
 
     @staticmethod
     def _ways(known: Facts, x: Call) -> list[tuple[int, ...]]:
-        """Which operands may take the scale: one of them, or all that are floats together."""
+        """Which operands may take the scale: one of them, or all together, of those of the scale's dtype.
+
+        A cast is linear, but a product before it has other bounds and another precision.
+        """
         floats = [
             k
             for k, arg in enumerate(x.args)
-            if isinstance(arg.checked_type, TensorType) and arg.checked_type.dtype.is_float
+            if isinstance(arg.checked_type, TensorType)
+            and arg.checked_type.dtype.is_float
+            and arg.checked_type.dtype == _dtype(x)
         ]
         return [(k,) for k in floats] + ([tuple(floats)] if len(floats) > 1 else [])
 
@@ -281,7 +286,7 @@ class _Plan:
                     found[id(user)] = (user, other, factor, _dtype(user.args[other]))
                     spent += cost(user.args[other])
                     continue
-                through = self._through(known, at, here)
+                through = self._through(user, known, at, here)
                 if through is None:
                     return
                 passed.add(id(user))
@@ -298,7 +303,7 @@ class _Plan:
         if known.role(at) is not Role.LINEAR or not known.is_reduction:
             return None
         for other, arg in enumerate(user.args):
-            if other == at or known.role(other) is not Role.LINEAR:
+            if other == at or known.role(other) is not Role.LINEAR or _dtype(arg) != _dtype(scale.values):
                 continue
             if scale.axis is None:
                 factor: Expr | None = scale.values
@@ -310,8 +315,8 @@ class _Plan:
         return None
 
     @staticmethod
-    def _through(known: Facts, at: int, scale: Scale) -> Scale | None:
-        if not lets_through(known, (at,), scale):
+    def _through(user: Call, known: Facts, at: int, scale: Scale) -> Scale | None:
+        if not lets_through(known, (at,), scale) or _dtype(user) != _dtype(scale.values):
             return None
         if scale.axis is None:
             return scale
