@@ -213,6 +213,19 @@ def test_accumulators_of_tails_stay_in_registers(rows: int, columns: int, summed
     assert not [store for store in sums if free_vars(store.indices[0])]
 
 
+@pytest.mark.parametrize(("stride", "is_vector"), [(1, True), (2, True), (3, True), (5, False)])
+def test_a_sum_of_one_step_of_near_elements_runs_in_vectors(stride: int, is_vector: bool) -> None:
+    """A grouped convolution of one channel and one tap is no contraction, and no reason for scalar loops."""
+    data, weights = te.placeholder((2, 64 * stride + 2), name="X"), te.placeholder((2, 1), name="W")
+    tap = te.reduce_axis((0, 1), name="k")
+    out = te.compute(
+        (2, 64), lambda o, x: te.sum(data[o, x * stride + tap] * weights[o, tap], axis=tap), name="C"
+    )
+    assert (
+        "vectorized" in str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
+    ) == is_vector
+
+
 def test_what_is_no_contraction() -> None:
     a, b, c = _product(16, 16, 16)
     assert _contraction(c) is not None

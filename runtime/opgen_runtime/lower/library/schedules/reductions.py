@@ -17,6 +17,7 @@ from ...schedule import Schedule, Stage
 from .access import Accesses, analyse, contiguous_groups, likely, likely_extent
 
 WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
+_NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
 _ROWS_UNROLLED: Final = 4
 _REGISTER_ROWS: Final = 4
 _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
@@ -46,7 +47,7 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     across = (
         last_data is not None
         and any(
-            0 < s.get(last_data.var, 0) <= 2 and any(s.get(a.var) for a in stage.reduce_axes) for s in steps
+            0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(a.var) for a in stage.reduce_axes) for s in steps
         )
         and (not isinstance(last_data.extent, int) or last_data.extent >= min(4, lanes))
     )
