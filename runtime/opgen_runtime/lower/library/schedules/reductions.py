@@ -47,7 +47,8 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     across = (
         last_data is not None
         and any(
-            0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(a.var) for a in stage.reduce_axes) for s in steps
+            0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(a.var) for a in stage.reduce_axes)
+            for s in steps
         )
         and (not isinstance(last_data.extent, int) or last_data.extent >= min(4, lanes))
     )
