@@ -165,6 +165,15 @@ def test_a_gradient_of_ones_own() -> None:
         (lambda: rt.grad(lambda x: (x * 1.0).sum())(np.arange(3)), r"argument 0 is Tensor\[\(3,\), int64\]"),
         (lambda: rt.grad(lambda x: x)(3), "argument 0 is int, and only floats have a gradient"),
         (lambda: rt.grad(lambda x: x, argnums=2)(X), "argnums is 2, found 1 arguments"),
+        (
+            lambda: rt.grad(lambda x: x, argnums="x")(X),
+            "argnums is 'x', expected a position among the arguments",
+        ),  # type: ignore[arg-type]
+        (lambda: rt.grad(lambda x: x, argnums=())(X), r"argnums is \(\), expected a position"),
+        (
+            lambda: rt.grad(lambda x: (x.sum(), x))(X),
+            "the result is a tuple; .* more may be given with has_aux=True",
+        ),
         (lambda: rt.grad(lambda p: p["a"][1].sum())({"a": [X, np.arange(2)]}), r"argument 0\['a'\]\[1\] is"),
     ],
 )

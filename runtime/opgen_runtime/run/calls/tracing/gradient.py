@@ -184,6 +184,10 @@ def _value_and_grad(
 ) -> Callable[..., Any]:
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     name = getattr(function, "__name__", "the function")
+    if not chosen or not all(isinstance(at, int) for at in chosen):
+        raise CallError(
+            f"grad of {name}: argnums is {argnums!r}, expected a position among the arguments, or several"
+        )
 
     def both(*args: Any, **kwargs: Any) -> Any:
         for at in chosen:
@@ -358,6 +362,7 @@ def _split(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
 def _scalar(value: Any, name: str) -> Expr:
     how = "rt.grad needs one float: add up (x.sum(), x.mean()), or use rt.vjp with a cotangent of its shape"
     if not isinstance(value, Traced | Expr | np.ndarray | float):
+        how += "; beside the value more may be given with has_aux=True" if isinstance(value, tuple) else ""
         raise CallError(f"grad of {name}: the result is a {type(value).__name__}; {how}")
     expr: Expr = tensor(value).expr
     type_ = expr.checked_type
