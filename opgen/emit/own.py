@@ -14,7 +14,7 @@ from ..digests import digest
 from ..project import OwnEmitter, Project, ProjectError, resources
 
 GROUP: Final = "opgen.emitters"  # of entry points: name of the emitter -> its view
-BUILT_IN: Final = {"markdown": "opgen.views.page:page_view"}
+BUILT_IN: Final = {"markdown": "opgen.views.page:page_view", "onnx": "opgen.views.onnx:onnx_view"}
 
 
 def own_path(project: Project, emitter: OwnEmitter, op: str) -> Path:

@@ -1,0 +1,64 @@
+"""What the template of an op's ONNX function prints: the declared expression in ONNX's own operators.
+
+Reads are aligned to the indices on the left by Transpose and Unsqueeze, so that ONNX's broadcasting does the rest; a
+reduction is over the last axes.  A function has no branches on dtypes or attrs: it is for float operands, and for the
+defaults of the attrs that decide which branch is meant, and says so.  What ONNX has no operator for is refused.
+
+values.py       what expressions stand for
+nodes.py        nodes as text
+reads.py        names, attrs, dims and elements of tensors
+expressions.py  everything else that an expression may be
+function.py     the definitions of an op, one after the other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ...model import CheckedOp
+from ...project import Project
+from .function import Function
+from .values import Refused
+
+OPSET: Final = 21
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxView:
+    """One function as lines of ONNX's text form, or why there is none."""
+
+    name: str
+    domain: str
+    opset: int
+    attrs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[str, ...]
+    only: tuple[str, ...]  # what the function is for, where that is not all
+    refused: str | None
+
+
+def onnx_view(project: Project, op: CheckedOp) -> Mapping[str, object]:
+    """What the file of `op` prints."""
+    domain = project.namespace or project.package
+    try:
+        made = Function(op)
+        made.write()
+    except Refused as reason:
+        return {"function": OnnxView(op.name, domain, OPSET, (), (), (), (), (), str(reason))}
+    inputs = tuple(each.name for each in op.inputs)
+    outputs = tuple(each.name for each in op.outputs)
+    view = OnnxView(
+        op.name,
+        domain,
+        OPSET,
+        tuple(made.attrs.values()),
+        inputs,
+        outputs,
+        tuple(made.nodes),
+        tuple(made.only),
+        None,
+    )
+    return {"function": view}
