@@ -5,6 +5,7 @@ wrapper.py     its function: parameters, annotations, documentation
 op.py          its module
 suite.py       its suite
 page.py        its reference page, with typeset.py for the formula
+onnx.py        it as an ONNX function, with onnx_*.py for the expression
 index.py       the package's index and stub
 """
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...model import CheckedOp
-from .values import TYPES, Element, Index, Refused, Static, Tensor, Value, attribute_text
+from ..model import CheckedOp
+from .onnx_values import TYPES, Element, Index, Refused, Static, Tensor, Value, attribute_text
 
 
 class Nodes:

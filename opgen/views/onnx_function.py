@@ -6,8 +6,8 @@ import ast
 
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 
-from .expressions import Expressions
-from .values import (
+from .onnx_expressions import Expressions
+from .onnx_values import (
     FLOATS,
     Definition,
     Index,

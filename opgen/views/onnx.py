@@ -4,11 +4,11 @@ Reads are aligned to the indices on the left by Transpose and Unsqueeze, so that
 reduction is over the last axes.  A function has no branches on dtypes or attrs: it is for float operands, and for the
 defaults of the attrs that decide which branch is meant, and says so.  What ONNX has no operator for is refused.
 
-values.py       what expressions stand for
-nodes.py        nodes as text
-reads.py        names, attrs, dims and elements of tensors
-expressions.py  everything else that an expression may be
-function.py     the definitions of an op, one after the other
+onnx_values.py       what expressions stand for
+onnx_nodes.py        nodes as text
+onnx_reads.py        names, attrs, dims and elements of tensors
+onnx_expressions.py  everything else that an expression may be
+onnx_function.py     the definitions of an op, one after the other
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ...model import CheckedOp
-from ...project import Project
-from .function import Function
-from .values import Refused
+from ..model import CheckedOp
+from ..project import Project
+from .onnx_function import Function
+from .onnx_values import Refused
 
 OPSET: Final = 21
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from .reads import Reads
-from .values import (
+from .onnx_reads import Reads
+from .onnx_values import (
     TYPES,
     Definition,
     Element,

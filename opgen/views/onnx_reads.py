@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from opgen_runtime.base.vocabulary import DTYPES
 
-from ...model import CheckedAttr
-from .nodes import Nodes
-from .values import FLOATS, Element, Index, Like, Place, Refused, Static, Tensor, Unsaid, Value
+from ..model import CheckedAttr
+from .onnx_nodes import Nodes
+from .onnx_values import FLOATS, Element, Index, Like, Place, Refused, Static, Tensor, Unsaid, Value
 
 
 class Reads(Nodes):
