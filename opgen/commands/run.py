@@ -118,6 +118,8 @@ def _run_file(path: str, arrays: dict[str, np.ndarray], seed: int | None) -> dic
         runtime = GraphRuntime(load(existing(path)))
         for name, slot in zip(runtime.executable.inputs, runtime.executable.takes, strict=True):
             if name not in arrays and seed is not None:
+                if -1 in slot.shape:
+                    raise Findings(f"input {name} is {slot}; its dims are not known, so give it an array")
                 arrays = {
                     **arrays,
                     name: ordinary(Spec(DType(slot.dtype.name), slot.shape), f"{seed} {name}"),

@@ -72,6 +72,30 @@ def @main(%n: Tensor[(), int64], %x: Tensor[(3,), float32]) -> (Tensor[(3,), flo
 
 
 @needs_cc
+def test_a_library_of_any_size(tmp_path: Path) -> None:
+    n, m = rt.dim("n"), rt.dim("m 2")
+    x, y = (rt.var(name, rt.TensorType((n, m), "float32")) for name in "xy")
+    paths = rt.build(ir.Function((x, y), ops.matmul(ops.softmax(x), ops.transpose(ops.exp(y))))).export_c(
+        tmp_path, "net"
+    )
+    header = paths[0].read_text()
+    assert (
+        "const float *input0, const float *input1, float *output0, int64_t dim0_n, int64_t dim1_m_2)"
+        in header
+    )
+    assert "output0: float32[n, n]" in header
+    linked(tmp_path, paths, "-shared", "-o", "libnet.so")
+    net = ctypes.CDLL(str(tmp_path / "libnet.so")).net
+    for rows, columns in ((2, 3), (40, 70), (5, 1)):
+        a = np.random.default_rng(rows).normal(size=(rows, columns)).astype(np.float32)
+        out = np.zeros((rows, rows), np.float32)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (a, a, out)]
+        assert net(*pointers, ctypes.c_int64(rows), ctypes.c_int64(columns)) == 0
+        exp = np.exp(a)
+        np.testing.assert_allclose(out, exp / exp.sum(axis=1, keepdims=True) @ exp.T, rtol=2e-5)
+
+
+@needs_cc
 def test_libraries_of_two_programs_in_one_process(tmp_path: Path) -> None:
     loop = rt.build(rt.parse_module(LOOP))
     one = rt.build(ir.Function((X,), ops.argwhere(X)))

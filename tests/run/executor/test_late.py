@@ -93,10 +93,16 @@ def test_one_kernel_for_each_combination_of_dims() -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ([np.zeros((2, 4)), np.zeros((2, 4), np.float32)], "'x': expected .*float32.*, found .*float64"),
-        ([np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32)], "'x': expected .*4"),
+        ([np.zeros((2, 4)), np.zeros((2, 4), np.float32)], "input x must be float32.*, found float64"),
+        (
+            [np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32)],
+            r"x must be float32\[n, 4\], found shape \[2, 3\]",
+        ),
         ([np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32)], "n.* is 2.*3|n.* 3.*2"),
-        ([np.zeros(4, np.float32), np.zeros((3, 4), np.float32)], "'x': expected"),
+        (
+            [np.zeros(4, np.float32), np.zeros((3, 4), np.float32)],
+            r"x must be float32\[n, 4\], found shape \[4\]",
+        ),
     ],
 )
 def test_arrays_that_do_not_fit(arrays: list[np.ndarray], message: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,3 +138,57 @@ def test_what_does_not_fit_the_dims_is_refused() -> None:
         executable.run([a, b])
     assert executable.run([a, b[:3]]).shape == (2, 5)
     assert executable.run([a[:0], b[:3]]).shape == (0, 5)
+
+
+def served(executable: rt.Executable, function: ir.Function, weights: list[np.ndarray]) -> None:
+    """Sizes in turns: larger than those before, and smaller."""
+    for batch, sequence in ((1, 32), (3, 77), (1, 5), (2, 100)):
+        x = np.random.default_rng(batch).standard_normal((batch, sequence, 32)).astype(np.float32)
+        np.testing.assert_allclose(executable.run([x]), static(function, [x, *weights]), rtol=1e-4, atol=1e-4)
+
+
+def test_programs_of_symbolic_dims_are_saved_and_pickled(tmp_path: Path) -> None:
+    function = encoder(layers=1)
+    weights = arrays(ir.Function(function.params[1:], function.body), {})
+    executable = rt.build(function, dict(zip(function.params[1:], weights, strict=True)))
+    assert executable.why_interpreted is None
+    executable.save(tmp_path / "encoder")
+    loaded = rt.load(tmp_path / "encoder")
+    assert loaded.explain().splitlines()[:3] == [
+        "input x: float32[batch, sequence, 32]",
+        "dim batch: any size, scheduled for 64",
+        "dim sequence: any size, scheduled for 64",
+    ]
+    served(loaded, function, weights)
+    served(pickle.loads(pickle.dumps(loaded)), function, weights)
+    x = np.zeros((2, 7, 32), np.float32)
+    with ThreadPoolExecutor(4) as pool:  # each call has an arena of its own
+        for found in pool.map(loaded.run, [[x]] * 16):
+            np.testing.assert_array_equal(found, loaded.run([x]))
+    assert {cost.calls for cost in loaded.profile([x], runs=2).kernels} >= {2}
+
+
+def test_the_graph_runtime_takes_any_size() -> None:
+    x, y = var("x", N, 4), var("y", N, 4)
+    runtime = rt.GraphRuntime(rt.build(ir.Function((x, y), ops.add(ops.exp(x), y))))
+    assert runtime.get_input_info()[0] == {"x": (-1, 4), "y": (-1, 4)}
+    for rows in (2, 5, 3):
+        a = np.ones((rows, 4), np.float32)
+        runtime.run(x=a, y=a)
+        np.testing.assert_allclose(runtime.get_output(0).numpy(), np.exp(a) + a, rtol=1e-6)
+    with pytest.raises(ExecutorError, match=r"input 'x' must be float32\[n, 4\], found float32\[2, 3\]"):
+        runtime.set_input("x", np.ones((2, 3), np.float32))
+
+
+def test_hints_decide_how_and_not_what() -> None:
+    """The same program scheduled for small, odd and large dims."""
+    values = {}
+    for hint in (1, 7, 100, 4000):
+        n, k, m = (dim(name, hint=hint) for name in "nkm")
+        x, w = var("x", n, k), var("w", k, m)
+        function = ir.Function((x, w), ops.softmax(ops.relu(ops.matmul(x, w))))
+        executable = rt.build(function)
+        for sizes in ((1, 1, 1), (9, 33, 40), (64, 16, 17)):
+            given = arrays(function, dict(zip((n, k, m), sizes, strict=True)))
+            found = executable.run(given)
+            np.testing.assert_allclose(values.setdefault(sizes, found), found, rtol=2e-5, atol=1e-6)

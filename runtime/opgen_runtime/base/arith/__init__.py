@@ -36,7 +36,7 @@ from .build import (
     truncmod,
 )
 from .convert import register_range
-from .evaluate import evaluate_scalar
+from .evaluate import evaluate_scalar, hinted
 from .expr import (
     Any,
     AnyDim,
@@ -107,6 +107,7 @@ __all__ = [
     "free_vars",
     "ge",
     "gt",
+    "hinted",
     "is_size",
     "le",
     "literal",

@@ -16,6 +16,7 @@ from .literals import bitcast, cast, const
 from .polynomial import Monomial, Poly
 from .prover import FUEL
 from .ranges import CREDIT
+from .visit import free_vars
 
 _DEEP: Final = 200  # nested levels that are simplified
 
@@ -207,7 +208,34 @@ class Analyzer(Conditions):
             return e
         return build.select(condition, then, otherwise)
 
+    def coefficients(self, e: Expr) -> tuple[dict[Var, Poly], frozenset[Var]]:
+        """What each var of an index expression is multiplied by, polynomials of symbolic dims; and the vars that occur
+        otherwise, in quotients or products with each other.  Dims themselves are in neither.
+        """
+        found: dict[Var, Poly] = {}
+        entangled: set[Var] = set()
+        for monomial, factor in self.poly(e).items():
+            parts = [self._moving(number) for number in monomial]
+            moving = [k for k, part in enumerate(parts) if part]
+            if not moving:
+                continue
+            atom = self.table.atoms[monomial[moving[0]]].expr
+            if len(moving) > 1 or not isinstance(atom, Var):
+                entangled.update(var for part in parts for var in part)
+                continue
+            rest = (*monomial[: moving[0]], *monomial[moving[0] + 1 :])
+            found.setdefault(atom, {})[rest] = factor
+        return found, frozenset(entangled)
+
+    def _moving(self, number: int) -> list[Var]:
+        """The vars of an atom, dims apart."""
+        return [var for var in free_vars(self._atom_expr(number, INDEX)) if not var.size]
+
     # From polynomials back to expressions
+
+    def expression(self, p: Poly) -> Expr:
+        """A polynomial as an index expression."""
+        return self._sum_of(p, INDEX)
 
     def _sum_of(self, p: Poly, dtype: DType) -> Expr:
         """The terms in the order in which their atoms were first met, those with a minus last."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from ..errors import LoweringError
 from .expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from .intrinsics import intrinsic
 from .semantics import Number, binary, compare, complement, convert, reinterpret
+from .visit import free_vars
 
+_HINT: Final = 64
 Leaf = Callable[[Expr], Number | None]
 
 
@@ -33,6 +36,14 @@ def evaluate_scalar(e: Expr, values: Mapping[Var, Number], leaf: Leaf | None = N
         stack.pop()
         done[id(node)] = _value(node, done, values, leaf)
     return done[id(e)]
+
+
+def hinted(e: int | Expr) -> int:
+    """The value of a size for the hints of its dims; those without a hint are taken to be 64."""
+    if isinstance(e, int):
+        return e
+    values = {var: _HINT if var.hint is None else var.hint for var in free_vars(e)}
+    return int(evaluate_scalar(e, values))
 
 
 def _needs(node: Expr, done: dict[int, Number]) -> list[Expr]:

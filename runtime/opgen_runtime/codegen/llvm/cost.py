@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...base.arith.expr import Call, Const, Expr
+from ...base.arith.visit import is_size
 from ...lower.tir.stmt import (
     Allocate,
     Block,
@@ -23,17 +24,28 @@ _UNKNOWN_EXTENT: Final = 16
 _CALL_COST: Final = 8  # a transcendental function against an addition
 
 
-def iteration_cost(stmt: Stmt) -> int:
-    """Element operations of one run of `stmt`; a loop of unknown extent counts as a short one."""
+def iteration_cost(stmt: Stmt) -> int | Expr:
+    """Element operations of one run of `stmt`, an expression of its symbolic dims.
+
+    A loop of unknown extent counts as a short one.
+    """
     match stmt:
         case Block(body):
-            return sum(iteration_cost(part) for part in body)
+            total: int | Expr = 0
+            for part in body:
+                total = total + iteration_cost(part)
+            return total
         case For():
+            if not isinstance(stmt.extent, Const) and is_size(stmt.extent):
+                return stmt.extent * iteration_cost(stmt.body)
             extent = stmt.extent.value if isinstance(stmt.extent, Const) else _UNKNOWN_EXTENT
-            return max(1, int(extent)) * iteration_cost(stmt.body)
+            return iteration_cost(stmt.body) * max(1, int(extent))
         case If():
+            then = iteration_cost(stmt.then)
             otherwise = 0 if stmt.otherwise is None else iteration_cost(stmt.otherwise)
-            return 1 + max(iteration_cost(stmt.then), otherwise)
+            if isinstance(then, int) and isinstance(otherwise, int):
+                return 1 + max(then, otherwise)
+            return then + otherwise
         case Allocate() | LetStmt():
             return iteration_cost(stmt.body)
         case Store():

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from ...base.arith.expr import Expr
 from ...base.vocabulary import INDEX, INT64
 from ...lower.tir.stmt import For
 from . import arithmetic
 from .closure import Body
 from .cost import iteration_cost
+from .extents import entry_size
 from .repetition import Kind, Number, Repetition
 from .text import Value, register
+
+_UNKNOWN_COST: Final = 256
 
 
 def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
@@ -27,12 +33,24 @@ def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
     body.loop(stmt, begin, end, guarded=True)
     body.finish("void", "ptr %closure, i64 %begin, i64 %end", is_kernel=False)
     closure = _closure(outer, body)
-    cost = max(1, iteration_cost(stmt.body))
-    grain = -(-outer.module.target.parallel_threshold // cost)
+    grain = _grain(outer, stmt)
     outer.module.declare("opgen_parallel_for", "void", "ptr, ptr, i64, i64")
     count = f.vector(extent, 1)
     f.do(f"call void @opgen_parallel_for(ptr @{body.name}, ptr {closure}, i64 {count}, i64 {grain})")
     _check(outer, closure)
+
+
+def _grain(outer: Body, stmt: For) -> str:
+    """The operand of how many iterations are worth a thread, computed from the dims where they are symbolic."""
+    cost, threshold = iteration_cost(stmt.body), outer.module.target.parallel_threshold
+    if isinstance(cost, Expr):
+        f = outer.f
+        found = entry_size(f, cost, lambda var: f.vector(outer.variable(var), 1))
+        if found is not None:
+            f.module.declare("llvm.smax.i64", "i64", "i64, i64")
+            some = f.emit(f"call i64 @llvm.smax.i64(i64 {found}, i64 1)")
+            return f.emit(f"sdiv i64 {f.emit(f'add i64 {some}, {threshold - 1}')}, {some}")
+    return str(-(-threshold // max(1, cost if isinstance(cost, int) else _UNKNOWN_COST)))
 
 
 def repetition(outer: Body, repeated: Repetition) -> None:

@@ -28,6 +28,7 @@ from .conversion import cast
 from .cost import has_vectors
 from .crossing import Crossing
 from .expression import ExpressionEmitter, flat_index
+from .extents import entry_size
 from .memory import Memory
 from .repetition import Repetition, repetitions
 from .streaming import is_streamable
@@ -69,7 +70,7 @@ class StatementEmitter:
         self._status: str | None = None if closure is None else closure[1]
         self._inner = 0
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
-        self._hoisted: list[tuple[str, int]] = []  # (pointer, bytes) of large temporaries of known size
+        self._hoisted: list[tuple[str, str]] = []  # (pointer, bytes) of temporaries made once a call
         self.can_fail = False
         self.streaming: frozenset[Buffer] = frozenset()  # outputs that are written past the caches
 
@@ -293,10 +294,15 @@ class StatementEmitter:
             self.define_buffer(buffer, pointer)
             self.emit(stmt.body)
             return
-        if elements is not None:
+        space = str(int(elements) * buffer.dtype.itemsize) if elements is not None else None
+        if space is None and isinstance(size, Expr):
+            dims_product = entry_size(self.f, size, lambda var: self.f.vector(self.variable(var), 1))
+            if dims_product is not None:
+                space = self.f.emit_entry(f"mul i64 {dims_product}, {buffer.dtype.itemsize}")
+        if space is not None:
             # Once a call of the function, not once an iteration of the loops around.
             pointer = f"%heap{len(self._hoisted)}"
-            self._hoisted.append((pointer, int(elements) * buffer.dtype.itemsize))
+            self._hoisted.append((pointer, self._rounded(space)))
             self.define_buffer(buffer, pointer)
             self.emit(stmt.body)
             return
@@ -311,6 +317,13 @@ class StatementEmitter:
         self.emit(stmt.body)
         self._heap.pop()
         self._free(pointer)
+
+    def _rounded(self, space: str) -> str:
+        """A number of bytes, known at the entry, up to whole lines."""
+        if space.isdigit():
+            return str(max(1, -(-int(space) // _ALIGNMENT)) * _ALIGNMENT)
+        padded = self.f.emit_entry(f"add i64 {space}, {2 * _ALIGNMENT - 1}")
+        return self.f.emit_entry(f"and i64 {padded}, {-_ALIGNMENT}")
 
     def _allocation(self, size: str) -> str:
         callee = self.module.declare("aligned_alloc", "noalias ptr", "i64, i64")
@@ -365,7 +378,7 @@ class StatementEmitter:
         lines: list[str] = []
         failed = "false"
         for k, (pointer, size) in enumerate(self._hoisted):
-            lines.append(f"  {pointer} = {self._allocation(str(-(-size // _ALIGNMENT) * _ALIGNMENT))}")
+            lines.append(f"  {pointer} = {self._allocation(size)}")
             lines.append(f"  %none{k} = icmp eq ptr {pointer}, null")
             lines.append(f"  %any{k} = or i1 {failed}, %none{k}")
             failed = f"%any{k}"

@@ -20,6 +20,7 @@ from ...base.arith import (
 )
 from ...base.arith.expr import Var
 from ...base.vocabulary import INDEX, INT64
+from .broadcasts import without_idle_choices
 from .graph import replace_inputs, replace_scan, tensor_order
 from .guards import Guards, implies
 from .members import reductions_apart
@@ -50,7 +51,7 @@ def normalize(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _normalize_compute(name: str, op: Compute) -> Compute:
-    body = _Hoister(name, op.axes, frozenset()).run(op.body)
+    body = _Hoister(name, op.axes, frozenset()).run(without_idle_choices(op.body, op.axes))
     return op if body is op.body else Compute(op.axes, body)
 
 

@@ -91,6 +91,7 @@ def spread(stage: Looped, domain: Domain) -> None:
 def _pass_down(stage: Looped, domain: Domain) -> None:
     """Extents of the loops from those of the axes."""
     extents = domain.extents
+    analyzer = Analyzer()
     for relation in stage.relations:
         if isinstance(relation, Fuse):
             extents[relation.fused] = extents[relation.outer] * extents[relation.inner]
@@ -101,7 +102,7 @@ def _pass_down(stage: Looped, domain: Domain) -> None:
             extents[relation.outer] = -(-whole // factor)
         else:
             extents[relation.inner] = factor
-            extents[relation.outer] = (whole + (factor - 1)) // factor
+            extents[relation.outer] = analyzer.simplify((whole + (factor - 1)) // factor)
 
 
 def _pass_up(stage: Looped, domain: Domain) -> None:
@@ -111,9 +112,16 @@ def _pass_up(stage: Looped, domain: Domain) -> None:
     for leaf in stage.leaves:
         values[leaf.var] = zero if extents[leaf] == 1 else leaf.var
     values.update({axis.var: zero for axis in stage.axes if axis not in stage.loop_axes})  # one row a step
+    implied = {
+        split.outer
+        for split in stage.relations
+        if isinstance(split, Split)
+        and not isinstance(extents[split.parent], int)
+        and not divides(split.factor, extents[split.parent])
+    }
     for relation in reversed(stage.relations):
         if isinstance(relation, Split):
-            _join(relation, domain)
+            _join(relation, domain, relation.parent in implied)
             continue
         fused, inner = values[relation.fused.var], extents[relation.inner]
         if inner == 1:
@@ -137,17 +145,26 @@ def _resolved(e: Expr, domain: Domain) -> Expr:
     return e
 
 
-def _join(split: Split, domain: Domain) -> None:
+def _join(split: Split, domain: Domain, is_implied: bool) -> None:
+    """`is_implied`: the axis is the quotient of another, of a symbolic extent, whose guard is enough."""
     whole, var = domain.extents[split.parent], split.parent.var
     value = domain.values[split.outer.var] * split.factor + domain.values[split.inner.var]
     domain.values[var] = value
-    if isinstance(whole, int) and (whole % split.factor == 0 or whole < split.factor):
+    if is_implied or divides(split.factor, whole) or (isinstance(whole, int) and whole < split.factor):
         return
     guards = domain.reduce_guards if split.parent.kind == "reduce" else domain.data_guards
     guards.append(lt(_resolved(value, domain), whole))
     if isinstance(whole, int):
         domain.ragged[var] = value, whole
         domain.values[var] = var
+
+
+def divides(factor: int, whole: Extent) -> bool:
+    """Whether a whole is certainly a multiple of the factor."""
+    if isinstance(whole, int):
+        return whole % factor == 0
+    left = Analyzer().simplify(whole % factor)
+    return isinstance(left, Const) and left.value == 0
 
 
 def is_taken_apart(index: Expr) -> bool:

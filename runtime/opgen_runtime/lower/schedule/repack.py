@@ -3,17 +3,20 @@ and pack."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from ...base.arith import (
+    Analyzer,
+    Const,
     Expr,
     Var,
     const,
     floordiv,
     floormod,
     free_vars,
+    is_size,
     lt,
+    minimum,
     post_order,
     rewrite,
     select,
@@ -22,6 +25,7 @@ from ...base.arith import (
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Tensor
+from .extents import ceil_div
 from .stage import Stage
 
 
@@ -32,28 +36,57 @@ def flattened(stage: Stage, count: int, multiple: int) -> tuple[Tensor, Expr]:
     read for them that is not there.
     """
     kept, joined = stage.axes[: len(stage.axes) - count], stage.axes[len(stage.axes) - count :]
-    extents = [axis.extent for axis in joined]
-    if count < 1 or not all(isinstance(extent, int) for extent in extents):
+    if count < 1 or not all(isinstance(axis.extent, int) or is_size(axis.extent) for axis in joined):
         names = ", ".join(axis.var.name for axis in joined)
-        raise ScheduleError(f"flatten of {names} on stage {stage.name}: they need constant extents")
-    sizes = [int(extent) for extent in extents if isinstance(extent, int)]
-    total = math.prod(sizes)
-    column = IterVar(Var(INDEX, "_".join(axis.var.name for axis in joined)), -(-total // multiple) * multiple)
+        raise ScheduleError(f"flatten of {names} on stage {stage.name}: they need extents that are known")
+    total: int | Expr = 1
+    for axis in joined:
+        total = total * axis.extent
+    column = IterVar(
+        Var(INDEX, "_".join(axis.var.name for axis in joined)), ceil_div(total, multiple) * multiple
+    )
     axes = (*(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in kept), column)
     values: dict[Var, Expr] = {old.var: new.var for old, new in zip(kept, axes, strict=False)}
     position: Expr = const(0, INDEX)
-    inner = total
-    for axis, size in zip(joined, sizes, strict=True):
-        inner //= size
-        outer = column.var if inner == 1 else floordiv(column.var, inner)
-        values[axis.var] = outer if axis is joined[0] else floormod(outer, size)
-        position = position + axis.var * inner
+    inner: int | Expr = 1
+    for axis in reversed(joined):
+        outer = column.var if isinstance(inner, int) and inner == 1 else floordiv(column.var, inner)
+        values[axis.var] = outer if axis is joined[0] else floormod(outer, axis.extent)
+        position = axis.var * inner + position
+        inner = inner * axis.extent
     assert stage.body is not None
-    body = _limited(substitute(stage.body, values), [lt(column.var, total)] if total % multiple else [])
+    divides = isinstance(total, int) and total % multiple == 0
+    body = _limited(substitute(stage.body, values), [] if divides else [lt(column.var, total)])
     tensor = Tensor(
         f"{stage.name}_flat", tuple(axis.extent for axis in axes), body.dtype, Compute(axes, body)
     )
     return tensor, Read(body.dtype, tensor, (*(axis.var for axis in kept), position))
+
+
+def padded(stage: Stage, axis: IterVar, multiple: int) -> tuple[Tensor, Expr]:
+    """The tensor whose `axis` has a multiple of `multiple` elements, and the stage's new body, which reads it.
+
+    Those beyond the stage's own repeat the last one.
+    """
+    if not any(axis is own for own in stage.axes) or multiple < 1:
+        raise ScheduleError(f"pad of {axis.var.name} on stage {stage.name}: it needs a data axis")
+    axes = tuple(
+        IterVar(
+            Var(INDEX, own.var.name),
+            ceil_div(own.extent, multiple) * multiple if own is axis else own.extent,
+        )
+        for own in stage.axes
+    )
+    values: dict[Var, Expr] = {
+        old.var: minimum(new.var, old.extent - 1) if old is axis else new.var
+        for old, new in zip(stage.axes, axes, strict=True)
+    }
+    assert stage.body is not None
+    body = substitute(stage.body, values)
+    tensor = Tensor(
+        f"{stage.name}_padded", tuple(own.extent for own in axes), body.dtype, Compute(axes, body)
+    )
+    return tensor, Read(body.dtype, tensor, tuple(own.var for own in stage.axes))
 
 
 def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[Tensor, Expr]:
@@ -100,7 +133,7 @@ def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[
 def _limited(body: Expr, inside: Sequence[Expr]) -> Expr:
     """`body` without what it reads outside of `inside`: each read that moves with what is compared is guarded."""
     for condition in inside:
-        moving = set(free_vars(condition))
+        moving = {var for var in free_vars(condition) if not var.size}
 
         def guarded(node: Expr, moving: set[Var] = moving, condition: Expr = condition) -> Expr | None:
             if not isinstance(node, Read) or moving.isdisjoint(free_vars(node)):
@@ -137,11 +170,13 @@ def packed(
     indices: tuple[Expr, ...] = tuple(axis.var for axis in axes)
     if panel is not None:
         column, extent = axes[-1].var, axes[-1].extent
-        if not isinstance(extent, int) or extent % panel:
+        left = extent % panel if isinstance(extent, int) else Analyzer().simplify(extent % panel)
+        if not (left == 0 if isinstance(left, int) else isinstance(left, Const) and left.value == 0):
             raise ScheduleError(
                 f"pack on stage {stage.name}: panels of {panel} elements do not divide {column.name}, of {extent}"
             )
-        number = IterVar(Var(INDEX, f"{column.name}_o"), extent // panel)
+        count = extent // panel if isinstance(extent, int) else Analyzer().simplify(floordiv(extent, panel))
+        number = IterVar(Var(INDEX, f"{column.name}_o"), count)
         within = IterVar(Var(INDEX, f"{column.name}_i"), panel)
         made = (number, *made[:-1], within)
         values[column] = number.var * panel + within.var

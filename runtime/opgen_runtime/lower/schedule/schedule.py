@@ -13,7 +13,7 @@ from .congruence import pushed, simplified, solved
 from .inline import Folder
 from .intrinsic import Intrinsic
 from .relations import Split
-from .repack import divided, flattened, packed
+from .repack import divided, flattened, packed, padded
 from .roll import Roller
 from .separate import separated
 from .stage import Stage
@@ -147,14 +147,18 @@ class Schedule:
         """C[i, y, x] = f(i, y, x)  -->  C_flat[i, j] = f(i, j // X, j % X); C[i, y, x] = C_flat[i, y * X + x]
 
         The last `count` axes become one of a multiple of `multiple` elements; those beyond the tensor's are not
-        defined.  Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled loops and axes
-        of symbolic extents.
+        defined.  Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled loops.
         """
         stage = self._fresh(tensor, "flatten")
-        made, body = flattened(stage, count, multiple)
-        self._add(Stage((made,), made.op, f"flatten of {tensor.name}"), self.stages.index(stage))
-        stage.set_compute(stage.axes, body)
-        return made
+        return self._repacked(stage, *flattened(stage, count, multiple), "flatten")
+
+    def pad(self, tensor: Tensor, axis: IterVar, multiple: int) -> Tensor:
+        """C[i] = f(i)  -->  C_padded[i] = f(min(i, n - 1)) for a multiple of `multiple`; C[i] = C_padded[i]
+
+        Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled loops.
+        """
+        stage = self._fresh(tensor, "pad")
+        return self._repacked(stage, *padded(stage, axis, multiple), "pad")
 
     @primitive
     def divide(self, tensor: Tensor, factors: Mapping[IterVar, int], first: bool = False) -> Tensor:
@@ -165,8 +169,11 @@ class Schedule:
         loops and axes of symbolic extents.
         """
         stage = self._fresh(tensor, "divide")
-        made, body = divided(stage, factors, first)
-        self._add(Stage((made,), made.op, f"divide of {tensor.name}"), self.stages.index(stage))
+        return self._repacked(stage, *divided(stage, factors, first), "divide")
+
+    def _repacked(self, stage: Stage, made: Tensor, body: Expr, what: str) -> Tensor:
+        """`made` takes over what a stage computes, which reads it."""
+        self._add(Stage((made,), made.op, f"{what} of {stage.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made
 

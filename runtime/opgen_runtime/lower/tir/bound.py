@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ...base.arith import Analyzer, Expr, Var, const, ge, lt, post_order, substitute
+from ...base.arith import Analyzer, Expr, Var, const, ge, le, lt, post_order, substitute
 from ...base.arith.relax import Range, Relaxer, linear, union
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ..schedule import Domain, Schedule, Stage, is_taken_apart, spread
+
+Extent = int | Expr
 
 
 def infer_bound(schedule: Schedule) -> dict[Stage, Domain]:
@@ -17,7 +19,7 @@ def infer_bound(schedule: Schedule) -> dict[Stage, Domain]:
     is attached to.
     """
     domains: dict[Stage, Domain] = {}
-    paths: dict[Stage, dict[Var, int | None]] = {}
+    paths: dict[Stage, dict[Var, Extent]] = {}
     readers: dict[Tensor, list[tuple[Stage, list[Read]]]] = {}
     trips: dict[Var, int | None] = {}
     for stage in reversed(schedule.stages):
@@ -40,8 +42,8 @@ def infer_bound(schedule: Schedule) -> dict[Stage, Domain]:
 
 
 def _path(
-    stage: Stage, paths: dict[Stage, dict[Var, int | None]], domains: dict[Stage, Domain]
-) -> dict[Var, int | None]:
+    stage: Stage, paths: dict[Stage, dict[Var, Extent]], domains: dict[Stage, Domain]
+) -> dict[Var, Extent]:
     """The loop vars around the place where a stage is computed, with their extents."""
     if stage.attach is None:
         return {}
@@ -54,8 +56,7 @@ def _path(
         raise LoweringError(f"{where}, which is inlined or computed before it")
     path = dict(paths[parent])
     for leaf in parent.leaves[: parent.leaves.index(axis) + 1]:
-        extent = domains[parent].extents[leaf]
-        path[leaf.var] = extent if isinstance(extent, int) else None
+        path[leaf.var] = domains[parent].extents[leaf]
     return path
 
 
@@ -81,7 +82,7 @@ def _domain(
     stage: Stage,
     readers: list[tuple[Stage, list[Read]]],
     domains: dict[Stage, Domain],
-    paths: dict[Stage, dict[Var, int | None]],
+    paths: dict[Stage, dict[Var, Extent]],
     trips: dict[Var, int | None],
 ) -> Domain:
     domain = Domain()
@@ -104,14 +105,14 @@ def _region(
     domain: Domain,
     readers: list[tuple[Stage, list[Read]]],
     domains: dict[Stage, Domain],
-    paths: dict[Stage, dict[Var, int | None]],
+    paths: dict[Stage, dict[Var, Extent]],
     trips: dict[Var, int | None],
 ) -> None:
     """The part of an attached stage that one iteration of the loop around it needs."""
     assert stage.attach is not None
     path = paths[stage]
     ranges: list[list[Range | None]] = [[] for _ in stage.axes]
-    fixed = {var: extent for var, extent in path.items() if extent is not None}
+    fixed = {var: extent for var, extent in path.items() if isinstance(extent, int)}
     relaxer = Relaxer({var: extent for var, extent in trips.items() if var not in path}, fixed)
     for reader, reads in readers:
         around = set(paths[reader])
@@ -141,9 +142,10 @@ def _recombined(index: Expr) -> Expr:
     return Analyzer().simplify(index) if is_taken_apart(index) else index
 
 
-def _edges(stage: Stage, domain: Domain, path: dict[Var, int | None]) -> None:
+def _edges(stage: Stage, domain: Domain, path: dict[Var, Extent]) -> None:
     """Guards where the region of an attached stage may stand over an edge of its tensor."""
-    relaxer = Relaxer(path, {})
+    relaxer = Relaxer({var: extent if isinstance(extent, int) else None for var, extent in path.items()}, {})
+    analyzer: Analyzer | None = None
     for axis, minimum, extent in zip(stage.axes, domain.minimums, domain.shape, strict=True):
         if extent is axis.extent:
             continue
@@ -151,11 +153,23 @@ def _edges(stage: Stage, domain: Domain, path: dict[Var, int | None]) -> None:
         known = (
             found is not None and not found[0] and isinstance(extent, int) and isinstance(axis.extent, int)
         )
+        if not known:
+            analyzer = analyzer or _around(path)
         value = domain.values[axis.var]
-        if not known or (found is not None and found[1] < 0):
+        below = not known or (found is not None and found[1] < 0)
+        beyond = not known or (found is not None and found[1] + found[2] - 1 + extent > axis.extent)
+        if below and not (analyzer and analyzer.prove(ge(minimum, 0))):
             domain.data_guards.append(ge(value, 0))
-        if not known or (found is not None and found[1] + found[2] - 1 + extent > axis.extent):
+        if beyond and not (analyzer and analyzer.prove(le(minimum + extent, axis.extent))):
             domain.data_guards.append(lt(value, axis.extent))
+
+
+def _around(path: dict[Var, Extent]) -> Analyzer:
+    """What is known inside the loops of a path."""
+    analyzer = Analyzer()
+    for var, extent in path.items():
+        analyzer.bind(var, 0, extent)
+    return analyzer
 
 
 def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> list[tuple[Expr, int]] | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from ...base.arith import Analyzer, Expr, const, hinted, le, maximum
+from ...base.vocabulary import INDEX
 from .plan import Held, If, Instruction, Loop, ends, used
 
 ALIGNMENT: Final = 64  # bytes: a cache line, and the widest vector
@@ -13,20 +15,21 @@ ALIGNMENT: Final = 64  # bytes: a cache line, and the widest vector
 
 def laid_out(
     code: Sequence[Instruction], held: Sequence[Held], elsewhere: Collection[int]
-) -> tuple[dict[int, int], int]:
+) -> tuple[dict[int, int | Expr], int | Expr]:
     """The offset of each slot that is used and not `elsewhere`, and how many bytes they take together.
 
     A slot lives from the instruction that uses it first to the last one in the same block, or that holds a use: what is
     read inside a branch or a loop from outside lives until that ends, so that both sides of a branch may use
     the same memory, and a loop finds what it found before.
     """
-    lives = _lives(code)
+    lives = {slot: life for slot, life in _lives(code).items() if slot not in elsewhere}
+    if any(not isinstance(held[slot].size, int) for slot in lives):
+        return _in_blocks(lives, held)
     dying: dict[int, list[int]] = {}
     born: dict[int, list[int]] = {}
     for slot, (first, last) in lives.items():
-        if slot not in elsewhere:
-            born.setdefault(first, []).append(slot)
-            dying.setdefault(last, []).append(slot)
+        born.setdefault(first, []).append(slot)
+        dying.setdefault(last, []).append(slot)
     room = _Room()
     offsets: dict[int, int] = {}
     for position in range(len(code)):
@@ -35,7 +38,46 @@ def laid_out(
             offsets[slot] = room.take(_padded(held[slot].nbytes))
         for slot in dying.get(position, ()):
             room.give_back(offsets[slot], _padded(held[slot].nbytes))
-    return offsets, room.size
+    return dict(offsets), room.size
+
+
+def _in_blocks(
+    lives: Mapping[int, tuple[int, int]], held: Sequence[Held]
+) -> tuple[dict[int, int | Expr], int | Expr]:
+    """Offsets of slots of symbolic sizes: in blocks one after the other, each for slots that live one after the other.
+
+    A slot takes the block that needs to grow least for the hints of the dims; a block is as large as the largest of
+    its slots, whatever the dims are.
+    """
+    analyzer = Analyzer()
+    blocks: list[list[Expr]] = []  # the sizes of each block's slots
+    until: list[int] = []
+    block_of: dict[int, int] = {}
+    for slot, (first, last) in sorted(lives.items(), key=lambda item: (item[1][0], item[0])):
+        size = as_index(held[slot].size)
+        free = [number for number, end in enumerate(until) if end < first]
+        wanted = hinted(size)
+        number = min(free, key=lambda n: abs(max(map(hinted, blocks[n])) - wanted), default=len(blocks))
+        if number == len(blocks):
+            blocks.append([])
+            until.append(last)
+        until[number] = last
+        block_of[slot] = number
+        if not any(analyzer.prove(le(size, other)) for other in blocks[number]):
+            blocks[number] = [size, *[o for o in blocks[number] if not analyzer.prove(le(o, size))]]
+    starts: list[Expr] = []
+    end: Expr = as_index(0)
+    for sizes in blocks:
+        starts.append(end)
+        largest = sizes[0]
+        for size in sizes[1:]:
+            largest = maximum(largest, size)
+        end = end + (largest + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+    return {slot: starts[number] for slot, number in block_of.items()}, end
+
+
+def as_index(size: int | Expr) -> Expr:
+    return const(size, INDEX) if isinstance(size, int) else size
 
 
 def _lives(code: Sequence[Instruction]) -> dict[int, tuple[int, int]]:

@@ -32,10 +32,11 @@ from .entry_text import entry_text
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots
 from .pointers import address_of
-from .symbolic import SymbolicKernel
+from .sizes import SizesIn, SizesOut
+from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 3
+_FORM: Final = 4
 _FIXED: Final = struct.Struct("<16sIQ32s")
 _ALIGNMENT: Final = 64
 _WORTH_THREADS: Final = 1 << 20  # bytes to digest: about 1 ms, a tenth of which threads cost
@@ -70,17 +71,18 @@ def write(path: str | os.PathLike[str], contents: Contents) -> None:
 
 def encode(contents: Contents) -> bytes:
     """The bytes of an artifact.  Raises ExecutorError for kernels that are functions of Python."""
-    blobs = _Blobs()
-    header = {
+    blobs, sizes = _Blobs(), SizesOut()
+    header: dict[str, object] = {
         "opgen": _version(),
         "target": contents.target,
         "inputs": list(contents.inputs),
         "result": contents.result,
-        "kernels": [_kernel(kernel, blobs) for kernel in contents.kernels],
-        "plan": None if contents.plan is None else _plan(contents.plan, blobs),
+        "kernels": [_kernel(kernel, blobs, sizes) for kernel in contents.kernels],
+        "plan": None if contents.plan is None else _plan(contents.plan, blobs, sizes),
         "driver": blobs.add(contents.driver),
         "runtime": [[key, blobs.add(code)] for key, code in _runtime_objects(contents)],
     }
+    header["dims"] = sizes.table
     header["blobs"] = blobs.table
     text = json.dumps(header).encode()
     start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
@@ -143,8 +145,9 @@ def _decoded(memory: memoryview, what: str) -> Contents:
         raise ExecutorError(f"{what} is damaged: it has {len(whole)} bytes, expected {end}")
     for key, code in header["runtime"]:
         provide(key, bytes(blobs[code]))
-    kernels = tuple([_read_kernel(each, blobs) for each in header["kernels"]])
-    plan = None if header["plan"] is None else _read_plan(header["plan"], blobs)
+    sizes = SizesIn(header["dims"])
+    kernels = tuple([_read_kernel(each, blobs, sizes) for each in header["kernels"]])
+    plan = None if header["plan"] is None else _read_plan(header["plan"], blobs, sizes)
     inputs, driver = tuple(header["inputs"]), bytes(blobs[header["driver"]])
     return Contents(header["target"], inputs, kernels, plan, driver, _read_slots(header["result"]))
 
@@ -194,7 +197,7 @@ def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
     names = [
         name
         for kernel in contents.kernels
-        if isinstance(kernel, NativeKernel)
+        if isinstance(kernel, NativeKernel | SymbolicKernel)
         for name in kernel.image.imports
     ]
     modules = {**modules_of(names), ENTRY_MODULE: entry_text()}
@@ -202,17 +205,17 @@ def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
         yield key_of(text), compiled(name, text)
 
 
-def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
+def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
     if kernel.why_of_python is not None:
         raise ExecutorError(f"{kernel.why_of_python}, which no artifact can hold")
-    if isinstance(kernel, SymbolicKernel):
-        raise ExecutorError(f"{kernel.name} has symbolic dims, which no artifact can hold")
     made: dict[str, object] = {
         "name": kernel.name,
-        "inputs": [_slot(slot) for slot in kernel.inputs],
-        "outputs": [_slot(slot) for slot in kernel.outputs],
+        "inputs": [_slot(slot, sizes) for slot in kernel.inputs],
+        "outputs": [_slot(slot, sizes) for slot in kernel.outputs],
     }
-    if isinstance(kernel, NativeKernel):
+    if isinstance(kernel, SymbolicKernel):
+        made["symbolic"] = [sizes.var(dim) for dim in kernel.dims]
+    if isinstance(kernel, NativeKernel | SymbolicKernel):
         image = kernel.image
         made |= {
             "code": blobs.add(image.code),
@@ -225,27 +228,19 @@ def _kernel(kernel: Kernel, blobs: _Blobs) -> dict[str, object]:
     return made
 
 
-def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview]) -> Kernel:
-    inputs = tuple([_read_slot(slot) for slot in made["inputs"]])
-    outputs = tuple([_read_slot(slot) for slot in made["outputs"]])
+def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: SizesIn) -> Kernel:
+    inputs = tuple([_read_slot(slot, sizes) for slot in made["inputs"]])
+    outputs = tuple([_read_slot(slot, sizes) for slot in made["outputs"]])
     if "code" not in made:
-        return EmptyKernel(made["name"], inputs, outputs)
+        return EmptyKernel(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)))
     constants = tuple([_read_array(constant, blobs) for constant in made["constants"]])
     lengths = tuple([(result, axis, position) for result, axis, position in made["lengths"]])
     code = bytes(blobs[made["code"]])
-    return NativeKernel(
-        Image(
-            made["name"],
-            inputs,
-            outputs,
-            code,
-            tuple(made["imports"]),
-            constants,
-            lengths,
-            made["operations"],
-            tuple(made["dims"]),
-        )
-    )
+    rest = (code, tuple(made["imports"]), constants, lengths, made["operations"], tuple(made["dims"]))
+    if "symbolic" in made:
+        image = Image(made["name"], (), (), *rest)
+        return SymbolicKernel(image, inputs, outputs, [sizes.vars[k] for k in made["symbolic"]])
+    return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
 
 
 _INSTRUCTIONS: Final[dict[str, Callable[..., Instruction]]] = {
@@ -253,31 +248,33 @@ _INSTRUCTIONS: Final[dict[str, Callable[..., Instruction]]] = {
 }
 
 
-def _plan(plan: Plan, blobs: _Blobs) -> dict[str, object]:
+def _plan(plan: Plan, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
     return {
         "inputs": plan.num_params,
         "constants": {str(slot): blobs.array(array) for slot, array in plan.constants.items()},
-        "held": [[list(held.shape), held.dtype.name] for held in plan.held],
+        "held": [[sizes.shape(held.shape), held.dtype.name] for held in plan.held],
         "code": [[type(each).__name__, *astuple(each)] for each in plan.code],
         "outputs": plan.outputs,
         "result": plan.result,
         "lengths": plan.lengths,
-        "offsets": {str(slot): offset for slot, offset in plan.offsets.items()},
-        "arena": plan.arena,
+        "offsets": {str(slot): sizes.dim(offset) for slot, offset in plan.offsets.items()},
+        "space": sizes.dim(plan.space),
+        "dims": [sizes.var(dim) for dim in plan.dims],
     }
 
 
-def _read_plan(made: Mapping[str, Any], blobs: Sequence[memoryview]) -> Plan:
+def _read_plan(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: SizesIn) -> Plan:
     return Plan(
         made["inputs"],
         {int(slot): _read_array(array, blobs) for slot, array in made["constants"].items()},
-        tuple([Held(tuple(shape), _dtype(dtype)) for shape, dtype in made["held"]]),
+        tuple([Held(sizes.shape(shape), _dtype(dtype)) for shape, dtype in made["held"]]),
         tuple([_INSTRUCTIONS[name](*map(_read_slots, fields)) for name, *fields in made["code"]]),
         tuple(made["outputs"]),
         _read_slots(made["result"]),
         tuple([(output, axis, slot) for output, axis, slot in made["lengths"]]),
-        {int(slot): offset for slot, offset in made["offsets"].items()},
-        made["arena"],
+        {int(slot): sizes.dim(offset) for slot, offset in made["offsets"].items()},
+        sizes.dim(made["space"]),
+        tuple([sizes.vars[k] for k in made["dims"]]),
     )
 
 
@@ -285,13 +282,18 @@ def _read_slots(made: Any) -> Slots:
     return made if isinstance(made, int) else tuple([_read_slots(part) for part in made])
 
 
-def _slot(slot: Slot) -> list[object]:
-    return [slot.name, list(slot.shape), slot.dtype.name]
+def _slot(slot: Slot, sizes: SizesOut) -> list[object]:
+    shape = slot.dims if isinstance(slot, SymbolicSlot) else slot.shape
+    return [slot.name, sizes.shape(shape), slot.dtype.name]
 
 
-def _read_slot(made: Sequence[Any]) -> Slot:
+def _read_slot(made: Sequence[Any], sizes: SizesIn) -> SymbolicSlot:
     name, shape, dtype = made
-    return Slot(name, tuple(shape), _dtype(dtype))
+    return symbolic_slot(name, sizes.shape(shape), _dtype(dtype))
+
+
+def _static(slot: SymbolicSlot) -> Slot:
+    return slot.at({})
 
 
 def _read_array(made: Mapping[str, Any], blobs: Sequence[memoryview]) -> np.ndarray:

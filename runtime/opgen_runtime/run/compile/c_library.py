@@ -16,11 +16,14 @@ from typing import Final
 import numpy as np
 
 from ...base import Target
+from ...base.arith import Var
 from ...base.errors import ExecutorError
 from ...codegen import ModuleText, compiled, data_object, modules_of, renamed
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_name
 from .kernel import Kernel, NativeKernel
 from .plan import Held, Plan, Run
+from .sizes import vars_of
+from .symbolic import SymbolicKernel, SymbolicSlot
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPES: Final = {"float32": "float", "float64": "double", "bool": "uint8_t"}
@@ -45,7 +48,7 @@ def write(
     objects: dict[str, bytes] = {}
     needed = [_THREADS]
     for number, kernel in enumerate(kernels):
-        if isinstance(kernel, NativeKernel):
+        if isinstance(kernel, NativeKernel | SymbolicKernel):
             names[kernel_name(number)] = own = f"{name}_kernel_{number}"
             objects[own] = renamed(kernel.image.code, {kernel.name: own})
             needed += kernel.image.imports
@@ -55,7 +58,9 @@ def write(
         arrays[names[symbol]] = np.ascontiguousarray(array).tobytes()
     objects[f"{name}_driver"] = renamed(driver, names)
     inputs, outputs, lengths = _slots(plan)
-    objects[name] = compiled("entry", _entry(name, len(inputs) + len(outputs) + lengths, target))
+    objects[name] = compiled(
+        "entry", _entry(name, len(inputs) + len(outputs) + lengths, len(plan.dims), target)
+    )
     if arrays:
         objects[f"{name}_constants"] = data_object(driver, arrays)
     for module, text in modules_of(needed).items():
@@ -73,7 +78,8 @@ def write(
 def _plan_of(kernel: Kernel) -> Plan:
     """The plan of a program that is one kernel."""
     slots = [*kernel.inputs, *kernel.outputs]
-    held = [Held(slot.shape, slot.dtype) for slot in slots]
+    shapes = [slot.dims if isinstance(slot, SymbolicSlot) else slot.shape for slot in slots]
+    held = [Held(shape, slot.dtype) for shape, slot in zip(shapes, slots, strict=True)]
     inputs = tuple(range(len(kernel.inputs)))
     outputs = tuple(range(len(inputs), len(slots)))
     count = 1 + max([position for _, _, position in kernel.lengths], default=-1)
@@ -81,7 +87,8 @@ def _plan_of(kernel: Kernel) -> Plan:
     held += [Held((), np.dtype(np.int64))] * count
     lengths = tuple([(output, axis, counts[position]) for output, axis, position in kernel.lengths])
     run = Run(0, inputs, outputs, counts)
-    return Plan(len(inputs), {}, tuple(held), (run,), outputs, outputs, lengths, {}, 0)
+    dims = vars_of(shapes[: len(inputs)])
+    return Plan(len(inputs), {}, tuple(held), (run,), outputs, outputs, lengths, {}, 0, dims)
 
 
 def _slots(plan: Plan) -> tuple[list[Held], list[Held], int]:
@@ -96,8 +103,9 @@ declare void @free(ptr)
 declare i32 @$NAME_driver(ptr, ptr, ptr, ptr)
 define i32 @$NAME($PARAMETERS) nounwind {
   %data = alloca [$COUNT x ptr], align 8
+  %dims = alloca [$DIMS x i64], align 8
 $STORES
-  %status = call i32 @$NAME_driver(ptr %data, ptr null, ptr null, ptr null)
+  %status = call i32 @$NAME_driver(ptr %data, ptr %dims, ptr null, ptr null)
   ret i32 %status
 }
 define void @$NAME_release() nounwind {
@@ -108,16 +116,26 @@ define void @$NAME_release() nounwind {
 """
 
 
-def _entry(name: str, count: int, target: Target) -> str:
-    """The function that C calls: one argument an array, as the driver takes them."""
+def _entry(name: str, count: int, dims: int, target: Target) -> str:
+    """The function that C calls: one argument an array, as the driver takes them, then one a symbolic dim."""
     stores = []
     for k in range(count):
         stores += [
             f"  %at{k} = getelementptr ptr, ptr %data, i64 {k}",
             f"  store ptr %a{k}, ptr %at{k}",
         ]
-    text = _ENTRY.replace("$NAME", name).replace("$COUNT", str(max(count, 1)))
-    text = text.replace("$PARAMETERS", ", ".join([f"ptr %a{k}" for k in range(count)]))
+    for k in range(dims):
+        stores += [
+            f"  %dim_at{k} = getelementptr i64, ptr %dims, i64 {k}",
+            f"  store i64 %d{k}, ptr %dim_at{k}",
+        ]
+    text = (
+        _ENTRY.replace("$NAME", name)
+        .replace("$COUNT", str(max(count, 1)))
+        .replace("$DIMS", str(max(dims, 1)))
+    )
+    parameters = [*[f"ptr %a{k}" for k in range(count)], *[f"i64 %d{k}" for k in range(dims)]]
+    text = text.replace("$PARAMETERS", ", ".join(parameters))
     module = ModuleText(target)
     module.source(text.replace("$STORES", "\n".join(stores)))
     return f'target triple = "{target.triple}"\n{module.render()}'
@@ -128,11 +146,13 @@ def _header(name: str, plan: Plan) -> str:
     parameters = [f"const {_c_type(held)} *input{k}" for k, held in enumerate(inputs)]
     parameters += [f"{_c_type(held)} *output{k}" for k, held in enumerate(outputs)]
     parameters += [f"int64_t *length{k}" for k in range(lengths)]
+    parameters += [f"int64_t {_dim_name(k, var)}" for k, var in enumerate(plan.dims)]
     counts = {slot: k for k, slot in enumerate(dict.fromkeys(slot for _, _, slot in plan.lengths))}
     lines = [
         "/* A program compiled by opgen.  Arrays are contiguous, the last axis fastest, and results overlap nothing:",
-        *[f"     input{k}: {held.dtype.name}{list(held.shape)}" for k, held in enumerate(inputs)],
-        *[f"     output{k}: {held.dtype.name}{list(held.shape)}" for k, held in enumerate(outputs)],
+        *[f"     input{k}: {held}" for k, held in enumerate(inputs)],
+        *[f"     output{k}: {held}" for k, held in enumerate(outputs)],
+        *[f"     {_dim_name(k, var)}: the dim {var.name}" for k, var in enumerate(plan.dims)],
         *[
             f"     length{counts[slot]}: how long axis {axis} of output{output} came out, at most as its shape says"
             for output, axis, slot in plan.lengths
@@ -157,6 +177,11 @@ def _header(name: str, plan: Plan) -> str:
         "#endif",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _dim_name(k: int, var: Var) -> str:
+    """What C calls a symbolic dim."""
+    return f"dim{k}_{re.sub(r'[^A-Za-z0-9_]', '_', var.name)}"
 
 
 def _c_type(held: Held) -> str:

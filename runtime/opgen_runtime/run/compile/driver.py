@@ -2,11 +2,11 @@
 
     i32 opgen_driver(ptr data, ptr dims, ptr strides, ptr events)
 
-`data`: addresses of the inputs, of the outputs, and of the lengths of outputs whose size depends on data.  The
-result is that of the first kernel that fails, else 0.  The driver has one arena, which it makes when it runs first and
-keeps in the pointer `opgen_arena`; a call that comes while another has it makes one of its own.  Whoever owns the
-pointer frees it.  Where `events` is not null, it is told when each kernel ran: [how many fit, how many were, (step,
-begin, end in nanoseconds) of each].
+`data`: addresses of the inputs, of the outputs, and of the lengths of outputs whose size depends on data; `dims`: the
+values of the plan's symbolic dims.  The result is that of the first kernel that fails, else 0.  The driver has one
+arena, which it makes when it runs first, or when dims ask for a larger one, and keeps in the pointer `opgen_arena`; a
+call that comes while another has it makes one of its own.  Whoever owns the pointer frees it.  Where `events` is not
+null, it is told when each kernel ran: [how many fit, how many were, (step, begin, end in nanoseconds) of each].
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from typing import Final
 import numpy as np
 
 from ...base import Target
+from ...base.arith import Var
 from ...codegen import FunctionText, ModuleText
+from .arena import ALIGNMENT
 from .kernel import EmptyKernel, Kernel, contiguous_strides
 from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Run
+from .sizes import SizeText
+from .symbolic import SymbolicKernel
 
 SYMBOL: Final = "opgen_driver"
 ARENA: Final = "opgen_arena"  # an import: a pointer, null at first
@@ -129,7 +133,12 @@ class _Driver:
             place = f.emit_entry(f"getelementptr ptr, ptr %data, i64 {position}")
             self.places[slot] = f.emit_entry(f"load ptr, ptr {place}, align 8")
         f.do(f"store i32 0, ptr {self.status}")
-        arena = self._arena() if plan.arena else ""
+        self.sizes = SizeText(f, self._dims())
+        self.extents = self._extents()
+        copied = [plan.held[each.source].size for each in plan.code if isinstance(each, Copy)]
+        for size in (*plan.offsets.values(), *copied):
+            self.sizes.of(size)  # here, where it is known wherever it is used
+        arena = self._arena() if plan.offsets else ""
         self.memory = arena
         for each in plan.code:
             match each:
@@ -152,7 +161,7 @@ class _Driver:
         f.branch("done")
         f.start("done")
         if arena:
-            f.do(f"%old = atomicrmw xchg ptr @{ARENA}, ptr {arena} acq_rel")
+            f.do(f"%old = atomicrmw xchg ptr @{ARENA}, ptr {self.block} acq_rel")
             f.do("call void @free(ptr %old)")
         f.do(f"%result = load i32, ptr {self.status}")
         f.do("ret i32 %result")
@@ -160,20 +169,62 @@ class _Driver:
         f.define(SYMBOL, "i32", parameters, "nounwind", exported=True)
         return f'target triple = "{self.triple}"\n{self.module.render()}'
 
+    def _dims(self) -> dict[Var, str]:
+        """The values of the symbolic dims."""
+        found: dict[Var, str] = {}
+        for position, var in enumerate(self.plan.dims):
+            place = self.f.emit(f"getelementptr i64, ptr %dims, i64 {position}")
+            found[var] = self.f.emit(f"load i64, ptr {place}, align 8")
+        return found
+
+    def _extents(self) -> dict[tuple[int, Var], str]:
+        """The values of the dims of each call of a symbolic kernel, by the call's id."""
+        found: dict[tuple[int, Var], str] = {}
+        for run in self.plan.runs:
+            kernel = self.kernels[run.kernel]
+            if isinstance(kernel, SymbolicKernel):
+                bound = kernel.bound([self.plan.held[slot].shape for slot in run.inputs])
+                found.update({(id(run), var): self.sizes.of(bound[var]) for var in kernel.dims})
+        return found
+
     def _arena(self) -> str:
-        f = self.f
+        """The arena: what was kept, or new memory; `block` is what is kept of it.
+
+        One of symbolic size begins with its size, and makes room for a larger one.
+        """
+        f, space = self.f, self.plan.space
         place = f.emit_entry("alloca ptr, align 8")
+        needed = self.sizes.of(space)
         kept = f.emit(f"atomicrmw xchg ptr @{ARENA}, ptr null acq_rel")
         f.do(f"store ptr {kept}, ptr {place}")
-        f.branch_if(f.emit(f"icmp eq ptr {kept}, null"), "make", "made")
-        f.start("make")
-        new = f.emit(f"call ptr @aligned_alloc(i64 64, i64 {self.plan.arena})")
+        is_none = f.emit(f"icmp eq ptr {kept}, null")
+        if isinstance(space, int):
+            f.branch_if(is_none, "make", "made")
+            f.start("make")
+        else:
+            needed = f.emit(f"add i64 {needed}, {ALIGNMENT}")
+            f.branch_if(is_none, "make", "compare")
+            f.start("compare")
+            has = f.emit(f"load i64, ptr {kept}, align 8")
+            f.branch_if(f.emit(f"icmp ult i64 {has}, {needed}"), "grow", "made")
+            f.start("grow")
+            f.do(f"call void @free(ptr {kept})")
+            f.branch("make")
+            f.start("make")
+        new = f.emit(f"call ptr @aligned_alloc(i64 {ALIGNMENT}, i64 {needed})")
         f.do(f"store ptr {new}, ptr {place}")
-        f.branch_if(f.emit(f"icmp eq ptr {new}, null"), "none", "made")
+        f.branch_if(f.emit(f"icmp eq ptr {new}, null"), "none", "fresh")
         f.start("none")
         f.do(f"ret i32 {NO_MEMORY}")
+        f.start("fresh")
+        if not isinstance(space, int):
+            f.do(f"store i64 {needed}, ptr {new}, align 8")
+        f.branch("made")
         f.start("made")
-        return f.emit(f"load ptr, ptr {place}")
+        self.block = f.emit(f"load ptr, ptr {place}")
+        if isinstance(space, int):
+            return self.block
+        return f.emit(f"getelementptr i8, ptr {self.block}, i64 {ALIGNMENT}")
 
     def address(self, slot: int) -> str:
         """The address of a slot, as an operand."""
@@ -183,7 +234,9 @@ class _Driver:
             return self._constant(f"{CONSTANT}{slot}")
         if slot in self.current:
             return self.f.emit(f"load ptr, ptr {self.current[slot]}")
-        return self.f.emit(f"getelementptr i8, ptr {self.memory}, i64 {self.plan.offsets[slot]}")
+        return self.f.emit(
+            f"getelementptr i8, ptr {self.memory}, i64 {self.sizes.of(self.plan.offsets[slot])}"
+        )
 
     def _constant(self, name: str) -> str:
         self.module.define(name, f"@{name} = external global i8")
@@ -206,7 +259,7 @@ class _Driver:
         for position, address in enumerate([*inputs, *own, *filled]):
             place = f.emit(f"getelementptr ptr, ptr {self.operands}, i64 {position}")
             f.do(f"store ptr {address}, ptr {place}")
-        dims, strides = self._layout(run.kernel, len(run.lengths))
+        dims, strides = self._layout(run)
         begin = f.emit("call i64 @now(ptr %events)")
         status = f.call(
             kernel_name(run.kernel),
@@ -219,9 +272,20 @@ class _Driver:
         f.branch_if(f.emit(f"icmp eq i32 {status}, 0"), through, "done")
         f.start(through)
 
-    def _layout(self, number: int, lengths: int) -> tuple[str, str]:
+    def _symbolic_layout(self, kernel: SymbolicKernel, run: Run) -> tuple[str, str]:
+        """The values of a kernel's symbolic dims; it asks for no strides."""
+        array = self.f.emit_entry(f"alloca [{max(1, len(kernel.dims))} x i64], align 8")
+        for position, var in enumerate(kernel.dims):
+            place = self.f.emit(f"getelementptr i64, ptr {array}, i64 {position}")
+            self.f.do(f"store i64 {self.extents[id(run), var]}, ptr {place}, align 8")
+        return array, array
+
+    def _layout(self, run: Run) -> tuple[str, str]:
         """The dims and the strides of a kernel's operands, as constants."""
+        number, lengths = run.kernel, len(run.lengths)
         kernel = self.kernels[number]
+        if isinstance(kernel, SymbolicKernel):
+            return self._symbolic_layout(kernel, run)
         shapes = [slot.shape for slot in kernel.inputs]
         shapes += [constant.shape for constant in kernel.constants]
         shapes += [slot.shape for slot in kernel.outputs]
@@ -237,8 +301,8 @@ class _Driver:
         return names[0], names[1]
 
     def _copy(self, source: int, target: str) -> None:
-        size = self.plan.held[source].nbytes
-        if size:
+        size = self.sizes.of(self.plan.held[source].size)
+        if size != "0":
             self.f.do(
                 f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {self.address(source)}, i64 {size}, i1 false)"
             )

@@ -31,6 +31,15 @@ class Slot:
     def __str__(self) -> str:
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array of this shape may fit; dims that are -1 are known when the kernel runs."""
+        same = len(shape) == len(self.shape)
+        return same and all([own in (-1, extent) for own, extent in zip(self.shape, shape, strict=True)])
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 class Kernel(ABC):
     """A compiled segment.  `inputs` and `outputs` say what `run` takes and gives.

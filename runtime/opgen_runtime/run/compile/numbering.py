@@ -8,14 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from ...operator import TensorType, Type
+from .held import NoPlanError as NoPlanError
 from .plan import Held, Slots, flatten
 
 _MAX_LENGTH: Final = 1 << 20  # instructions: loops are written out wherever they are called
-
-
-class NoPlanError(Exception):
-    """Why a program has no plan."""
 
 
 class Numbering:
@@ -87,12 +83,6 @@ class Targets:
     def value(self) -> Slots:
         assert self.structure is not None
         return _replaced(self.structure, self.slots)
-
-
-def held_by(type_: Type, what: str) -> Held:
-    if not isinstance(type_, TensorType) or not type_.is_static:
-        raise NoPlanError(f"{what} is {type_}, which is no tensor of known shape")
-    return Held(type_.concrete_shape, type_.dtype.numpy)
 
 
 def _numbered(value: Slots, numbers: Iterator[int]) -> Slots:

@@ -10,12 +10,14 @@ code.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+
+from ...base.arith import Expr, Var, hinted
+from ...base.arith.expr import Shape
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
 
@@ -24,15 +26,24 @@ Slots: TypeAlias = "int | tuple[Slots, ...]"
 class Held:
     """What a slot holds; of a tensor whose size depends on data the most that it may be."""
 
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: np.dtype[np.generic]
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}{list(self.shape)}"
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+    @property
+    def size(self) -> int | Expr:
+        """Its bytes."""
+        total: int | Expr = self.dtype.itemsize
+        for extent in self.shape:
+            total = extent * total
+        return total
 
     @property
     def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
+        """Its bytes; for the hints of symbolic dims."""
+        return hinted(self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +117,8 @@ class Plan:
     Slots 0 to `num_params - 1` hold the arguments, `constants` fills others; `held` says of every slot what it holds.
     `outputs`: the slots of the result's tensors, which are memory of the caller's; `result`: their positions as the
     result nests them.  `lengths`: (output, axis, slot of its length) of sizes that depend on data, memory of the
-    caller's, too.  `offsets`: where the other slots lie in the arena, which has `arena` bytes.
+    caller's, too.  `offsets`: where the other slots lie in the arena, which has `space` bytes.  `dims`: the
+    symbolic dims of the shapes, of which offsets and space are expressions then.
     """
 
     num_params: int
@@ -116,8 +128,14 @@ class Plan:
     outputs: tuple[int, ...]
     result: Slots
     lengths: tuple[tuple[int, int, int], ...]
-    offsets: dict[int, int]
-    arena: int
+    offsets: dict[int, int | Expr]
+    space: int | Expr
+    dims: tuple[Var, ...] = ()
+
+    @property
+    def arena(self) -> int:
+        """The bytes of the arena; for the hints of symbolic dims."""
+        return hinted(self.space)
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -31,8 +31,9 @@ from ...ir import (
 from ...ir.scopes import Block, Blocks, blocks_of
 from ...operator import TensorType, TupleType, Type
 from .arena import laid_out
+from .held import dims_of, given_by, held_of
 from .kernel import Kernel
-from .numbering import NoPlanError, Numbering, Targets, held_by
+from .numbering import NoPlanError, Numbering, Targets
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots, flatten, used
 from .segments import Site, is_segment
 
@@ -60,7 +61,7 @@ class _Planner(Numbering):
 
     def plan(self, main: Function) -> Plan:
         params = [
-            self.new(held_by(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
+            self.new(held_of(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
         ]
         values: list[Slots] = list(params)
         targets = Targets(self)
@@ -84,6 +85,7 @@ class _Planner(Numbering):
         elsewhere = {*range(len(params)), *constants, *outputs, *_params(resolved)}
         elsewhere.update([slot for _, _, slot in lengths])
         offsets, size = laid_out(resolved, self.held, elsewhere)
+        dims = dims_of(self.held[: len(params)], self.held)
         assert targets.structure is not None
         return Plan(
             len(params),
@@ -95,6 +97,7 @@ class _Planner(Numbering):
             lengths,
             offsets,
             size,
+            dims,
         )
 
     def loop(self, callee: str, args: Sequence[Slots], targets: Targets) -> list[Instruction]:
@@ -302,7 +305,7 @@ class _Body:
             node.checked_type
         ):  # a hand-written function gives what it gives
             raise NoPlanError(f"{kernel.name} gives a tensor whose size depends on data")
-        outputs = [planner.new(Held(slot.shape, slot.dtype)) for slot in kernel.outputs]
+        outputs = [planner.new(each) for each in given_by(kernel, [planner.held[slot] for slot in inputs])]
         count = 1 + max([position for _, _, position in kernel.lengths], default=-1)
         lengths = [planner.new(Held((), np.dtype(np.int64))) for _ in range(count)]
         for output, axis, position in kernel.lengths:

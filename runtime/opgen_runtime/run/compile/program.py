@@ -11,47 +11,35 @@ from typing import Final
 import numpy as np
 
 from ...base import Target
-from ...codegen import compiled, imports_of, load
+from ...codegen import Loaded, compiled, imports_of, load
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
 from .extern import ExternKernel
 from .kernel import Image, Kernel, NativeKernel, Slot
 from .plan import Plan
 from .pointers import address_of
+from .symbolic import SymbolicKernel, symbolic_slot
 
 NAME: Final = "the program"
 
 
-class ProgramKernel(NativeKernel):
-    """The driver of a plan, called like a kernel."""
+class Linked:
+    """The driver of a plan in memory, with the kernels that it calls, and what it keeps between calls."""
 
     def __init__(self, plan: Plan, kernels: Sequence[Kernel], image: Image) -> None:
         """`image`: of the driver, see `driver_image`.  Raises CodegenError where it cannot be linked."""
         addresses = dict(kernel_symbols(plan, kernels))
         constants = list(constant_symbols(plan, kernels))
         addresses.update([(name, address_of(array)) for name, array in constants])
-        self._arena = _Arena()
-        self._events: dict[int, np.ndarray] = {}  # by thread, while it is measured
-        addresses[ARENA] = self._arena.address
-        loaded = load(image.code, SYMBOL, image.imports, addresses)
-        super().__init__(image, loaded)
+        self.arena = _Arena()
+        self.events: dict[int, np.ndarray] = {}  # by thread, while it is measured
+        addresses[ARENA] = self.arena.address
+        self.loaded = load(image.code, SYMBOL, image.imports, addresses)
         self.plan = plan
         self.kernels = tuple(kernels)
-        self._externs = [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
+        self.externs = [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
 
-    @property
-    def memory(self) -> tuple[object, ...]:
-        return (*super().memory, self.kernels, self.plan, self._arena)
-
-    @property
-    def is_one(self) -> bool:
-        return False
-
-    def entry(self) -> Entry | None:
-        # what a function of Python raises has to reach the caller
-        return None if self._externs else super().entry()
-
-    def timed(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    def timed(self, run: Callable[[], object]) -> np.ndarray:
         """Run once; rows (step, begin, end in nanoseconds) of the kernels that ran, in order.
 
         A loop may run more kernels than there is room for: the program runs again with more room then.
@@ -61,26 +49,77 @@ class ProgramKernel(NativeKernel):
             events = np.zeros(2 + 3 * room, np.int64)
             events[0] = room
             thread = get_ident()
-            self._events[thread] = events
+            self.events[thread] = events
             try:
-                self._is_warm = False  # entries tell no events
-                self.run(inputs)
+                run()
             finally:
-                del self._events[thread]
+                del self.events[thread]
             if events[1] <= room:
                 return events[2 : 2 + 3 * events[1]].reshape(-1, 3)
             room = int(events[1])
 
+
+class ProgramKernel(NativeKernel):
+    """The driver of a plan, called like a kernel."""
+
+    def __init__(self, image: Image, linked: Linked) -> None:
+        """`image`: of the driver, see `driver_image`."""
+        super().__init__(image, linked.loaded)
+        self.linked = linked
+
+    @property
+    def memory(self) -> tuple[object, ...]:
+        return (*super().memory, self.linked)
+
+    @property
+    def is_one(self) -> bool:
+        return False
+
+    def entry(self) -> Entry | None:
+        # what a function of Python raises has to reach the caller; entries tell no events
+        return None if self.linked.externs or self.linked.events else super().entry()
+
     def context(self) -> int | None:
-        events = self._events.get(get_ident())
+        events = self.linked.events.get(get_ident())
         return None if events is None else address_of(events)
 
     def failure(self) -> BaseException:
-        for kernel in self._externs:
+        for kernel in self.linked.externs:
             raised = kernel.raised()
             if raised is not None:
                 return raised
         return super().failure()
+
+
+class SymbolicProgram(SymbolicKernel):
+    """The driver of a plan with symbolic dims, which takes their values from the shapes of its inputs."""
+
+    def __init__(self, image: Image, linked: Linked) -> None:
+        inputs, outputs = (
+            [symbolic_slot(slot.name, dims, slot.dtype) for slot, dims in zip(slots, shapes, strict=True)]
+            for slots, shapes in (
+                (image.inputs, [linked.plan.held[k].shape for k in range(linked.plan.num_params)]),
+                (image.outputs, [linked.plan.held[slot].shape for slot in linked.plan.outputs]),
+            )
+        )
+        self.linked = linked
+        super().__init__(image, inputs, outputs, linked.plan.dims, linked.loaded)
+
+    def run(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        if self.linked.events:
+            self._last = None  # entries tell no events
+        return super().run(inputs, outputs)
+
+    def _native(self, image: Image, loaded: Loaded) -> Kernel:
+        return ProgramKernel(image, self.linked)
+
+
+def program_of(plan: Plan, kernels: Sequence[Kernel], image: Image) -> ProgramKernel | SymbolicProgram:
+    """The program of a driver's image.  Raises CodegenError where it cannot be linked."""
+    linked = Linked(plan, kernels, image)
+    return SymbolicProgram(image, linked) if plan.dims else ProgramKernel(image, linked)
 
 
 class _Arena:
@@ -110,11 +149,15 @@ def driver_image(plan: Plan, kernels: Sequence[Kernel], inputs: Sequence[str], t
 
 def image_of(plan: Plan, code: bytes, inputs: Sequence[str]) -> Image:
     """What must be known to call a driver's code."""
-    slots = [Slot(name, plan.held[slot].shape, plan.held[slot].dtype) for slot, name in enumerate(inputs)]
-    outputs = [
-        Slot(f"output {k}", plan.held[slot].shape, plan.held[slot].dtype)
+    slots: list[Slot] = [
+        symbolic_slot(name, plan.held[slot].shape, plan.held[slot].dtype) for slot, name in enumerate(inputs)
+    ]
+    outputs: list[Slot] = [
+        symbolic_slot(f"output {k}", plan.held[slot].shape, plan.held[slot].dtype)
         for k, slot in enumerate(plan.outputs)
     ]
+    if not plan.dims:
+        slots, outputs = ([Slot(s.name, s.shape, s.dtype) for s in part] for part in (slots, outputs))
     positions = {slot: k for k, slot in enumerate(dict.fromkeys(slot for _, _, slot in plan.lengths))}
     lengths = tuple([(output, axis, positions[slot]) for output, axis, slot in plan.lengths])
     return Image(NAME, tuple(slots), tuple(outputs), code, imports_of(code), (), lengths)

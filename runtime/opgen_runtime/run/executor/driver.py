@@ -21,9 +21,8 @@ from ..compile.interpret import Arrays, as_array, bind, run
 from ..compile.late import LateKernel, is_late, late_parts
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
-from ..compile.program import ProgramKernel, driver_image
+from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
-from ..compile.symbolic import SymbolicKernel
 from .executable import Executable, Native, copy_into, executable_of
 
 if TYPE_CHECKING:
@@ -78,21 +77,21 @@ def build(
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
-    late = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel | SymbolicKernel)]
-    if late:
-        reason = f"the dims that {late[0]} runs on are known when it runs"
-        return Interpreted(module, kernels, sites, prepare, reason)
-    if _is_one_kernel(function):
+    if _is_one_kernel(function) and not isinstance(kernels[0], LateKernel):
         count = len(kernels[0].outputs)
         result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
         return Native(inputs, kernels, kernels[0], result, str(chosen))
+    late = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel)]
+    if late:
+        reason = f"the dims that {late[0]} runs on are known when it runs"
+        return Interpreted(module, kernels, sites, prepare, reason)
     with importing:  # first calls of single ops need neither plans nor files
         from ..compile.planning import make_plan
 
     plan = make_plan(module, sites, kernels)
     if isinstance(plan, str):
         return Interpreted(module, kernels, sites, prepare, plan)
-    whole = ProgramKernel(plan, kernels, driver_image(plan, kernels, inputs, chosen))
+    whole = program_of(plan, kernels, driver_image(plan, kernels, inputs, chosen))
     return Native(inputs, kernels, whole, plan.result, str(chosen), prepare)
 
 

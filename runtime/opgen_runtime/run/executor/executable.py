@@ -21,7 +21,8 @@ from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot
 from ..compile.interpret import Arrays
 from ..compile.plan import Plan, Slots
-from ..compile.program import ProgramKernel, image_of
+from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
+from ..compile.symbolic import SymbolicKernel
 from .profiling import Profile, plan_text, profile_of
 
 if TYPE_CHECKING:
@@ -170,10 +171,13 @@ class Native(Executable):
 
     @property
     def plan(self) -> Plan | None:
-        return self._whole.plan if isinstance(self._whole, ProgramKernel) else None
+        return self._whole.linked.plan if isinstance(self._whole, ProgramKernel | SymbolicProgram) else None
 
     def explain(self) -> str:
         lines = [f"input {slot.name}: {slot}" for slot in self.takes]
+        if isinstance(self._whole, SymbolicKernel):
+            for dim in self._whole.dims:
+                lines.append(f"dim {dim.name}: any size, scheduled for {hinted(dim)}")
         lines += [f"prepared by {name}" for name in self.prepare_kernels]
         plan = self.plan
         if plan is None:
@@ -181,7 +185,10 @@ class Native(Executable):
         lines += [f"%{slot} is input {name}" for slot, name in enumerate(self.inputs)]
         lines += [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
         lines += [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
-        memory = f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes"
+        when = ", at the sizes scheduled for" if plan.dims else ""
+        memory = (
+            f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes{when}"
+        )
         return "\n".join([*lines, plan_text(plan, self.compiled), memory])
 
     def profile(self, arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray], runs: int = 10) -> Profile:
@@ -190,8 +197,8 @@ class Native(Executable):
         whole, plan = self._whole, self.plan
         found: list[np.ndarray] = []
         for _ in range(runs):
-            if isinstance(whole, ProgramKernel):
-                found.append(whole.timed(given))
+            if isinstance(whole, ProgramKernel | SymbolicProgram):
+                found.append(whole.linked.timed(lambda: whole.run(given)))
             else:
                 begin = time.perf_counter_ns()
                 whole.run(given)
@@ -219,7 +226,9 @@ class Native(Executable):
         with importing:
             from ..compile.artifact import Contents
 
-        driver = self._whole.image.code if isinstance(self._whole, ProgramKernel) else b""
+        driver = b""
+        if isinstance(self._whole, ProgramKernel | SymbolicProgram):
+            driver = self._whole.image.code
         return Contents(self._target, self.inputs, self.compiled, self.plan, driver, self._result)
 
 
@@ -228,7 +237,7 @@ def executable_of(contents: Contents) -> Executable:
     plan, kernels = contents.plan, contents.kernels
     whole = kernels[0]
     if plan is not None:
-        whole = ProgramKernel(plan, kernels, image_of(plan, contents.driver, contents.inputs))
+        whole = program_of(plan, kernels, image_of(plan, contents.driver, contents.inputs))
     return Native(contents.inputs, kernels, whole, contents.result, contents.target)
 
 

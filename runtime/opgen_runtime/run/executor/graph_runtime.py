@@ -39,7 +39,7 @@ class GraphRuntime:
         for name, each in inputs.items():
             slot = slots[self._name(name)]
             array = admit(each, f"input {name!r}")
-            if array.shape != slot.shape or array.dtype.newbyteorder("=") != slot.dtype:
+            if not slot.takes(array.shape) or array.dtype.newbyteorder("=") != slot.dtype:
                 raise ExecutorError(
                     f"input {name!r} must be {slot}, found {array.dtype.name}{list(array.shape)}"
                 )
@@ -77,7 +77,7 @@ class GraphRuntime:
         return self.executable.inputs.index(name) if name in self.executable.inputs else -1
 
     def get_input_info(self) -> tuple[Mapping[str, tuple[int, ...]], Mapping[str, str]]:
-        """The shapes and the dtypes of the inputs, by name."""
+        """The shapes and the dtypes of the inputs, by name; symbolic dims are -1."""
         slots = list(zip(self.executable.inputs, self.executable.takes, strict=True))
         return {name: slot.shape for name, slot in slots}, {name: slot.dtype.name for name, slot in slots}
 

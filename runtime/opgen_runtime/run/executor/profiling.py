@@ -16,7 +16,8 @@ from ..compile.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Run
 class KernelCost:
     """A kernel's calls in all runs.
 
-    `seconds`: of all calls; `nbytes`: of the operands of one call, each counted once; `operations`: arithmetic
+    `seconds`: of all calls; `nbytes`: of the operands of one call, each counted
+    once, for the hints of symbolic dims; `operations`: arithmetic
     operations on floats of one call, None where they are not known.  `share`: of the time of all kernels.
     """
 
@@ -136,7 +137,7 @@ def profile_of(
 def _bytes(kernel: Kernel) -> int:
     slots = (*kernel.inputs, *kernel.outputs)
     own = sum([constant.nbytes for constant in kernel.constants])
-    return own + sum([int(np.prod(slot.shape, dtype=np.int64)) * slot.dtype.itemsize for slot in slots])
+    return own + sum([slot.nbytes for slot in slots])
 
 
 def plan_text(plan: Plan, kernels: Sequence[Kernel]) -> str:

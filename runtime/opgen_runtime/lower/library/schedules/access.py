@@ -9,6 +9,7 @@ from typing import Final
 
 from ....base.arith import (
     INTRINSICS,
+    Analyzer,
     Binary,
     Call,
     Cast,
@@ -17,56 +18,71 @@ from ....base.arith import (
     Select,
     Var,
     const,
-    evaluate_scalar,
-    free_vars,
+    hinted,
     post_order,
 )
+from ....base.arith.polynomial import Poly, constant, multiply
 from ....base.arith.relax import Relaxer
+from ....base.target import Target
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
 
 _CALL_COST: Final = 16
-_HINT: Final = 64  # of a symbolic dim that has none
 _LINEAR: Final = Relaxer({}, {})
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One read: the coefficient of every var in its row-major position; `entangled` vars occur otherwise too."""
+    """One read: the coefficient of every var in its row-major position; `entangled` vars occur otherwise too.
+
+    Coefficients that depend on symbolic dims have the value for their hints in `strides`, and stand in `symbolic` as
+    polynomials of the dims.
+    """
 
     tensor: Tensor
     strides: dict[Var, int]
     entangled: frozenset[Var]
+    symbolic: dict[Var, Poly]
+
+    def stride(self, var: Var) -> Poly:
+        """The coefficient itself."""
+        found = self.symbolic.get(var)
+        return constant(self.strides.get(var, 0)) if found is None else found
 
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """What a body reads, the vars that it uses outside of positions, what one element costs, and its widest dtype."""
+    """What a body reads, the vars that it uses outside of positions, what one element costs, and its widest dtype.
+
+    `numbers` has made the polynomials of symbolic strides.
+    """
 
     reads: tuple[Access, ...]
     used: frozenset[Var]
     cost: int
     widest: DType
+    numbers: Analyzer
 
 
 def analyse(body: Expr, dtype: DType) -> Accesses:
     """The accesses of a body whose elements are of `dtype`."""
     order = post_order(body)
     used_vars = _UsedVars()
+    numbers = Analyzer()
     reads: list[Access] = []
     positions: dict[tuple[int, ...], Access] = {}
     for node in order:
         if isinstance(node, Read):
             key = (id(node.tensor), *map(id, node.indices))
             if key not in positions:
-                positions[key] = _access(node, used_vars)
+                positions[key] = _access(node, used_vars, numbers)
                 reads.append(positions[key])
     used = _used_outside(body)
     widest = dtype
     for node in order:
         if isinstance(node, Read) and node.dtype.bits > widest.bits:
             widest = node.dtype
-    return Accesses(tuple(reads), used, cost_of(order), widest)
+    return Accesses(tuple(reads), used, cost_of(order), widest, numbers)
 
 
 class _UsedVars:
@@ -85,24 +101,30 @@ class _UsedVars:
         return self._known[id(e)][1]
 
 
-def _access(read: Read, used_vars: _UsedVars) -> Access:
+def _access(read: Read, used_vars: _UsedVars, numbers: Analyzer) -> Access:
     position: Expr = const(0, INDEX)
-    entangled: set[Var] = set()
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-        if not isinstance(extent, int):
-            entangled |= used_vars.of(index)
-            continue
         position = position * extent + (index if index.dtype is INDEX else Cast(INDEX, index))
+    if not all(isinstance(extent, int) for extent in read.tensor.shape[1:]):
+        return _symbolic_access(read, position, numbers)
     found = _LINEAR.range(position)
     if found is None:
-        return Access(read.tensor, {}, used_vars.of(position))
+        return Access(read.tensor, {}, used_vars.of(position), {})
     strides: dict[Var, int] = {}
+    entangled: set[Var] = set()
     for atom, factor in found[0].items():
         if isinstance(atom, Var):
             strides[atom] = factor
         else:
             entangled |= used_vars.of(atom)
-    return Access(read.tensor, strides, frozenset(entangled))
+    return Access(read.tensor, strides, frozenset(entangled), {})
+
+
+def _symbolic_access(read: Read, position: Expr, numbers: Analyzer) -> Access:
+    """The access of a tensor whose strides depend on symbolic dims."""
+    symbolic, entangled = numbers.coefficients(position)
+    strides = {var: likely(numbers.expression(factor)) for var, factor in symbolic.items()}
+    return Access(read.tensor, strides, entangled, symbolic)
 
 
 def _used_outside(body: Expr) -> frozenset[Var]:
@@ -151,12 +173,13 @@ def contiguous_groups(axes: Sequence[IterVar], accesses: Accesses) -> list[list[
 
 
 def _walks_as_one(outer: IterVar, inner: IterVar, accesses: Accesses) -> bool:
-    if outer.var in accesses.used or inner.var in accesses.used or not isinstance(inner.extent, int):
+    if outer.var in accesses.used or inner.var in accesses.used:
         return False
+    extent = constant(inner.extent) if isinstance(inner.extent, int) else accesses.numbers.poly(inner.extent)
     return all(
         outer.var not in read.entangled
         and inner.var not in read.entangled
-        and read.strides.get(outer.var, 0) == read.strides.get(inner.var, 0) * inner.extent
+        and read.stride(outer.var) == multiply(read.stride(inner.var), extent)
         for read in accesses.reads
     )
 
@@ -167,16 +190,20 @@ def leading_axis(group: Sequence[IterVar]) -> IterVar:
 
 
 def likely(extent: int | Expr) -> int:
-    """The extent; where it is symbolic, what it is for the hints of its dims."""
-    if isinstance(extent, int):
-        return extent
-    hints = {var: _HINT if var.hint is None else var.hint for var in free_vars(extent)}
-    return max(1, int(evaluate_scalar(extent, hints)))
+    """The extent; where it is symbolic, what it is for the hints of its dims, at least 1."""
+    return extent if isinstance(extent, int) else max(1, hinted(extent))
 
 
 def likely_extent(axes: Collection[IterVar]) -> int:
     """The number of elements, for the hints of symbolic dims."""
     return math.prod([likely(axis.extent) for axis in axes])
+
+
+def is_shared(axes: Collection[IterVar], work: int, target: Target) -> bool:
+    """Whether loops over axes are for several threads: where the work is large, or only a run tells how large."""
+    if target.num_threads < 2:
+        return False
+    return work > target.parallel_threshold or any(not isinstance(axis.extent, int) for axis in axes)
 
 
 def total_extent(axes: Collection[IterVar]) -> int | None:

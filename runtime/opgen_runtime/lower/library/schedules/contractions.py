@@ -19,7 +19,7 @@ from ....base import Target
 from ....base.arith import Const, Expr, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages
-from .access import analyse, contiguous_groups, total_extent
+from .access import analyse, contiguous_groups, is_shared, likely_extent
 from .elementwise import schedule_elementwise
 from .plan import readers_of
 from .products import Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
@@ -76,14 +76,18 @@ def _is_own(read: Read, stage: Stage) -> bool:
 def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
     found = form.contraction
     lanes = target.lanes(found.packed.dtype)
-    count = total_extent(found.columns)
-    assert count is not None
     registers = target.vectors.registers
-    panel = lanes * _panel_vectors(-(-count // lanes), registers)
+    panel = lanes * _panel_vectors(-(-likely_extent(found.columns) // lanes), registers)
     rows = _tile_rows(found.row, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
     made = prepare(schedule, stage, form)
-    flat = schedule[schedule.flatten(made.tensor, len(found.columns), panel)]
-    folded = [each for each in dict.fromkeys((made, stage)) if each is not leader]
+    whole_tiles = made
+    if not isinstance(found.row.extent, int):
+        # the last tile repeats a row, so that no loop inside has a guard
+        same = contraction_of(made.axes, made.body)
+        assert same is not None
+        whole_tiles = schedule[schedule.pad(made.tensor, same.row, rows)]
+    flat = schedule[schedule.flatten(whole_tiles.tensor, len(found.columns), panel)]
+    folded = [each for each in dict.fromkeys((whole_tiles, made, stage)) if each is not leader]
     for each in folded:
         each.compute_inline()
     schedule.normalize()
@@ -104,10 +108,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     nest = (*around, *still, tiles, panels) if near else (*around, panels, *still, tiles)
     leader.reorder(*nest, tile, within)
     _in_registers(leader, tile, within, lanes)
-    work = total_extent((*flat.axes, *flat.reduce_axes)) or 0
-    shared = target.num_threads > 1 and work > target.parallel_threshold
-    parts = total_extent((*around, panels))
-    few = shared and parts is not None and parts < _PANELS_PER_THREAD * target.num_threads
+    every = (*flat.axes, *flat.reduce_axes)
+    shared = is_shared(every, likely_extent(every), target)
+    few = shared and likely_extent((*around, panels)) < _PANELS_PER_THREAD * target.num_threads
     if packing is None or near or few or packing in constant_stages(schedule):
         if packing is not None:
             schedule_elementwise(packing, target)
@@ -123,7 +126,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
             leader.parallel(panels)
     _multiply(flat, whole.row, summed, rows, panel, lanes)
     flat.compute_at(leader, at)
-    return [leader, stage, made, flat, *[each for each in (packing, fixed) if each is not None]]
+    return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
 
 
 def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction) -> bool:
@@ -158,7 +161,7 @@ def _pack(
     theirs = vars_of(whole.packed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
     axes = (*outer, *summed, flat.axes[-1])
-    size = (total_extent(axes) or 0) * whole.packed.dtype.itemsize
+    size = likely_extent(axes) * whole.packed.dtype.itemsize
     constant = _is_constant(schedule, whole.packed)
     near = not constant and size <= _NEAR
     lines = panel if near or constant else None
@@ -205,7 +208,8 @@ def _is_constant(schedule: Schedule, operand: Expr) -> bool:
 def _tile_rows(row: IterVar, most: int) -> int:
     """How many rows a tile has: as many as fit, fewer where that leaves none over."""
     rows = row.extent
-    assert isinstance(rows, int)
+    if not isinstance(rows, int):
+        return most
     if rows <= most * 3 // 2:
         return rows
     even = -(-rows // -(-rows // most))  # as many tiles as are needed, of about the same size

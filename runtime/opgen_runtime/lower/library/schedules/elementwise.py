@@ -8,7 +8,16 @@ from ....base import Target
 from ....base.arith import Binary, Const, Var, post_order
 from ....compute.te.tensor import IterVar
 from ...schedule import Stage
-from .access import Accesses, analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
+from .access import (
+    Accesses,
+    analyse,
+    contiguous_groups,
+    is_shared,
+    leading_axis,
+    likely,
+    likely_extent,
+    total_extent,
+)
 
 _CHUNKS_PER_THREAD: Final = 8
 _TILE_ROWS: Final = 64
@@ -46,7 +55,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         inner, vectors = loops[-1], 1
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
     work = rows * columns * accesses.cost
-    shared = not attached and target.num_threads > 1 and work > target.parallel_threshold
+    shared = not attached and is_shared(loops, work, target)
     outer = loops[:-1] if crossing is None else loops[:-2]
     if shared and crossing is None:
         chunk = _chunk(rows, columns, work, lanes * vectors, target)
@@ -113,7 +122,7 @@ def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> int | N
         if abs(read.strides.get(inner.var, 0)) < lanes or inner.var in read.entangled:
             continue
         for position, axis in enumerate(leading[:-1]):
-            wide = not isinstance(axis.extent, int) or axis.extent >= lanes
+            wide = likely(axis.extent) >= lanes
             if read.strides.get(axis.var) == 1 and wide and axis.var not in read.entangled:
                 return position
     return None
@@ -136,15 +145,12 @@ def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int) -> list
 def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[int, int]:
     """How many lanes a vector of the innermost loop has, and how many vectors an iteration handles."""
     lanes = target.lanes(accesses.widest)
-    if isinstance(inner.extent, int):
-        lanes = min(lanes, 1 << max(0, inner.extent.bit_length() - 1))
+    lanes = min(lanes, 1 << max(0, likely(inner.extent).bit_length() - 1))
     gathered = [read.tensor.dtype for read in accesses.reads if inner.var in read.entangled]
     if lanes < 2 or (gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < _LEAST_GATHERED)):
         return 1, 1
     vectors = next((n for cost, n in _UNROLLED if accesses.cost <= cost), 1)
-    if isinstance(inner.extent, int):
-        vectors = min(vectors, max(1, inner.extent // lanes))
-    return lanes, vectors
+    return lanes, min(vectors, max(1, likely(inner.extent) // lanes))
 
 
 def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, pushed, simplified
-from .access import total_extent
+from .access import likely, likely_extent, total_extent
 
 LEAST_ROWS: Final = 2
 _LEAST_COLUMNS: Final = 4
@@ -99,7 +99,7 @@ def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction 
             columns.insert(0, rest.pop())
         rows = [axis for axis in rest if axis.var in mine and axis.var not in theirs]
         if rows and any(axis.var in theirs for axis in columns):
-            row = max(reversed(rows), key=lambda axis: axis.extent if isinstance(axis.extent, int) else 0)
+            row = max(reversed(rows), key=lambda axis: likely(axis.extent))
             outer = tuple(axis for axis in rest if axis is not row)
             if not decided.isdisjoint(axis.var for axis in (row, *columns)):
                 return None
@@ -117,11 +117,9 @@ def is_plain(operand: Expr) -> bool:
 
 
 def _pays(found: Contraction, body: Reduce) -> bool:
-    """Whether extents are constant and large enough."""
-    rows, columns, summed, outer = (
-        total_extent(axes) for axes in ((found.row,), found.columns, body.axes, found.outer)
-    )
-    if rows is None or columns is None or summed is None or not outer:
+    """Whether extents are large enough, those of symbolic dims for their hints."""
+    rows, columns, summed = (likely_extent(axes) for axes in ((found.row,), found.columns, body.axes))
+    if total_extent(found.outer) == 0:
         return False
     return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS and summed >= _LEAST_SUMMED
 

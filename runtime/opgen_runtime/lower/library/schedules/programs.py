@@ -8,7 +8,7 @@ from typing import Final
 from ....base import Target
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, constant_stages, create_schedule
-from .access import analyse, contiguous_groups, likely_extent
+from .access import analyse, contiguous_groups, is_shared, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
@@ -117,7 +117,8 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         inner = fused[-1]
     work = _work(placement)
     at = leader.fuse(*outer)
-    if target.num_threads > 1 and work > target.parallel_threshold and likely_extent(placement.axes) > 1:
+    several = likely_extent(placement.axes) > 1
+    if several and is_shared((*leader.axes, *(a for s in reductions for a in s.reduce_axes)), work, target):
         leader.parallel(at)
     if inner is not None:
         lanes, vectors = vector_shape(inner, accesses, target)

@@ -14,7 +14,7 @@ from ....base import Target
 from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage
-from .access import Accesses, analyse, contiguous_groups, likely, likely_extent
+from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent
 
 WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
@@ -50,7 +50,7 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
             0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(a.var) for a in stage.reduce_axes)
             for s in steps
         )
-        and (not isinstance(last_data.extent, int) or last_data.extent >= min(4, lanes))
+        and likely(last_data.extent) >= min(4, lanes)
     )
     along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
     reuse = tuple(
@@ -96,7 +96,7 @@ def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> 
     """Loops for a reduction stage.  An attached one is not shared among threads: its surroundings are."""
     shape = reduce_shape(stage, target)
     work = work_of(stage, shape.accesses.cost)
-    shared = not attached and target.num_threads > 1 and work > target.parallel_threshold
+    shared = not attached and is_shared((*stage.loop_axes, *stage.reduce_axes), work, target)
     if shape.across:
         outer = _across(stage, shape, target)
     elif shape.along:
@@ -144,18 +144,16 @@ def _along(stage: Stage, shape: ReduceShape) -> list[IterVar]:
 
 
 def _fitting(lanes: int, axis: IterVar) -> int:
-    return (
-        lanes if not isinstance(axis.extent, int) else min(lanes, 1 << max(0, axis.extent.bit_length() - 1))
-    )
+    return min(lanes, 1 << max(0, likely(axis.extent).bit_length() - 1))
 
 
 def _vectors(rest: IterVar | None, cost: int, stage: Stage) -> int:
     """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each."""
-    if rest is None or not isinstance(rest.extent, int):
+    if rest is None:
         return 1
     body = stage.body
     wanted = 4 if cost <= 8 and not (isinstance(body, Reduce) and body.combiner in POSITIONAL) else 2
-    return max(1, min(wanted, rest.extent))
+    return max(1, min(wanted, likely(rest.extent)))
 
 
 def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
@@ -190,7 +188,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
         column_outer, inner = stage.split(column, max(lanes, WIDE_TILE // lanes * lanes))
         vector, lane = stage.split(inner, lanes)
         last = reduce_loops[-1]
-        if isinstance(last.extent, int) and last.extent > _ROWS_UNROLLED:
+        if likely(last.extent) > _ROWS_UNROLLED:
             reduce_loops[-1], step = stage.split(last, _ROWS_UNROLLED)
             stage.unroll(step)
             steps.append(step)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ....base.arith import Compare, Expr, Var, const
+from ....base.arith import Compare, Const, Expr, Var, const, lt
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
 from ..folding import fold_substitute
 from ..nest import ZERO
+from ..open_partition import WithoutGuards, cut_of
 from ..relocate import fresh_buffers
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
@@ -52,7 +53,7 @@ class _Partition(StmtMutator):
     def loop(self, s: For) -> Stmt:
         extent = trips(s)
         if extent is None:
-            return super().loop(s)
+            return self._open(s)
         inner = {**self.ranges, s.var: extent}
         whole = self._whole_iterations(s, inner)
         splits = whole is not None and 0 < whole < extent
@@ -64,6 +65,21 @@ class _Partition(StmtMutator):
         tail = _Partition(self.ranges, self.tails + 1)
         rest = fresh_buffers(tail.stmt(_shifted(s, whole, extent - whole)))
         return block(main, rest)
+
+    def _open(self, s: For) -> Stmt:
+        """A loop of symbolic extent."""
+        cut = None if self.in_tail or not _starts_at_zero(s) else cut_of(s)
+        if cut is None:
+            return super().loop(s)
+        main = WithoutGuards(cut.guards).stmt(s.body)
+        main = For(s.var, ZERO, cut.whole, s.kind, self.stmt(main))
+        if cut.last:
+            last = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: cut.whole}))
+            rest: Stmt = If(lt(cut.whole, s.extent), last)
+        else:
+            body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + cut.whole}))
+            rest = For(s.var, ZERO, s.extent - cut.whole, s.kind, body)
+        return block(main, fresh_buffers(rest))
 
     def _main(self, s: For, whole: int) -> Stmt:
         """The iterations in which every guard of the loop holds."""
@@ -152,6 +168,10 @@ class _Partition(StmtMutator):
         limited = For(s.var, ZERO, const(needed, INDEX), kind, s.body)
         body = _Partition({**self.ranges, s.var: needed}, self.tails).stmt(limited.body)
         return replace(limited, body=body)
+
+
+def _starts_at_zero(s: For) -> bool:
+    return isinstance(s.minimum, Const) and s.minimum.value == 0
 
 
 def _only_guarded(body: Stmt, var: Var) -> bool:

@@ -1,0 +1,149 @@
+"""Programs compiled once for all sizes beside the same compiled for each: how many times the processor time.
+
+    python -m benchmarks.symbolic [--only matmul,softmax] [--repeats 9]
+
+One thread; each figure is the least of interleaved repeats.  The last lines are a transformer encoder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+
+Dims = Mapping[str, object]  # ints, or symbolic dims
+TARGET = "llvm -num-threads=1"
+BLOCK = 0.01  # seconds
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program over dims, what its dims are likely to be, and the sizes at which it is timed."""
+
+    make: Callable[[Dims], ir.Expr]
+    hints: Mapping[str, int]
+    sizes: tuple[tuple[int, ...], ...]
+
+
+def var(name: str, *shape: object) -> ir.Var:
+    return ir.Var(name, rt.TensorType(shape, "float32"))
+
+
+def attention(d: Dims) -> ir.Expr:
+    q, k, v = (var(name, d["b"], d["s"], 64) for name in "qkv")
+    scores = ops.multiply(ops.batch_matmul(q, k, transpose_b=True), ir.const(0.125, "float32"))
+    return ops.batch_matmul(ops.softmax(scores), v, transpose_b=False)
+
+
+ROWS = ((1,), (7,), (64,), (77,), (1024,))
+PLANES = ((3, 5), (64, 64), (77, 333), (1024, 1024))
+SEQUENCES = ((1, 32), (2, 77), (8, 128))
+PLANE = {"n": 128, "m": 128}
+SEQUENCE = {"b": 2, "s": 64}
+CASES = {
+    "matmul n": Case(lambda d: ops.matmul(var("x", d["n"], 256), var("w", 256, 256)), {"n": 128}, ROWS),
+    "matmul n k": Case(
+        lambda d: ops.matmul(var("x", d["n"], d["k"]), var("w", d["k"], 256)),
+        {"n": 128, "k": 256},
+        ((3, 5), (7, 100), (64, 256), (77, 333), (1024, 256)),
+    ),
+    "matmul n k m": Case(
+        lambda d: ops.matmul(var("x", d["n"], d["k"]), var("w", d["k"], d["m"])),
+        {"n": 128, "k": 256, "m": 256},
+        ((3, 5, 7), (64, 256, 256), (77, 333, 99), (512, 512, 512)),
+    ),
+    "softmax n": Case(lambda d: ops.softmax(var("x", d["n"], 512)), {"n": 128}, ROWS),
+    "softmax n m": Case(lambda d: ops.softmax(var("x", d["n"], d["m"])), PLANE, PLANES),
+    "add n m": Case(lambda d: ops.add(var("x", d["n"], d["m"]), var("y", d["n"], d["m"])), PLANE, PLANES),
+    "add row": Case(lambda d: ops.add(var("x", d["n"], d["m"]), var("y", d["m"])), PLANE, PLANES),
+    "dense n": Case(
+        lambda d: ops.relu(ops.add(ops.dense(var("x", d["n"], 256), var("w", 256, 256)), var("b", 256))),
+        {"n": 128},
+        ROWS,
+    ),
+    "layer_norm n m": Case(
+        lambda d: ops.layer_norm(var("x", d["n"], d["m"]), var("g", d["m"]), var("b", d["m"])), PLANE, PLANES
+    ),
+    "batch_matmul": Case(
+        lambda d: ops.batch_matmul(
+            var("x", d["b"], d["s"], 64), var("y", d["b"], 64, d["s"]), transpose_b=False
+        ),
+        SEQUENCE,
+        SEQUENCES,
+    ),
+    "attention": Case(attention, SEQUENCE, SEQUENCES),
+}
+
+
+def program(case: Case, dims: Dims) -> ir.Function:
+    body = case.make(dims)
+    return ir.Function(tuple(ir.free_vars(body)), body)
+
+
+def arguments(function: ir.Function) -> list[np.ndarray]:
+    random = np.random.default_rng(0)
+    return [
+        random.standard_normal(param.checked_type.concrete_shape).astype(np.float32)
+        for param in function.params
+    ]
+
+
+def least(runs: list[Callable[[], object]], repeats: int) -> list[float]:
+    """Seconds of one call of each; blocks of calls take turns."""
+    counts = []
+    for run in runs:
+        run()
+        run()
+        began = time.process_time()
+        run()
+        counts.append(max(1, int(BLOCK / max(time.process_time() - began, 1e-6))))
+    found = [float("inf")] * len(runs)
+    for _ in range(repeats):
+        for k, (run, count) in enumerate(zip(runs, counts, strict=True)):
+            began = time.process_time()
+            for _ in range(count):
+                run()
+            found[k] = min(found[k], (time.process_time() - began) / count)
+    return found
+
+
+def compared(case: Case, repeats: int) -> Iterator[tuple[tuple[int, ...], float, float]]:
+    """(size, seconds of the static program, of the symbolic one) at each size."""
+    dims = {name: rt.dim(name, hint=hint) for name, hint in case.hints.items()}
+    symbolic = rt.build(program(case, dims), target=TARGET)
+    for size in case.sizes:
+        function = program(case, dict(zip(case.hints, size, strict=True)))
+        static = rt.build(function, target=TARGET)
+        given = arguments(function)
+        wanted = static.run(given)
+        np.testing.assert_allclose(symbolic.run(given), wanted, rtol=1e-4, atol=1e-4)
+        a, b = least([lambda f=static, g=given: f.run(g), lambda g=given: symbolic.run(g)], repeats)
+        yield size, a, b
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--repeats", type=int, default=9)
+    given = parser.parse_args()
+    wanted = [name for name in given.only.split(",") if name]
+    for name, case in CASES.items():
+        if wanted and not any(word in name for word in wanted):
+            continue
+        for size, static, symbolic in compared(case, given.repeats):
+            shown = "x".join(map(str, size))
+            print(
+                f"{name:16} {shown:>14}  {static * 1e6:10.1f} us  {symbolic * 1e6:10.1f} us  "
+                f"{symbolic / static:6.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Where a loop of symbolic extent is split, so that its guards hold in all but the last iterations.
+
+for o in range((n + 15) // 16): for i in range(16): if o*16 + i < n: f
+-->
+for o in range(n // 16): for i in range(16): f
+if n // 16 < (n + 15) // 16: for i in range(16): if n // 16 * 16 + i < n: f
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ...base.arith import (
+    Analyzer,
+    Compare,
+    Expr,
+    Var,
+    floordiv,
+    free_vars,
+    ge,
+    le,
+    maximum,
+    minimum,
+)
+from ...base.arith import polynomial as poly
+from ..schedule import ForKind
+from .stmt import For, If, LetStmt, Stmt
+from .visit import StmtMutator, statements, trips
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The first `whole` iterations meet the `guards`, which are statements of the loop; `last`: one at most is left."""
+
+    whole: Expr
+    guards: tuple[If, ...]
+    last: bool
+
+
+def cut_of(s: For) -> Cut | None:
+    """Where to split a loop; None where no guard depends on it, or what it does besides makes guards cost little."""
+    analyzer = Analyzer()
+    inside: dict[Var, int | None] = {}
+    for each in statements(s.body):
+        if isinstance(each, For):
+            inside[each.var] = trips(each)
+        elif isinstance(each, LetStmt):
+            inside[each.var] = None
+    guards: list[If] = []
+    counts: list[Expr] = []
+    for each in statements(s.body):
+        count = _whole_of(each, s.var, inside, analyzer) if isinstance(each, If) else None
+        if count is not None:
+            assert isinstance(each, If)
+            guards.append(each)
+            counts.append(count)
+    if not guards or _has_more_work(s.body, guards):
+        return None
+    whole = counts[0]
+    for count in counts[1:]:
+        if poly.add(analyzer.poly(whole), analyzer.poly(count), -1):
+            whole = minimum(whole, count)
+    if not analyzer.prove(le(whole, s.extent)):
+        whole = minimum(whole, s.extent)
+    if not analyzer.prove(ge(whole, 0)):
+        whole = maximum(whole, 0)
+    whole = analyzer.simplify(whole)
+    return Cut(whole, tuple(guards), analyzer.prove(le(s.extent - whole, 1)))
+
+
+def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer) -> Expr | None:
+    """In how many iterations over `var` a guard holds, whatever the loops inside do; None for any other branch."""
+    condition = s.condition
+    if s.otherwise is not None or not isinstance(condition, Compare) or condition.op != "lt":
+        return None
+    if not condition.a.dtype.is_int:
+        return None
+    factors, entangled = analyzer.coefficients(condition.a - condition.b)
+    factor = poly.as_constant(factors.get(var, poly.ZERO))
+    if factor is None or factor <= 0 or var in entangled or not entangled.isdisjoint(inside):
+        return None
+    high = condition.a - condition.b - var * factor
+    for moving, coefficient in factors.items():
+        if moving is var or moving not in inside:
+            continue
+        slope, extent = poly.as_constant(coefficient), inside[moving]
+        if slope is None or extent is None:
+            return None
+        high = high - moving * slope + max(0, slope * (extent - 1))
+    high = analyzer.simplify(high)
+    if not set(free_vars(high)).isdisjoint((var, *inside)):
+        return None
+    return analyzer.simplify(floordiv(factor - 1 - high, factor))
+
+
+def _has_more_work(body: Stmt, guards: Collection[If]) -> bool:
+    """Whether some inner loop has no guard inside: what it does hides what guards cost beside it."""
+    own = set(map(id, guards))
+    return any(
+        isinstance(each, For)
+        and each.kind is ForKind.SERIAL
+        and not any(id(inner) in own for inner in statements(each.body))
+        for each in statements(body)
+    )
+
+
+class WithoutGuards(StmtMutator):
+    """A statement in which some guards are known to hold."""
+
+    def __init__(self, guards: Collection[If]) -> None:
+        self.known = set(map(id, guards))
+
+    def branch(self, s: If) -> Stmt:
+        return self.stmt(s.then) if id(s) in self.known else super().branch(s)
