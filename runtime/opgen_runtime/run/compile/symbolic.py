@@ -145,6 +145,10 @@ class SymbolicKernel(Kernel):
     def lengths(self) -> tuple[tuple[int, int, int], ...]:
         return self.image.lengths
 
+    def dims_text(self) -> list[str]:
+        """A line on each dim."""
+        return [f"dim {dim.name}: any size, scheduled for {hinted(dim)}" for dim in self.dims]
+
     def bound(self, shapes: Sequence[Shape]) -> dict[Var, Expr]:
         """The values of the dims for inputs of these shapes, which may be symbolic themselves."""
         found: dict[Var, Expr] = {}

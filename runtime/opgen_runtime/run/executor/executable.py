@@ -176,8 +176,7 @@ class Native(Executable):
     def explain(self) -> str:
         lines = [f"input {slot.name}: {slot}" for slot in self.takes]
         if isinstance(self._whole, SymbolicKernel):
-            for dim in self._whole.dims:
-                lines.append(f"dim {dim.name}: any size, scheduled for {hinted(dim)}")
+            lines += self._whole.dims_text()
         lines += [f"prepared by {name}" for name in self.prepare_kernels]
         plan = self.plan
         if plan is None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ....base import Target
 from ....base.arith import (
     INTRINSICS,
     Analyzer,
@@ -23,7 +24,6 @@ from ....base.arith import (
 )
 from ....base.arith.polynomial import Poly, constant, multiply
 from ....base.arith.relax import Relaxer
-from ....base.target import Target
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
 
