@@ -68,7 +68,7 @@ class _Partition(StmtMutator):
 
     def _open(self, s: For) -> Stmt:
         """A loop of symbolic extent."""
-        cut = None if self.in_tail or not _starts_at_zero(s) else cut_of(s)
+        cut = None if self.tails or not _starts_at_zero(s) else cut_of(s)
         if cut is None:
             return super().loop(s)
         main = WithoutGuards(cut.guards).stmt(s.body)
