@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....base.vocabulary import OpPattern
-from ....ir import Call
-from ....operator import Op
+from ....ir import Call, TupleGetItem
+from ....operator import Op, TupleType
 from .dataflow import Node, is_op_call
 from .groups import Groups
 
@@ -17,9 +17,15 @@ def reasons(nodes: Sequence[Node], groups: Groups) -> list[str]:
         f"{_name(node)} -> {_name(user)}: {_why(node, user, groups)}"
         for node in nodes
         if is_op_call(node.expr)
-        for user in dict.fromkeys([user for user, _ in node.users])
+        for user in _readers(node)
         if groups.find(user) is not groups.find(node)
     ]
+
+
+def _readers(node: Node) -> list[Node]:
+    """The ops that read a node's result, or a field of it, each once."""
+    fields = [part for part in node.readers if isinstance(part.expr, TupleGetItem)]
+    return list(dict.fromkeys([user for part in (node, *fields) for user, _ in part.users]))
 
 
 def _name(node: Node) -> str:
@@ -33,6 +39,8 @@ def _why(node: Node, user: Node, groups: Groups) -> str:
     if groups.max_ops == 1:
         return "every op is a segment of its own at level 0"
     for each in (node, user):
+        if isinstance(each.expr.checked_type, TupleType):
+            return f"{_name(each)} has several results"
         if each.pattern == OpPattern.OPAQUE:
             return f"{_name(each)} is opaque"
     if node.block is not user.block:
