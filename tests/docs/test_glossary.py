@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from tests.house import GENERATOR, RUNTIME
 
@@ -83,3 +86,21 @@ def test_where_things_go() -> None:
         for place in places:
             folders = (RUNTIME.folder, ROOT, ROOT / "runtime")
             assert any((folder / place).exists() for folder in folders), f"{what}: {place} is not there"
+
+
+SMALL: Final = (
+    "a kind of attr", "an element function", "a dtype", "a target", "a pass", "a schedule", "a phase over loop IR",
+    "an ONNX operator", "an emitter", "a diagnostic",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SMALL)
+def test_small_changes_are_small(what: str) -> None:
+    """The table names the files to touch, at most three of them; of two that are joined by "or" one is touched."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith(f"| {what}")]
+    where = re.sub(r"\([^()]*\)", "", row.strip("|").split("|")[1]).partition("; a pair of files in `tests/")[
+        0
+    ]
+    places = {name for name in re.findall(r"`([\w<>./]+)`", where) if "/" in name}
+    assert 1 <= len(places) - where.count(" or of ") <= 3, places
