@@ -62,17 +62,17 @@ class Remembered(Generic[V]):
         found = known.get(id(e))
         if found is not None:
             return found[1]
-        stack = [e]
+        stack = [(e, False)]
         while stack:
-            node = stack[-1]
+            node, ready = stack.pop()
             if id(node) in known:
-                stack.pop()
                 continue
-            pending = [part for part in self._parts(node) if id(part) not in known]
-            if pending:
-                stack.extend(reversed(pending))
-                continue
-            stack.pop()
+            if not ready:
+                pending = [(part, False) for part in self._parts(node) if id(part) not in known]
+                if pending:
+                    stack.append((node, True))
+                    stack.extend(reversed(pending))
+                    continue
             known[id(node)] = (node, self._value(node))
         return known[id(e)][1]
 
