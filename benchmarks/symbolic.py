@@ -2,7 +2,7 @@
 
     python -m benchmarks.symbolic [--only matmul,softmax] [--repeats 9]
 
-One thread; each figure is the least of interleaved repeats.  The last lines are a transformer encoder.
+One thread; each figure is the least of interleaved repeats.  The last lines are a transformer encoder of two layers.
 """
 
 from __future__ import annotations
@@ -39,6 +39,31 @@ def attention(d: Dims) -> ir.Expr:
     q, k, v = (var(name, d["b"], d["s"], 64) for name in "qkv")
     scores = ops.multiply(ops.batch_matmul(q, k, transpose_b=True), ir.const(0.125, "float32"))
     return ops.batch_matmul(ops.softmax(scores), v, transpose_b=False)
+
+
+def encoder(d: Dims, width: int = 64, heads: int = 4) -> ir.Expr:
+    """(batch, sequence, width) through two layers of attention and dense layers, with constant weights."""
+    random = np.random.default_rng(0)
+
+    def weight(*shape: int) -> ir.Expr:
+        return ir.const(random.standard_normal(shape).astype(np.float32) / 8)
+
+    def split(h: ir.Expr) -> ir.Expr:
+        return ops.transpose(ops.reshape(h, newshape=(0, 0, heads, width // heads)), axes=(0, 2, 1, 3))
+
+    def normal(h: ir.Expr) -> ir.Expr:
+        return ops.layer_norm(h, weight(width), weight(width))
+
+    h: ir.Expr = var("x", d["b"], d["s"], width)
+    for _ in range(2):
+        q, k, v = (split(ops.dense(h, weight(width, width))) for _ in range(3))
+        scores = ops.multiply(ops.matmul(q, ops.transpose(k, axes=(0, 1, 3, 2))), ir.const(0.25, "float32"))
+        mixed = ops.transpose(ops.matmul(ops.softmax(scores), v), axes=(0, 2, 1, 3))
+        joined = ops.reshape(mixed, newshape=(0, 0, width))
+        h = normal(ops.add(h, ops.dense(joined, weight(width, width))))
+        inner = ops.gelu(ops.add(ops.dense(h, weight(4 * width, width)), weight(4 * width)))
+        h = normal(ops.add(h, ops.dense(inner, weight(width, 4 * width))))
+    return h
 
 
 ROWS = ((1,), (7,), (64,), (77,), (1024,))
@@ -78,6 +103,7 @@ CASES = {
         SEQUENCES,
     ),
     "attention": Case(attention, SEQUENCE, SEQUENCES),
+    "encoder": Case(encoder, SEQUENCE, SEQUENCES),
 }
 
 
