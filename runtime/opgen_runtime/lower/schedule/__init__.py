@@ -26,6 +26,7 @@ from __future__ import annotations
 from .congruence import congruences, pushed, simplified
 from .contract import SCHEDULE, schedule_by
 from .domain import Domain, is_taken_apart, spread
+from .group import Group
 from .intrinsic import Intrinsic
 from .kind import ForKind
 from .matching import Match, Place, match
@@ -33,7 +34,7 @@ from .prepare import Parts, constant_stages, parts_of
 from .relations import Fuse, Split
 from .repack import divided
 from .rows import Line, Rows
-from .schedule import Group, Schedule, create_schedule, reads_of, replay
+from .schedule import Schedule, create_schedule, reads_of, replay
 from .separate import why_not_separable
 from .slopes import slope
 from .stage import Attach, Stage

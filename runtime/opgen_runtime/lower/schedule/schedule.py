@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from ...base.arith import Expr, Var, lt, rewrite, select, substitute
+from ...base.arith import Expr, Var, rewrite, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from .congruence import pushed, simplified, solved
+from .group import Group
 from .inline import Folder
 from .intrinsic import Intrinsic
+from .partials import partials
 from .relations import Split
 from .repack import divided, flattened, packed, padded
 from .roll import Roller
@@ -318,44 +320,13 @@ class Schedule:
             raise ScheduleError(
                 f"rfactor on stage {stage.name}: only splits and fusions of reduce axes may come before it"
             )
-        made = self._partials(stage, body, axis)
+        made = partials(stage, body, axis)
+        origin = f"rfactor of {stage.name} over {axis.var.name}"
+        self._add(Stage((made,), made.op, origin), self.stages.index(stage))
         part = IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce")
         read = Read(body.dtype, made, (part.var, *(own.var for own in stage.axes)))
         stage.set_compute(stage.axes, Reduce(body.dtype, body.combiner, (part,), read))
         return made
-
-    def _partials(self, stage: Stage, body: Reduce, axis: IterVar) -> Tensor:
-        part = IterVar(Var(INDEX, axis.var.name), axis.extent)
-        data = tuple(IterVar(Var(INDEX, own.var.name), own.extent) for own in stage.axes)
-        values: dict[Var, Expr] = {a.var: b.var for a, b in zip(stage.axes, data, strict=True)}
-        kept = tuple(leaf for leaf in stage.leaves if leaf.kind == "reduce" and leaf is not axis)
-        if not kept:  # one element a part
-            kept = (IterVar(Var(INDEX, "one"), 1, "reduce"),)
-        values.update({leaf.var: leaf.var for leaf in kept})
-        values[axis.var] = part.var
-        condition = None if body.condition is None else body.condition
-        for relation in reversed(stage.relations):
-            if isinstance(relation, Split):
-                values[relation.parent.var] = (
-                    values[relation.outer.var] * relation.factor + values[relation.inner.var]
-                )
-            else:
-                fused, extent = values[relation.fused.var], relation.inner.extent
-                values[relation.outer.var], values[relation.inner.var] = fused // extent, fused % extent
-        value = substitute(body.value, values)
-        if condition is not None:
-            condition = substitute(condition, values)
-        for split in [r for r in stage.relations if isinstance(r, Split)]:
-            extent = split.parent.extent
-            if not isinstance(extent, int) or extent % split.factor:
-                inside = lt(values[split.parent.var], extent)
-                condition = inside if condition is None else select(inside, condition, False)
-        made = Reduce(body.dtype, body.combiner, kept, value, condition)
-        shape = (part.extent, *stage.tensor.shape)
-        tensor = Tensor(f"{stage.name}_rf", shape, body.dtype, Compute((part, *data), made))
-        origin = f"rfactor of {stage.name} over {axis.var.name}"
-        self._add(Stage((tensor,), tensor.op, origin), self.stages.index(stage))
-        return tensor
 
     # ------------------------------------------------------------------ groups
 
@@ -376,25 +347,6 @@ class Schedule:
         if not members:
             raise ScheduleError(f"create_group: nothing lies before {', '.join(t.name for t in outputs)}")
         return Group(tuple(s for s in self.stages if s in members))
-
-
-class Group:
-    """Stages that are placed together."""
-
-    def __init__(self, stages: tuple[Stage, ...]) -> None:
-        self.stages = stages
-
-    def compute_at(self, stage: Stage, axis: IterVar) -> None:
-        """Place every stage of the group inside the loop over `axis` of `stage`."""
-        for member in self.stages:
-            if not member.inlined:
-                member.compute_at(stage, axis)
-
-    def compute_root(self) -> None:
-        """Place every stage of the group at the root."""
-        for member in self.stages:
-            if not member.inlined:
-                member.compute_root()
 
 
 def create_schedule(outputs: Sequence[Tensor]) -> Schedule:
