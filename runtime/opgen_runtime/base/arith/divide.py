@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from . import polynomial as poly
-from .polynomial import Poly
+from .polynomial import Monomial, Poly
 from .prover import Prover
 
 
@@ -151,7 +151,31 @@ class Divider(Prover):
                     return self.fold_remainders(
                         poly.add(replaced, poly.times_monomial(atom.x, tuple(rest), c))
                     )
+                joined = None if divisor is None else self._joined(p, m, number, divisor)
+                if joined is not None:
+                    return self.fold_remainders(joined)
         return p
+
+    def _joined(self, p: Poly, m: Monomial, number: int, c: int) -> Poly | None:
+        """p with (t % (j * c)) // c * c + t % c, the latter the atom `number` of `m`, replaced by t % (j * c)."""
+        rest = poly.quotient(m, (number,))
+        for n, factor in p.items():
+            if factor != p[m] * c:
+                continue
+            for digit in n:
+                atom = self.table.atoms[digit]
+                if atom.kind != "div" or poly.as_constant(atom.y) != c or poly.quotient(n, (digit,)) != rest:
+                    continue
+                whole = next(iter(atom.x))
+                if atom.x != {whole: 1} or len(whole) != 1:
+                    continue
+                outer = self.table.atoms[whole[0]]
+                modulus = poly.as_constant(outer.y) if outer.kind == "mod" else None
+                if modulus and modulus % c == 0 and outer.x == self.table.atoms[number].x:
+                    replaced = poly.add(poly.add(p, {m: p[m]}, -1), {n: factor}, -1)
+                    assert rest is not None
+                    return poly.add(replaced, poly.times_monomial(atom.x, rest, p[m]))
+        return None
 
     def _whole(self, y: Poly, divisor: int | None) -> bool:
         """The divisor is not 0, for which (x // 0) * 0 + x % 0 is 0 and not x."""
