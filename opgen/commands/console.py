@@ -6,23 +6,73 @@ that stand out from both backgrounds (no white, black, yellow or blue).
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TextIO
 
-from rich.console import Console
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_CONTROLS: Final = dict.fromkeys(
+    (7, 8, 11, 12, 13)
+)  # bell, backspace, vertical tab, form feed, return: not printed
+_TAB: Final = 8
 
 
-def _console(stderr: bool) -> Console:
-    console = Console(highlight=False, markup=False, soft_wrap=True, stderr=stderr)
-    if console.width < 1:  # COLUMNS=0: rich would print nothing
-        console.width = 80
-    return console
+class Printer:
+    """One of the standard streams.  rich is imported where there is a terminal to draw on, and only there."""
+
+    def __init__(self, stderr: bool) -> None:
+        self._stderr = stderr
+
+    @property
+    def file(self) -> TextIO:
+        """The stream as it is now."""
+        return sys.stderr if self._stderr else sys.stdout
+
+    @property
+    def encoding(self) -> str:
+        """Of the stream, in small letters."""
+        return (self.file.encoding or "utf-8").lower()
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether colours are shown."""
+        return self._may_draw() and self.console.is_terminal
+
+    @cached_property
+    def console(self) -> Console:
+        """What draws on a terminal."""
+        from rich.console import Console
+
+        console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=self._stderr)
+        if console.width < 1:  # COLUMNS=0: rich would print nothing
+            console.width = 80
+        return console
+
+    def print(self, text: str = "", style: str = "") -> None:
+        """A text and the end of its line, in a style of rich where there are colours."""
+        if self._may_draw():
+            from rich.text import Text
+
+            self.console.print(Text(text, style=style))
+        else:
+            print(text.translate(_CONTROLS).expandtabs(_TAB), file=self.file, flush=True)
+
+    def draw(self, what: RenderableType) -> None:
+        """What rich lays out."""
+        self.console.print(what)
+
+    def _may_draw(self) -> bool:
+        """Whether it is a terminal or said to be one: then rich decides, by these variables."""
+        return "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ or self.file.isatty()
 
 
-out = _console(stderr=False)
-err = _console(stderr=True)
+out = Printer(stderr=False)
+err = Printer(stderr=True)
 
 WARNING: Final = "bold magenta"
 _SIGNS: Final = {"+": "green", "-": "red", "@": "magenta"}
@@ -30,19 +80,19 @@ _SIGNS: Final = {"+": "green", "-": "red", "@": "magenta"}
 
 def note(text: str, style: str = "") -> None:
     """A message to stderr."""
-    err.print(Text(text, style=style))
+    err.print(text, style)
 
 
 def heading(text: str) -> None:
     """The title of a part of a long print."""
     rule = "─" if out.encoding.startswith("utf") else "-"
-    out.print(Text(f"{rule * 2} {text} ".ljust(100, rule), style="bold"))
+    out.print(f"{rule * 2} {text} ".ljust(100, rule), "bold")
 
 
 def diff(text: str) -> None:
     """A unified diff."""
     for line in text.splitlines():
-        out.print(Text(line, style=_SIGNS.get(line[:1], "")))
+        out.print(line, _SIGNS.get(line[:1], ""))
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:
@@ -50,14 +100,14 @@ def table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        out.print(Text(line, style="bold" if number == 0 else ""))
+        out.print(line, "bold" if number == 0 else "")
 
 
 @contextmanager
 def working(title: str) -> Iterator[None]:
     """A spinner on a terminal while something takes its time."""
     if err.is_terminal:
-        with err.status(title):
+        with err.console.status(title):
             yield
     else:
         yield

@@ -15,7 +15,6 @@ from ..views.wrapper import wrapper_view
 from .coloured import code
 from .completion import OpName
 from .console import heading, out
-from .gradients import print_gradients
 from .lookup import find_op
 
 _LIBRARY: Final = re.compile(r"\b_[dl]\.(?=[A-Za-z])")  # `_d.Sequence[_d.ExprLike]`, `_l.inf`
@@ -32,6 +31,8 @@ def command(op_name: str, gradient: bool) -> None:
     found = find_op(op_name)
     project, op = found.project, found.op
     if gradient:
+        from .gradients import print_gradients  # and with it the compiler
+
         print_gradients(project, op)
         return
     heading(f"{'built in' if found.builtin else 'declaration'}  {op.source}:{op.line}")

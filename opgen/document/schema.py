@@ -33,7 +33,8 @@ Pattern = Annotated[
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    # Built when the whole declaration is first read: parts are built in it, and none by itself.
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
 
 class LayoutPart(_Part):

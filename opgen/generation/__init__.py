@@ -7,7 +7,8 @@ facts.py       what is asked of a declaration before anything is checked
 listing.py     one op as it is listed
 pending.py     which declarations must be checked, and which files are known to be right
 work.py        declarations checked and rendered
-workers.py     the same in several processes
+workers.py     how it is shared among processes
+shared.py      those processes
 garbage.py     how often Python looks for garbage meanwhile
 generate.py    all of it for one project
 """

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Final
 
 from ..project import Project
-from .garbage import collect_rarely
 from .pending import Pending, Unit
-from .work import Done, Job, do, part, whole
+from .work import Done, do, part, whole
 
 WORTH_A_PROCESS: Final = (
     16  # declarations; a process needs about as long to start as eight of them to be checked
 )
 _SHARE: Final = 8  # declarations that a process takes at a time, fewer towards the end
-_AHEAD: Final = 2  # shares that wait for each process while this one is at its own
 
 
 def processors() -> int:
@@ -35,18 +31,9 @@ def work(project: Project, pending: Pending, processes: int | None = None) -> li
     if processes == 1:
         return [do(part(project, pending, units))] if units else []
     shares = [part(project, pending, share) for share in _shares(units, processes)]
-    # New processes, not forked ones: a lock that a thread of this one holds would stay closed in them.
-    with ProcessPoolExecutor(processes - 1, get_context("spawn"), collect_rarely) as pool:
-        return _shared_out(pool, shares, _AHEAD * (processes - 1))
+    from .shared import shared_out  # and with it multiprocessing
 
-
-def _shared_out(pool: Executor, shares: Sequence[Job], ahead: int) -> list[Done]:
-    """What came of each share, in their order.  This process, which has all that it takes, does its part of them."""
-    made: list[Future[Done] | Done] = []
-    for share in shares:
-        waiting = sum(isinstance(each, Future) and not each.done() for each in made)
-        made.append(pool.submit(do, share) if waiting < ahead else do(share))
-    return [each.result() if isinstance(each, Future) else each for each in made]
+    return shared_out(shares, processes)
 
 
 def _shares(units: Sequence[Unit], processes: int) -> list[Sequence[Unit]]:

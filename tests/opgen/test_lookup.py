@@ -190,5 +190,6 @@ coloured.code("def f(x):  # why\\n    return 'a' + str(1.5) if x else None\\n", 
 coloured.code("define i32 @f(ptr %a) { ret i32 0 }", "llvm")
 console.diff("--- a\\n+++ b\\n@@ 1 @@\\n-x\\n+y\\n z")
 console.table([("a", "b"), ("1", "2")])
-console.out.print(console.Text("careful", style=console.WARNING))
+console.note("careful", console.WARNING)
+console.out.print("careful", console.WARNING)
 """
