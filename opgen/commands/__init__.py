@@ -6,7 +6,9 @@ suites); 2, the command could not be carried out as asked (no project, a name th
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import io
 import os
 import sys
@@ -17,6 +19,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from ..generation.garbage import rare_collections
 from ..project import ProjectError
 from .failure import Failure
 
@@ -49,7 +52,12 @@ class _Commands(click.Group):
                 stream.reconfigure(
                     errors="backslashreplace"
                 )  # a terminal without the character shows its code
-        return super().main(*args, **keywords)
+        # What a command imports and makes lives to its end: to look for garbage there, and once more at the exit,
+        # is a fifth of a short command.
+        atexit.unregister(gc.freeze)
+        atexit.register(gc.freeze)
+        with rare_collections():
+            return super().main(*args, **keywords)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)

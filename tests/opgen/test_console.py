@@ -83,3 +83,23 @@ def test_one_op_is_shown_and_generated_without_the_compiler_or_rich(
         found = _imported(arguments, project)
         assert "opgen.analyse" in found
         assert not UNUSED & found, arguments
+
+
+def test_a_command_does_not_look_for_garbage_among_what_it_needs() -> None:
+    program = (
+        "import atexit, gc\n"
+        "searches = []\n"
+        "gc.callbacks.append(lambda phase, about: searches.append(about['generation']))\n"
+        "atexit.register(lambda: print(len(searches), gc.get_freeze_count(), gc.get_threshold()[0]))\n"
+        "before = gc.get_threshold()[0]\n"
+        "from opgen.commands import main\n"
+        "searches.clear()\n"
+        "main(['show', 'softmax'], standalone_mode=False)\n"
+        "print(before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    before, last = done.stdout.splitlines()[-2:]
+    searches, frozen, after = map(int, last.split())
+    assert searches < 100  # hundreds at Python's own thresholds
+    assert frozen > 10_000
+    assert after == int(before)
