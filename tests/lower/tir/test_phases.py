@@ -71,6 +71,35 @@ def test_loop_partition() -> None:
     )
 
 
+def test_loop_partition_sets_apart_the_ends_that_read_elsewhere() -> None:
+    cells = te.placeholder("cells", (9,), "int8")
+    around = te.compute(
+        "around",
+        (9,),
+        "int8",
+        lambda i: read(cells, select(i > 0, i - 1, 8)) + read(cells, select(i >= 8, i - 8, i + 1)),
+    )
+    assert after("canonical_simplify", create_schedule((around,)), cells) == (
+        "    for i0 in range(9):\n"
+        "        around[i0] = cells[i0 - 1 if i0 > 0 else 8] + cells[i0 - 8 if i0 >= 8 else i0 + 1]\n"
+    )
+    assert after("simplify", create_schedule((around,)), cells) == (
+        "    around[0] = cells[8] + cells[1]\n"
+        "    for i0 in range(7):\n"
+        "        around[i0 + 1] = cells[i0] + cells[i0 + 2]\n"
+        "    around[8] = cells[7] + cells[0]\n"
+    )
+
+
+def test_loop_partition_keeps_a_loop_whose_halves_differ() -> None:
+    cells = te.placeholder("cells", (9,), "int8")
+    thirds = te.compute(
+        "thirds", (9,), "int8", lambda i: read(cells, select(i < 3, i + 6, select(i < 6, i, i - 6)))
+    )
+    text = after("canonical_simplify", create_schedule((thirds,)), cells)
+    assert after("loop_partition", create_schedule((thirds,)), cells) == text
+
+
 def test_loop_partition_shrinks_a_tail_to_a_power_of_two() -> None:
     schedule = create_schedule((F,))
     _, inner = schedule[F].split(schedule[F].axes[1], 4)

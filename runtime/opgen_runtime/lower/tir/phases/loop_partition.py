@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ....base.arith import Compare, Const, Expr, Var, const, lt
-from ....base.arith.relax import Relaxer
+from ....base.arith import Const, Var, const, lt
 from ....base.vocabulary import INDEX
+from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
 from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of
@@ -25,24 +25,14 @@ from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
 
 _MOST_TAILS: Final = 2  # in each other
 
-Linear = tuple[dict[Var, int], int]  # coefficients and constant of `sum < 0`
-
 
 def loop_partition(func: PrimFunc) -> PrimFunc:
-    """The function with guard-free main loops."""
-    if not any(isinstance(s, If) for s in statements(func.body)):
-        return func
-    return replace(func, body=_Partition({}).stmt(func.body))
-
-
-def guard_form(condition: Expr) -> Linear | None:
-    """`condition` as `sum of coefficient * var + constant < 0`; None where it is no such comparison."""
-    if not isinstance(condition, Compare) or condition.op != "lt" or not condition.a.dtype.is_int:
-        return None
-    found = Relaxer({}, {}).range(condition.a - condition.b)
-    if found is None or found[2] != 1 or not all(isinstance(atom, Var) for atom in found[0]):
-        return None
-    return {atom: factor for atom, factor in found[0].items() if isinstance(atom, Var)}, found[1]
+    """The function with guard-free main loops, and with the ends of loops apart that read elsewhere."""
+    body = func.body
+    if any(isinstance(s, If) for s in statements(body)):
+        body = _Partition({}).stmt(body)
+    body = EdgePartition().stmt(body)
+    return func if body is func.body else replace(func, body=body)
 
 
 class _Partition(StmtMutator):
@@ -63,7 +53,7 @@ class _Partition(StmtMutator):
             return self._with(inner, s)
         main = self._main(s, whole)
         tail = _Partition(self.ranges, self.tails + 1)
-        rest = fresh_buffers(tail.stmt(_shifted(s, whole, extent - whole)))
+        rest = fresh_buffers(tail.stmt(shifted(s, whole, extent - whole)))
         return block(main, rest)
 
     def _open(self, s: For) -> Stmt:
@@ -188,11 +178,3 @@ def _only_guarded(body: Stmt, var: Var) -> bool:
     if isinstance(body, For | LetStmt):
         return _only_guarded(body.body, var)
     return not isinstance(body, Store) and hasattr(body, "body") and _only_guarded(body.body, var)
-
-
-def _shifted(s: For, start: int, extent: int) -> Stmt:
-    """The iterations from `start` on, as a loop from 0."""
-    if extent == 1:
-        return map_exprs(s.body, lambda e: fold_substitute(e, {s.var: const(start, INDEX)}))
-    body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + start}))
-    return For(s.var, ZERO, const(extent, INDEX), s.kind, body)
