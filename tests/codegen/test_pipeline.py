@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from opgen_runtime.base.arith import const, select
+from opgen_runtime.base.arith import call, cast, const, select
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import INDEX
 from opgen_runtime.codegen import Pipeline, choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.compute import te
 from opgen_runtime.lower import tir
@@ -44,6 +45,33 @@ def test_a_stream_with_branches_has_the_passes_for_loops(build):
     assert choose_pipeline(func) is Pipeline.DIRECT
     guarded = replace(func.body, body=tir.If(func.body.var < 4, func.body.body))
     assert choose_pipeline(replace(func, body=guarded)) is Pipeline.LOOPS
+
+
+def rows_of(function):
+    """out[h, k] = function(h, x[h, k]), in vectors of k."""
+    x = te.placeholder("x", (4, 64), "float32")
+    out = te.compute("out", x.shape, "float32", lambda h, k: function(h, te.read(x, h, k)))
+    schedule = schedules.injective((out,), TARGET)
+    return tir.run_phases(tir.lower(schedule, (x,), (out,), "rows"))
+
+
+def test_what_stays_in_an_inner_loop_is_hoisted_where_it_is_costly():
+    assert choose_pipeline(rows_of(lambda h, x: x * cast(h, "float32"))) is Pipeline.DIRECT
+    assert choose_pipeline(rows_of(lambda h, x: call("exp", x))) is Pipeline.DIRECT
+    assert choose_pipeline(rows_of(lambda h, x: x * call("exp", cast(h, "float32")))) is Pipeline.LOOPS
+
+
+def test_long_scalar_loops_beside_vectors_are_for_the_vectorizer(build):
+    vectors = build.element_kernel(lambda x: x + x, ["float32"], 256, 16)
+    scalar = build.element_kernel(lambda x: x + x, ["float32"], 256, 1).body
+    assert isinstance(scalar, tir.For)
+
+    def beside(extent):
+        body = tir.Block((vectors.body, replace(scalar, extent=extent)))
+        return choose_pipeline(replace(vectors, body=body))
+
+    assert beside(const(64, INDEX)) is Pipeline.MIXED
+    assert beside(const(63, INDEX)) is Pipeline.LOOPS
 
 
 @pytest.mark.parametrize(("count", "expected"), [(24, Pipeline.AUTOMATIC), (25, Pipeline.CHOICES)])

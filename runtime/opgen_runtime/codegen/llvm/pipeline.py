@@ -17,9 +17,10 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
-from ...base.arith import Var, post_order
+from ...base.arith import INTRINSICS, Call, Const, Var, post_order
+from ...base.arith.visit import is_size
 from ...lower.tir.stmt import Block, Buffer, For, If, Load, PrimFunc, Stmt, Store
-from ...lower.tir.visit import children, exprs
+from ...lower.tir.visit import children, exprs, statements
 from .cost import has_vectors
 
 
@@ -28,37 +29,53 @@ class Pipeline(Enum):
 
     DIRECT = "direct"  # explicit vectors that stream through memory without branches: inline, tidy up
     LOOPS = "loops"  # explicit vectors with reuse: hoist what is invariant, keep sums in registers
+    MIXED = "mixed"  # explicit vectors, and long scalar loops beside them
     AUTOMATIC = "automatic"  # scalar code: LLVM looks for vectors itself
     CHOICES = "choices"  # scalar code with many choices in one loop, where it would find none
 
 
 _MANY_CHOICES: Final = 24  # in one loop
+_LONG: Final = 64  # iterations of a scalar loop that is worth the vectorizer's time
 
 
 def choose(func: PrimFunc) -> Pipeline:
     """The cheapest pipeline that does a kernel justice."""
     if not has_vectors(func.body):
         return Pipeline.CHOICES if _choices(func.body)[1] > _MANY_CHOICES else Pipeline.AUTOMATIC
+    if _has_long_scalar_loop(func.body) and _choices(func.body)[1] <= _MANY_CHOICES:
+        return Pipeline.MIXED
     return Pipeline.DIRECT if _streams(func.body, None, set(func.inputs)) else Pipeline.LOOPS
 
 
 def run(pipeline: Pipeline, module: Any, machine: Any) -> None:
     """Optimise `module` in place."""
     options = llvm.create_pipeline_tuning_options(3)
-    options.loop_vectorization = pipeline is Pipeline.AUTOMATIC
+    options.loop_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.MIXED)
     options.slp_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES)
     builder = llvm.create_pass_builder(machine, options)
-    if pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES):
+    if pipeline in (Pipeline.MIXED, Pipeline.AUTOMATIC, Pipeline.CHOICES):
         builder.getModulePassManager().run(module, builder)
         return
     whole = llvm.create_new_module_pass_manager()
     whole.add_always_inliner_pass()
     whole.add_global_dead_code_eliminate_pass()
     whole.run(module, builder)
-    passes = builder.getFunctionPassManager() if pipeline is Pipeline.LOOPS else _direct_passes()
+    passes = _direct_passes() if pipeline is Pipeline.DIRECT else builder.getFunctionPassManager()
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)
+
+
+def _has_long_scalar_loop(stmt: Stmt) -> bool:
+    """Whether an innermost loop has no vectors, and many iterations or as many as data says."""
+    for loop in statements(stmt):
+        if not isinstance(loop, For) or any(isinstance(inner, For) for inner in statements(loop.body)):
+            continue
+        extent = loop.extent
+        is_long = extent.value >= _LONG if isinstance(extent, Const) else not is_size(extent)
+        if is_long and not has_vectors(loop.body):
+            return True
+    return False
 
 
 def _direct_passes() -> Any:
@@ -88,7 +105,10 @@ def _choices(stmt: Stmt) -> tuple[int, int]:
 
 
 def _streams(stmt: Stmt, innermost: Var | None, inputs: set[Buffer]) -> bool:
-    """Whether every read is of an input, at a place that moves with the innermost loop around it, without branches."""
+    """Whether every read is of an input, at a place that moves with the innermost loop around it, without branches.
+
+    Nor is there a costly function of what stays in that loop.
+    """
     match stmt:
         case Block(body):
             return all(_streams(part, innermost, inputs) for part in body)
@@ -104,6 +124,8 @@ def _moves(stmt: Store, var: Var | None, inputs: set[Buffer]) -> bool:
     for node in post_order(stmt.value):
         if node is var or any(id(child) in varies for child in node.children()):
             varies.add(id(node))
+        elif var is not None and isinstance(node, Call) and not INTRINSICS[node.name].cheap:
+            return False
         if isinstance(node, Load) and (
             node.buffer not in inputs
             or not (var is None or any(id(index) in varies for index in node.indices))
