@@ -194,3 +194,33 @@ def test_rows_that_a_vector_runs_over(build: SimpleNamespace, dtype: str, width:
         source.open()
     target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
     assert ("gather" in emit(func, target)) == (width == 2), "many short rows alone are gathered"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("times", [2, 4, 8])
+@pytest.mark.parametrize("guarded", [False, True])
+def test_repeated_elements(build: SimpleNamespace, dtype: str, times: int, guarded: bool) -> None:
+    """out[k] = a[k // times], where flags[k] holds, on buffers that end with the last element."""
+    kind, lanes, steps = DType(dtype), 16, 3
+    size, count = lanes * steps, lanes * steps // times
+    a, flags, out = Buffer("a", (count,), kind), Buffer("b", (size,), BOOL), Buffer("c", (size,), kind)
+    i = Var(INDEX, "i")
+    line = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), lanes)
+    part = Binary(INDEX, "floordiv", line, Splat(INDEX, arith.const(times, INDEX), lanes))
+    place = Binary(INDEX, "add", Splat(INDEX, arith.mul(i, lanes // times), lanes), part)
+    k = Ramp(INDEX, arith.mul(i, lanes), arith.const(1, INDEX), lanes)
+    body = Store(out, (k,), Load(kind, a, (place,), Load(BOOL, flags, (k,)) if guarded else None))
+    loop = For(i, arith.const(0, INDEX), arith.const(steps, INDEX), ForKind.SERIAL, body)
+    func = PrimFunc("kernel", (a, flags), (out,), loop)
+    values = (np.arange(1, count + 1) % 97 % (2 if dtype == "bool" else 97)).astype(kind.numpy)
+    chosen = np.random.default_rng(times).random(size) < 0.5
+    expected = values[np.arange(size) // times]
+    if guarded:
+        expected[~chosen] = 0
+    for at_end in (False, True):
+        source = Fenced(values, at_end)
+        (found,) = build.run(func, [source.array, chosen])
+        np.testing.assert_array_equal(found, expected)
+        source.open()
+    target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
+    assert ("gather" in emit(func, target)) == (times == 8)

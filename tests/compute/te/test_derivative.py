@@ -175,6 +175,23 @@ def test_ties_share_equally_or_the_first_takes_all() -> None:
     np.testing.assert_array_equal(value(out, x, array, np.asarray(1.0), first=True), [0, 1.0, 0, 0])
 
 
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
+def test_the_first_of_a_window_gets_everything(window: int, stride: int) -> None:
+    """Windows of one, two or four elements that lie apart are gathered, others may update."""
+    x, k = x_of(2, 3 * stride + window), dsl.reduce_axis((0, window), name="k")
+    out = dsl.compute((2, 4), lambda i, j: dsl.max(x[i, j * stride + k], axis=k), name="out")
+    array = np.random.default_rng(0).integers(0, 3, x.shape).astype(float)  # with ties
+    given = np.arange(1.0, 9.0).reshape(2, 4)
+    expected = np.zeros(x.shape)
+    for i, j in np.ndindex(2, 4):
+        at = j * stride
+        expected[i, at + np.argmax(array[i, at : at + window])] += given[i, j]
+    np.testing.assert_array_equal(value(out, x, array, given, first=True), expected)
+    updates = any(isinstance(t.op, te.Update) for t in te.tensor_order([adjoint(out, x, first=True)]))
+    assert not (updates and window <= stride and stride in (1, 2, 4))
+
+
 def test_products_with_zeros() -> None:
     x = x_of(3)
     k = dsl.reduce_axis((0, 3), name="k")

@@ -15,7 +15,7 @@ from ...base.vocabulary import BOOL, INDEX, DType
 from . import strided
 from .arithmetic import select
 from .conversion import cast
-from .text import FunctionText, Jumps, Value, constant, register, splat
+from .text import FunctionText, Jumps, Value, constant, ramp, register, splat
 from .text.types import memory_type, register_type, suffix
 
 _MOST_PIECES: Final = 5  # of a vector; where there are more, a gather is as good
@@ -55,6 +55,8 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
         if mask is None:
             return _load_strided(f, memory, index, lanes)
         return _load_strided_where(f, memory, index, mask, lanes)
+    if strided.repeats(index):
+        return _load_repeated(f, memory, index, mask, lanes)
     if index.jumps is not None and 1 <= index.stride < strided.LEAST_GATHERED and _is_near(f, memory, index):
         return _load_pieces(f, memory, index.stride, _pieces(f, memory, index, index.jumps, mask), lanes)
     return _gather(f, memory, index, mask, lanes)
@@ -309,6 +311,18 @@ def _pieces(
         kind = memory_type(memory.dtype)
         found.append((strided.beyond(f, kind, address, number * jumps.jump, inbounds=False), both))
     return found
+
+
+def _load_repeated(f: FunctionText, memory: Memory, index: Value, mask: Value | None, lanes: int) -> Value:
+    """Each element is read once, where a lane that takes it is on, and then repeated."""
+    first, times = strided.repeated(index)
+    count = lanes // times
+    some = None if mask is None else strided.any_of(f, mask, times)
+    read = _load_sequence(f, memory, ramp(first, 1, count), some, count)
+    kind = register_type(memory.dtype, count)
+    text = strided.shuffle(f, kind, f.vector(read, count), "poison", [k // times for k in range(lanes)])
+    value = register(memory.dtype, lanes, text)
+    return value if mask is None else select(f, mask, value, splat(constant(memory.dtype, 0), lanes))
 
 
 def _load_pieces(

@@ -35,9 +35,14 @@ def divided(f: FunctionText, op: str, a: Value, divisor: int) -> Value | None:
     (first, stride), lanes = a.ramp, a.lanes
     if divisor < 2 or (stride != 1 and stride % divisor):
         return None
-    number = constant(INDEX, divisor)
-    remainder = int_division(f, "floormod", first, number, 1)
-    start = int_division(f, "floordiv", first, number, 1) if op == "floordiv" else remainder
+    if isinstance(first.literal, int):
+        remainder = constant(INDEX, first.literal % divisor)
+        quotient = constant(INDEX, first.literal // divisor)
+    else:
+        number = constant(INDEX, divisor)
+        remainder = int_division(f, "floormod", first, number, 1)
+        quotient = int_division(f, "floordiv", first, number, 1) if op == "floordiv" else remainder
+    start = quotient if op == "floordiv" else remainder
     if stride % divisor == 0:
         return ramp(start, stride // divisor if op == "floordiv" else 0, lanes)
     if op == "floordiv":

@@ -1,4 +1,4 @@
-"""Loads and stores of every second to fourth element: contiguous vectors, and shuffles between them.
+"""Loads and stores of every second to fourth element, or of each one several times: contiguous vectors and shuffles.
 
 v0 = a[i : i + n], v1 = a[i + n - 1 : i + 2*n - 1]  -->  a[i], a[i + 2], ..., a[i + 2*(n - 1)]
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...base.vocabulary import BOOL
-from .text import FunctionText, Value
+from .text import FunctionText, Value, register
 from .text.types import register_type, suffix, vector_type
 
 FEWEST_LANES: Final = 4
@@ -22,6 +22,30 @@ LEAST_GATHERED: Final = 5  # stride
 def is_strided(index: Value) -> bool:
     """Whether positions are a sequence that this file takes."""
     return index.ramp is not None and 1 < abs(index.ramp[1]) < LEAST_GATHERED and index.lanes >= FEWEST_LANES
+
+
+def repeats(index: Value) -> bool:
+    """Whether the positions are elements side by side, each two or four times: a, a, a + 1, a + 1, ..."""
+    jumps = index.jumps
+    if jumps is None or index.stride != 0 or jumps.jump != 1 or jumps.first.literal != 0:
+        return False
+    return jumps.every in (2, 4) and index.lanes % jumps.every == 0 and index.lanes > jumps.every
+
+
+def repeated(index: Value) -> tuple[Value, int]:
+    """The first element and how often each one is taken, of positions that `repeats`."""
+    assert index.scalar is not None
+    assert index.jumps is not None
+    return index.scalar, index.jumps.every
+
+
+def any_of(f: FunctionText, mask: Value, times: int) -> Value:
+    """For each `times` lanes whether any of them is on, their flags taken as one integer of 64 bits."""
+    count = mask.lanes // times
+    narrow, wide = f"<{mask.lanes} x i{64 // times}>", f"<{count} x i64>"
+    flags = f.emit(f"sext {register_type(BOOL, mask.lanes)} {f.vector(mask, mask.lanes)} to {narrow}")
+    joined = f.emit(f"bitcast {narrow} {flags} to {wide}")
+    return register(BOOL, count, f.emit(f"icmp ne {wide} {joined}, zeroinitializer"))
 
 
 Read = Callable[[int, Sequence[int | None]], str]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....base.arith import (
+    Binary,
+    Const,
     Expr,
     Var,
     add,
@@ -23,9 +25,11 @@ from ....base.arith import (
     eq,
     floordiv,
     floormod,
+    free_vars,
     ge,
     lt,
     mul,
+    post_order,
     select,
     sub,
     substitute,
@@ -34,7 +38,7 @@ from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, INT64
 from ..construct import data_axes
 from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
-from .inverse import both
+from .inverse import both, invert
 from .place import counted, int_of
 
 
@@ -140,10 +144,14 @@ def _flat(axes: Sequence[IterVar]) -> tuple[Expr, int]:
 
 
 def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
-    place = cast(
-        Read(INT64, _position(tensor, op, node, f"arg{node.combiner}"), _at(op.axes)),
-        INDEX,
-    )
+    """Where windows lie apart each element asks whether it was the first; else each window names the element."""
+    read = Read(INT64, _position(tensor, op, node, f"arg{node.combiner}"), _at(op.axes))
+    if _lie_apart(op, node):
+        own, _ = _flat(node.axes)
+        return Seed(
+            node.value, (*op.axes, *node.axes), both(node.condition, eq(cast(own, INT64), read)), adjoint
+        )
+    place = cast(read, INDEX)
     values: dict[Var, Expr] = {}
     rest: Expr = place
     for axis in reversed(node.axes):
@@ -153,6 +161,34 @@ def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
     found = ge(place, 0)
     condition = None if node.condition is None else substitute(node.condition, values)
     return Seed(substitute(node.value, values), op.axes, both(found, condition), adjoint)
+
+
+_WIDTHS: Final = (2, 4)  # of windows whose results are read in vectors, each of them as often
+
+
+def _lie_apart(op: Compute, node: Reduce) -> bool:
+    """Whether every element is read by one window at most, at one place of it, and lines of them run in vectors."""
+    known = counted((*op.axes, *node.axes))
+    if known is None:
+        return False
+    for read in post_order(node.value):
+        if not isinstance(read, Read) or not read.dtype.is_float:
+            continue
+        positions = [(axis.var, int_of(axis.extent)) for axis in data_axes(read.tensor.shape)]
+        found = invert(read.indices, positions, known[0])
+        if found.loops or not positions:
+            return False
+        line = positions[-1][0]
+        if any(_is_broken(each, line) for value in found.values.values() for each in post_order(value)):
+            return False
+    return True
+
+
+def _is_broken(expr: Expr, line: Var) -> bool:
+    """Whether it divides a position on a line by what is no width of windows."""
+    if not isinstance(expr, Binary) or expr.op not in ("floordiv", "floormod") or line not in free_vars(expr):
+        return False
+    return expr.a is not line or not isinstance(expr.b, Const) or expr.b.value not in _WIDTHS
 
 
 def _taken(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> list[Seed]:
