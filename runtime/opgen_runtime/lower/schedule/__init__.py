@@ -8,6 +8,8 @@ intrinsic.py tiles whose loop IR is written by hand
 matching.py  whether a tile of a stage is what an intrinsic computes
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
+group.py     stages that are placed together
+partials.py  what rfactor makes a stage of
 repack.py    what flatten, divide and pack make of a stage
 congruence.py conditions that hold in every s-th step: the steps in which they do
 slopes.py    how indices move with variables
