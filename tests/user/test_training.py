@@ -13,7 +13,9 @@ SPEC = importlib.util.spec_from_file_location("digits", FILE)
 assert SPEC is not None
 assert SPEC.loader is not None
 digits = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(digits)
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(FILE.parent))  # where a script finds what lies beside it
+    SPEC.loader.exec_module(digits)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn"])

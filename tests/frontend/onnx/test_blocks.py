@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("onnx")
+
 import opgen_runtime as rt
 from opgen_runtime.frontend.onnx import (
     Limits,
