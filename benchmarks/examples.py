@@ -1,6 +1,6 @@
 """The ops of examples/ beside numpy's best form of each: milliseconds a call, and how many times as fast.
 
-    python benchmarks/examples.py [OP]...  [--rounds 15] [--processor-time] [--check]
+    python -m benchmarks.examples [OP]...  [--rounds 15] [--processor-time] [--check]
 
 The project is generated in a scratch folder.  Each row computes both results and compares them; then the two run in
 turn, and of each the least time counts, so that both meet the same machine.  Compilation is not timed.  The forms of
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from example_rows import ROWS, Arrays
+
+from benchmarks.example_rows import ROWS, Arrays
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 BLOCK_SECONDS = 0.02  # of calls that are timed together
