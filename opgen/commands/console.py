@@ -29,14 +29,14 @@ class Printer:
         self._stderr = stderr
 
     @property
-    def file(self) -> TextIO:
-        """The stream as it is now."""
+    def file(self) -> TextIO | None:
+        """The stream as it is now; None where it was closed before the command began."""
         return sys.stderr if self._stderr else sys.stdout
 
     @property
     def encoding(self) -> str:
         """Of the stream, in small letters."""
-        return (self.file.encoding or "utf-8").lower()
+        return (getattr(self.file, "encoding", None) or "utf-8").lower()
 
     @property
     def is_terminal(self) -> bool:
@@ -55,6 +55,8 @@ class Printer:
 
     def print(self, text: str = "", style: str = "") -> None:
         """A text and the end of its line, in a style of rich where there are colours."""
+        if self.file is None:
+            return
         if self._may_draw():
             from rich.text import Text
 
@@ -64,10 +66,13 @@ class Printer:
 
     def draw(self, what: RenderableType) -> None:
         """What rich lays out."""
-        self.console.print(what)
+        if self.file is not None:
+            self.console.print(what)
 
     def _may_draw(self) -> bool:
         """Whether it is a terminal or said to be one: then rich decides, by these variables."""
+        if self.file is None:
+            return False
         return "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ or self.file.isatty()
 
 

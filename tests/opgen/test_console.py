@@ -103,3 +103,14 @@ def test_a_command_does_not_look_for_garbage_among_what_it_needs() -> None:
     assert searches < 100  # hundreds at Python's own thresholds
     assert frozen > 10_000
     assert after == int(before)
+
+
+@pytest.mark.parametrize("stderr", [False, True])
+def test_a_closed_stream_is_written_to_no_more(stderr: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr" if stderr else "stdout", None)
+        printer = Printer(stderr)
+        printer.print("lost")
+        assert not printer.is_terminal
+        assert printer.encoding == "utf-8"
+    assert capsys.readouterr() == ("", "")
