@@ -7,6 +7,7 @@ import numpy as np
 from opgen_runtime.base.arith import Expr, add, eq, ge, logical_and, lt, minimum, select
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import read, reduce
+from tests.fuzz import selects
 
 X = te.placeholder("x", (4, 3), "float32")
 K = te.reduce_axis(3, "k")
@@ -91,3 +92,8 @@ def test_extents_under_a_guard_are_guarded() -> None:
     out = te.compute("out", (4,), "float32", body)
     feeds = {X: VALUE, lens: np.array([2, 3])}
     assert te.evaluate(te.normalize([out]), feeds)[0].tolist() == [1, 12, -1, -1]
+
+
+def test_nested_choices_take_linear_work() -> None:
+    """A seed of the campaign, in which each phase is held to the growth of its calls with the depth."""
+    selects.case(77000000)

@@ -7,28 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import Analyzer, Expr, Select, eq, is_size, post_order, rewrite
+from ...base.arith import Analyzer, Const, Expr, Select, Var, eq, post_order, rewrite
+from ...base.arith.visit import Remembered
 from .tensor import IterVar, Reduce
 
 
 def without_idle_choices(body: Expr, axes: Sequence[IterVar]) -> Expr:
     """The body over `axes`, in which no choice on dims alone is left whose branches are equal wherever they count."""
     order = post_order(body)
-    if not any(_is_choice_of_dims(node) for node in order):
+    sizes = _sizes()
+    if not any(_is_choice_of_dims(node, sizes) for node in order):
         return body
     analyzer = Analyzer()
     for axis in (*axes, *[axis for node in order if isinstance(node, Reduce) for axis in node.axes]):
         analyzer.bind(axis.var, 0, axis.extent)
-    return rewrite(body, lambda node: _other(node, analyzer))
+    return rewrite(body, lambda node: _other(node, sizes, analyzer))
 
 
-def _is_choice_of_dims(node: Expr) -> bool:
-    return isinstance(node, Select) and is_size(node.condition)
+def _sizes() -> Remembered[bool]:
+    """Whether a node is made of dims and constants alone (`is_size`), each node looked at once."""
+
+    def value(node: Expr) -> bool:
+        parts = node.children()
+        if parts:
+            return all([found[part] for part in parts])
+        return isinstance(node, Const) or (isinstance(node, Var) and node.size)
+
+    found = Remembered(value)
+    return found
 
 
-def _other(node: Expr, analyzer: Analyzer) -> Expr | None:
+def _is_choice_of_dims(node: Expr, sizes: Remembered[bool]) -> bool:
+    return isinstance(node, Select) and node.dtype.is_int and sizes.of(node.condition)
+
+
+def _other(node: Expr, sizes: Remembered[bool], analyzer: Analyzer) -> Expr | None:
     """The branch that serves for both; None for any other node."""
-    if not isinstance(node, Select) or not _is_choice_of_dims(node) or not node.dtype.is_int:
+    if not isinstance(node, Select) or not _is_choice_of_dims(node, sizes):
         return None
     for chosen, kept, truth in (
         (node.then, node.otherwise, True),
