@@ -130,5 +130,17 @@ def free_vars(e: Expr) -> tuple[Var, ...]:
 
 def is_size(e: Expr) -> bool:
     """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
-    leaves = (node for node in post_order(e) if not node.children())
-    return all(isinstance(node, Const) or (isinstance(node, Var) and node.size) for node in leaves)
+    return sizes().of(e)
+
+
+def sizes() -> Remembered[bool]:
+    """`is_size` of many expressions that share nodes, each node looked at once."""
+
+    def value(node: Expr) -> bool:
+        parts = node.children()
+        if parts:
+            return all([found[part] for part in parts])
+        return isinstance(node, Const) or (isinstance(node, Var) and node.size)
+
+    found = Remembered(value)
+    return found

@@ -7,43 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import Analyzer, Const, Expr, Select, Var, eq, post_order, rewrite
-from ...base.arith.visit import Remembered
+from ...base.arith import Analyzer, Expr, Select, eq, post_order, rewrite
+from ...base.arith.visit import Remembered, sizes
 from .tensor import IterVar, Reduce
 
 
 def without_idle_choices(body: Expr, axes: Sequence[IterVar]) -> Expr:
     """The body over `axes`, in which no choice on dims alone is left whose branches are equal wherever they count."""
     order = post_order(body)
-    sizes = _sizes()
-    if not any(_is_choice_of_dims(node, sizes) for node in order):
+    known = sizes()
+    if not any(_is_choice_of_dims(node, known) for node in order):
         return body
     analyzer = Analyzer()
     for axis in (*axes, *[axis for node in order if isinstance(node, Reduce) for axis in node.axes]):
         analyzer.bind(axis.var, 0, axis.extent)
-    return rewrite(body, lambda node: _other(node, sizes, analyzer))
+    return rewrite(body, lambda node: _other(node, known, analyzer))
 
 
-def _sizes() -> Remembered[bool]:
-    """Whether a node is made of dims and constants alone (`is_size`), each node looked at once."""
-
-    def value(node: Expr) -> bool:
-        parts = node.children()
-        if parts:
-            return all([found[part] for part in parts])
-        return isinstance(node, Const) or (isinstance(node, Var) and node.size)
-
-    found = Remembered(value)
-    return found
+def _is_choice_of_dims(node: Expr, known: Remembered[bool]) -> bool:
+    return isinstance(node, Select) and node.dtype.is_int and known.of(node.condition)
 
 
-def _is_choice_of_dims(node: Expr, sizes: Remembered[bool]) -> bool:
-    return isinstance(node, Select) and node.dtype.is_int and sizes.of(node.condition)
-
-
-def _other(node: Expr, sizes: Remembered[bool], analyzer: Analyzer) -> Expr | None:
+def _other(node: Expr, known: Remembered[bool], analyzer: Analyzer) -> Expr | None:
     """The branch that serves for both; None for any other node."""
-    if not isinstance(node, Select) or not _is_choice_of_dims(node, sizes):
+    if not isinstance(node, Select) or not _is_choice_of_dims(node, known):
         return None
     for chosen, kept, truth in (
         (node.then, node.otherwise, True),
