@@ -147,7 +147,7 @@ class TestOperands:
         read_only.flags.writeable = False
         for outputs, message in (
             ([], "expected 1 outputs, found 0"),
-            ([np.zeros((6, 8))], "output output 0 must be float32[6, 8], found float64[6, 8]"),
+            ([np.zeros((6, 8))], "output 0 must be float32[6, 8], found float64[6, 8]"),
             ([read_only], "is read-only"),
         ):
             with pytest.raises(ExecutorError) as caught:

@@ -107,19 +107,17 @@ class Kernel(ABC):
         if len(outputs) != len(self.outputs):
             raise ExecutorError(f"{self.name}: expected {len(self.outputs)} outputs, found {len(outputs)}")
         for slot, given in zip(self.outputs, outputs, strict=True):
-            self._check(slot, given, "output")
+            self._check(slot, given, slot.name)
             if not given.flags.writeable:
-                raise ExecutorError(f"{self.name}: output {slot.name} is read-only")
+                raise ExecutorError(f"{self.name}: {slot.name} is read-only")
         return list(outputs)
 
-    def _check(self, slot: Slot, given: np.ndarray, role: str) -> None:
+    def _check(self, slot: Slot, given: np.ndarray, what: str) -> None:
         if not isinstance(given, np.ndarray):
-            raise ExecutorError(
-                f"{self.name}: {role} {slot.name} must be an array, found {type(given).__name__}"
-            )
+            raise ExecutorError(f"{self.name}: {what} must be an array, found {type(given).__name__}")
         if given.shape != slot.shape or given.dtype.newbyteorder("=") != slot.dtype:
             found = Slot(slot.name, given.shape, given.dtype)
-            raise ExecutorError(f"{self.name}: {role} {slot.name} must be {slot}, found {found}")
+            raise ExecutorError(f"{self.name}: {what} must be {slot}, found {found}")
 
     def _fitting(self, slot: Slot, given: object) -> np.ndarray:
         """The array of an input, or a contiguous, aligned copy in this machine's byte order."""
@@ -127,7 +125,7 @@ class Kernel(ABC):
             array = admit(given, f"input {slot.name}")
         except CallError as error:
             raise ExecutorError(f"{self.name}: {error}") from error
-        self._check(slot, array, "input")
+        self._check(slot, array, f"input {slot.name}")
         flags = array.flags
         return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
 
