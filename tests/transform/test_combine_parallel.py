@@ -17,7 +17,7 @@ from opgen_runtime.transform import (
     PassContext,
     VerifyIR,
 )
-from tests.transform.whole import arrays_for, gives, run
+from tests.transform.whole import arrays_for, function, gives, run
 
 
 def test_dense_layers_whole() -> None:
@@ -31,16 +31,95 @@ def test_dense_layers_whole() -> None:
     )
 
 
+BRANCHES = {
+    "elementwise ops and biases": (
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = add(%0, %p); %3 = add(%1, %q); "
+        "%4 = relu(%2); %5 = relu(%3); (%4, %5)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = concatenate((%p, %q), axis=0); "
+        "%3 = add(%1, %2); %4 = relu(%3); %5 = split(%4, indices_or_sections=[3], axis=1, as_positions=True); "
+        "(%5.0, %5.1)",
+    ),
+    "operands that all share": (
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = multiply(%s, %0); %3 = multiply(%s, %1); (%2, %3)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = multiply(%s, %1); "
+        "%3 = split(%2, indices_or_sections=[3], axis=1, as_positions=True); (%3.0, %3.1)",
+    ),
+    "biases of their own axis": (
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = bias_add(%0, %p); %3 = bias_add(%1, %q); (%2, %3)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = concatenate((%p, %q), axis=0); "
+        "%3 = bias_add(%1, %2); %4 = split(%3, indices_or_sections=[3], axis=1, as_positions=True); (%4.0, %4.1)",
+    ),
+    "as far as all go alike": (
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = relu(%0); %3 = relu(%1); %4 = exp(%2); %5 = tanh(%3); (%4, %5)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = relu(%1); "
+        "%3 = split(%2, indices_or_sections=[3], axis=1, as_positions=True); "
+        "%4 = exp(%3.0); %5 = tanh(%3.1); (%4, %5)",
+    ),
+}
+# What follows two dense layers and stays behind the split.
+BEHIND = {
+    "one of them has another reader": "%2 = relu(%0); %3 = relu(%1); (%2, %3, %0)",
+    "other attrs": "%2 = clip(%0, a_min=0.0, a_max=1.0); %3 = clip(%1, a_min=0.0, a_max=2.0); (%2, %3)",
+    "operands of the whole shape": "%2 = add(%0, %u); %3 = add(%1, %v); (%2, %3)",
+    "scalars that differ": "%2 = add(%0, %s); %3 = add(%1, %t); (%2, %3)",
+    "along the other axis": "%2 = add(%0, %r); %3 = add(%1, %r); (%2, %3)",
+    "sums over the axis": "%2 = softmax(%0); %3 = softmax(%1); (%2, %3)",
+    "the places differ": "%2 = subtract(%0, %s); %3 = subtract(%s, %1); (%2, %3)",
+    "an operand that needs the other branch": "%2 = max(%1, axis=0); %3 = slice_like(%2, %p); %4 = add(%0, %3); "
+    "%5 = add(%1, %q); (%4, %5)",
+    "the result is larger": "%2 = expand_dims(%0, axis=0); %3 = add(%2, %w); %4 = expand_dims(%1, axis=0); "
+    "%5 = add(%4, %z); (%3, %5)",
+    "one reads both": "add(%0, slice_like(%1, %0))",
+}
+PARAMS = (
+    "%x: [4, 8], %a: [3, 8], %b: [5, 8], %p: [3], %q: [5], %r: [4, 1], %s: [], %t: [], "
+    "%u: [4, 3], %v: [4, 5], %w: [2, 1, 3], %z: [2, 1, 5]"
+)
+LAYERS = "%0 = dense(%x, %a); %1 = dense(%x, %b); "
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_what_follows_alike_is_combined(name: str) -> None:
+    before, after = (f"fn ({PARAMS}) {{ {text} }}" for text in BRANCHES[name])
+    gives(CombineParallelDense(min_branches=2), before, after)
+    same_bits(before)
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_stays_behind_the_split(name: str) -> None:
+    found = CombineParallelDense(min_branches=2)(function(f"fn ({PARAMS}) {{ {LAYERS}{BEHIND[name]} }}"))
+    (cut,) = calls_of("split", found)
+    assert cut.args == tuple(calls_of("dense", found)), str(found)
+    same_bits(f"fn ({PARAMS}) {{ {LAYERS}{BEHIND[name]} }}")
+
+
+def calls_of(name: str, program: ir.Expr) -> list[ir.Call]:
+    nodes = ir.post_order(program)
+    return [n for n in nodes if isinstance(n, ir.Call) and isinstance(n.op, Op) and n.op.name == name]
+
+
+def same_bits(text: str) -> None:
+    """What the text computes is computed to the bit."""
+    program = function(text)
+    arrays = arrays_for(program)
+    found = CombineParallelDense(min_branches=2)(program)
+    for one, other in zip(run(program, arrays), run(found, arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_groups_that_need_each_other() -> None:
+    program = function(
+        "fn (%x: [8, 8], %y: [8, 8], %a: [8, 8], %b: [8, 8]) { %0 = dense(%x, %a); %1 = dense(%y, %b); "
+        "%2 = dense(%x, %1); %3 = dense(%y, %0); (%2, %3) }"
+    )
+    combined(CombineParallelDense(min_branches=2), program, 3)
+
+
 def combined(made: Pass, program: ir.Function, calls: int) -> None:
     with PassContext(instruments=[VerifyIR()]):
         found = made(program)
     name = next(n.op.name for n in ir.post_order(program) if isinstance(n, ir.Call) and isinstance(n.op, Op))
-    left = [
-        n
-        for n in ir.post_order(found)
-        if isinstance(n, ir.Call) and isinstance(n.op, Op) and n.op.name == name
-    ]
-    assert len(left) == calls, str(found)
+    assert len(calls_of(name, found)) == calls, str(found)
     if calls and found is not program:
         arrays = arrays_for(program)
         for one, other in zip(run(program, arrays), run(found, arrays), strict=True):

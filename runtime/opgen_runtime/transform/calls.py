@@ -122,10 +122,10 @@ class Facts:
         return None if a is None or b is None else BinaryForm(inner.op, a, b)
 
     @cached_property
-    def elementwise(self) -> tuple[Operand, ...] | None:
-        """The operands of a call whose elements are each made of the operands' at the same place, and of nothing else.
+    def pointwise(self) -> tuple[Operand, ...] | None:
+        """The operands of a call whose elements are each made of one of each operand's, and of nothing else.
 
-        They broadcast as numpy's do; the place itself does not matter.
+        Which one follows from the place; the place itself does not matter.
         """
         body = self._body(0) if self.is_plain else None
         if body is None:
@@ -134,13 +134,21 @@ class Facts:
         for node in post_order(body):
             if isinstance(node, Read):
                 operand = self._element(node)
-                if operand is None or not is_aligned(operand.axes, self.outputs[0].ndim):
+                if operand is None:
                     return None
                 found[operand] = None
             elif isinstance(node, Reduce) or any([isinstance(part, Index) for part in node.children()]):
                 return None  # the place itself matters
         once = len({operand.position for operand in found}) == len(found)
         return tuple(found) if once else None
+
+    @cached_property
+    def elementwise(self) -> tuple[Operand, ...] | None:
+        """`pointwise`, where the operands broadcast as numpy's do."""
+        found = self.pointwise
+        if found is None or not all([is_aligned(each.axes, self.outputs[0].ndim) for each in found]):
+            return None
+        return found
 
     @cached_property
     def conversion(self) -> tuple[int, DType, DType] | None:

@@ -1,17 +1,19 @@
 """CombineParallelDense, CombineParallelConv2D, CombineParallelBatchMatmul: layers side by side become one.
 
-    dense(%x, %a), dense(%x, %b), dense(%x, %c)
-        %0 = concatenate((%a, %b, %c), axis=0); %1 = split(dense(%x, %0), ..); %1.0, %1.1, %1.2
+    relu(dense(%x, %a)), relu(dense(%x, %b)), relu(dense(%x, %c))
+        %0 = concatenate((%a, %b, %c), axis=0); %1 = split(relu(dense(%x, %0)), ..); %1.0, %1.1, %1.2
 
 Calls of one op with the same attrs on the same operand are combined if there are `min_branches` of them: what they
 compute must be linear in the other operand, one axis of which is an axis of the result, and the shared operand must be
-read in the same way for every position of that axis (so that a convolution in groups stays).  Values keep their bits.
+read in the same way for every position of that axis (so that a convolution in groups stays).  Elementwise ops that
+follow all of them alike follow the combined call, too, where each is all that reads what it follows and its other
+operands have at most one element for each position of that axis, such as biases.  Values keep their bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
@@ -21,7 +23,7 @@ from ..ir.scopes import blocks_of
 from ..lower.library.fusion.dataflow import is_segment
 from ..operator import Op, TensorType
 from .build import concatenate, split
-from .calls import facts
+from .calls import UNIT, facts
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
@@ -77,12 +79,22 @@ def combine(function: Function, ops: frozenset[str], min_branches: int) -> Funct
     order = post_order(function, is_segment)
     blocks = blocks_of(function, order)
     groups: dict[Hashable, list[_Branch]] = {}
+    readers: dict[int, list[Expr]] = {}
     for node in order:
+        for child in [] if is_segment(node) else node.children():
+            readers.setdefault(id(child), []).append(node)
         branch = _branch(node, ops)
         if branch is not None:
             key = (id(blocks.at.get(id(node))), _key(branch))
             groups.setdefault(key, []).append(branch)
-    combined = [group for group in groups.values() if len(group) >= min_branches and _is_apart(group)]
+    combined: dict[int, _Group] = {}
+    for branches in groups.values():
+        if len(branches) < min_branches:
+            continue
+        group = _Group(branches, [branch.call for branch in branches], combined)
+        if group.is_apart([branch.call.args[branch.weight] for branch in branches]):
+            group.follow(readers, lambda node: id(blocks.at.get(id(node))))
+            combined.update([(id(end), group) for end in group.ends])
     return _rewritten(function, combined) if combined else function
 
 
@@ -112,30 +124,122 @@ def _key(branch: _Branch) -> Hashable:
     return (id(call.op), call.attrs, id(call.args[branch.data]), where, rest, type_.dtype)
 
 
-def _is_apart(group: Sequence[_Branch]) -> bool:
-    """Whether no operand depends on one of the calls."""
-    calls = {id(branch.call) for branch in group}
-    for branch in group:
-        stack, seen = [branch.call.args[branch.weight]], 0
-        while stack:
-            node = stack.pop()
-            seen += 1
-            if id(node) in calls or seen > _SUBTREE:
-                return False
-            stack.extend(node.children())
-    return True
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Elementwise calls, one a branch, that follow: operand `position` is what the branches have given before.
+
+    The operands at `joined` have an axis that goes along with that of the results; the others are shared.
+    """
+
+    calls: Sequence[Call]
+    position: int
+    joined: dict[int, int]
+
+    @property
+    def operands(self) -> list[Expr]:
+        """What the calls read beside the branches."""
+        return [arg for call in self.calls for k, arg in enumerate(call.args) if k != self.position]
 
 
-def _rewritten(function: Function, groups: Sequence[Sequence[_Branch]]) -> Function:
+@dataclass(slots=True)
+class _Group:
+    """Branches that are combined.
+
+    `ends`: the last call of each; `others`: the groups that are combined already, by the ids of their ends.
+    """
+
+    branches: Sequence[_Branch]
+    ends: Sequence[Call]
+    others: Mapping[int, _Group]
+    steps: list[_Step] = field(default_factory=list)
+
+    def operands(self) -> list[Expr]:
+        """What the combined calls read."""
+        first = self.branches[0]
+        weights = [branch.call.args[branch.weight] for branch in self.branches]
+        return [first.call.args[first.data], *weights, *[arg for step in self.steps for arg in step.operands]]
+
+    def is_apart(self, operands: Sequence[Expr]) -> bool:
+        """Whether no operand depends on one of the calls, with the other groups combined."""
+        calls = {id(branch.call) for branch in self.branches}
+        for operand in operands:
+            stack, seen = [operand], 0
+            while stack:
+                node = stack.pop()
+                seen += 1
+                if id(node) in calls or seen > _SUBTREE:
+                    return False
+                other = self.others.get(id(node))
+                stack.extend(node.children() if other is None else other.operands())
+        return True
+
+    def follow(self, readers: Mapping[int, Sequence[Expr]], block: Callable[[Expr], int]) -> None:
+        """Take the elementwise calls that follow all branches alike."""
+        while True:
+            following = [readers.get(id(end), ()) for end in self.ends]
+            calls = [found[0] for found in following if len(found) == 1 and isinstance(found[0], Call)]
+            where = {block(node) for node in (*self.ends, *calls)}
+            if len(calls) < len(self.ends) or len(set(map(id, calls))) < len(calls) or len(where) > 1:
+                return
+            step = self._step(calls)
+            if step is None or not self.is_apart(step.operands):
+                return
+            self.steps.append(step)
+            self.ends = calls
+
+    def _step(self, calls: Sequence[Call]) -> _Step | None:
+        """The calls as one step; None where they are not alike, or not elementwise."""
+        first, axis = calls[0], self.branches[0].result
+        known = facts(first)
+        places = {
+            tuple([k for k, arg in enumerate(call.args) if arg is end])
+            for call, end in zip(calls, self.ends, strict=True)
+        }
+        if known is None or known.pointwise is None or len(places) > 1 or len(next(iter(places))) != 1:
+            return None
+        if any([(call.op, call.attrs) != (first.op, first.attrs) for call in calls]):
+            return None
+        ((position,),) = places
+        axes = {operand.position: operand.axes for operand in known.pointwise}
+        own = self.ends[0].checked_type
+        assert isinstance(own, TensorType)
+        whole = tuple(range(own.ndim))
+        if axes.get(position) != whole or [_dims(call, axis) for call in calls] != [
+            _dims(end, axis) for end in self.ends
+        ]:
+            return None
+        joined: dict[int, int] = {}
+        for k in range(len(first.args)):
+            if k == position:
+                continue
+            args = [call.args[k] for call in calls]
+            along = [own for own, of in enumerate(axes.get(k, ())) if of != UNIT]
+            if not along:
+                if any([arg is not args[0] for arg in args]):
+                    return None
+            elif [axes[k][own] for own in along] != [axis]:
+                return None
+            else:
+                joined[k] = along[0]
+        return _Step(calls, position, joined)
+
+
+def _dims(call: Call, axis: int) -> tuple[object, ...]:
+    """The dims of a call's result: that of the axis, and the others."""
+    kind = call.checked_type
+    assert isinstance(kind, TensorType)
+    return (kind.shape[axis], kind.shape[:axis], kind.shape[axis + 1 :])
+
+
+def _rewritten(function: Function, group_of: Mapping[int, _Group]) -> Function:
     """The function with each group one call, in an order in which the operands of all branches come first."""
-    group_of = {id(branch.call): group for group in groups for branch in group}
-    place = {id(branch.call): k for group in groups for k, branch in enumerate(group)}
+    place = {id(call): k for group in group_of.values() for k, call in enumerate(group.ends)}
 
     def operands(node: Expr) -> Sequence[Expr]:
         group = group_of.get(id(node))
         if group is None:
             return () if is_segment(node) else node.children()
-        return [*node.children(), *[branch.call.args[branch.weight] for branch in group]]
+        return group.operands()
 
     new: dict[int, Expr] = {}
     parts: dict[int, Expr] = {}
@@ -161,11 +265,21 @@ def _rewritten(function: Function, groups: Sequence[Sequence[_Branch]]) -> Funct
     return made
 
 
-def _combined(group: Sequence[_Branch], new: dict[int, Expr]) -> Expr:
+def _combined(group: _Group, new: dict[int, Expr]) -> Expr:
     """The results of a group as a tuple."""
-    first = group[0]
-    args = [new[id(arg)] for arg in first.call.args]
-    args[first.weight] = concatenate([new[id(b.call.args[b.weight])] for b in group], first.axis)
-    whole = Call(first.call.op, tuple(args), first.call.attrs, first.call.type_args, span=first.call.span)
-    cuts = list(accumulate([branch.extent for branch in group]))[:-1]
+    first = group.branches[0]
+    args = [new[id(arg)] if k == first.data else arg for k, arg in enumerate(first.call.args)]
+    args[first.weight] = concatenate([new[id(b.call.args[b.weight])] for b in group.branches], first.axis)
+    whole = _like(first.call, args)
+    for step in group.steps:
+        call = step.calls[0]
+        args = [whole if k == step.position else new[id(arg)] for k, arg in enumerate(call.args)]
+        for k, axis in step.joined.items():
+            args[k] = concatenate([new[id(each.args[k])] for each in step.calls], axis)
+        whole = _like(call, args)
+    cuts = list(accumulate([branch.extent for branch in group.branches]))[:-1]
     return split(whole, cuts, first.result)
+
+
+def _like(call: Call, args: Sequence[Expr]) -> Call:
+    return Call(call.op, tuple(args), call.attrs, call.type_args, span=call.span)

@@ -46,14 +46,18 @@ class Evaluator:
         """The value of an expression whose variables have arrays, read-only."""
         found = self._results.get(id(expr))
         if found is None:
-            order = self._order(expr, self._results)
-            large = sum([elements(node.checked_type) for node in order]) > _SMALL
             self.will_make(expr.checked_type)
-            found = self.compiled(expr) if large else None
-            found = self._by_op(order) if found is None else frozen(found)
+            found = frozen(self.made(expr))
             self._results[id(expr)] = found
             self._alive.append(expr)
         return found
+
+    def made(self, expr: Expr) -> Arrays:
+        """The value of an expression that has none yet."""
+        order = self._order(expr, self._results)
+        large = sum([elements(node.checked_type) for node in order]) > _SMALL
+        found = self.compiled(expr) if large else None
+        return self._by_op(order) if found is None else found
 
     def will_make(self, kind: Type) -> None:
         """A value of that type is about to be made."""

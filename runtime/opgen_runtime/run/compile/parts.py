@@ -10,6 +10,7 @@ import numpy as np
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
 from .kernel import Kernel
+from .once import ran
 from .segments import Segments, Site, flat_constants, is_segment
 
 _MOST_BYTES = 1 << 24  # of a value that is larger than the constants that it is made of
@@ -49,7 +50,7 @@ def evaluated(function: Function, compiled: Callable[[Function], Kernel]) -> Fun
             constants = flat_constants(made)
             if None not in constants and _is_small(made, constants):
                 arrays = [constant.data for constant in constants if constant is not None]
-                values = [Constant(array) for array in compiled(made.op).run(arrays)]
+                values = [Constant(array) for array in ran(compiled(made.op), arrays)]
                 made = Tuple(tuple(values)) if isinstance(node.checked_type, TupleType) else values[0]
         new[id(node)] = made
     body = new[id(function.body)]
@@ -85,7 +86,7 @@ def sites_of(segments: Segments, parts: Sequence[Parts]) -> tuple[dict[int, Site
             key = (number, *map(id, arrays))
             if key not in made:
                 names.append(part.prepare.name)
-                made[key] = tuple(part.prepare.run(arrays))
+                made[key] = ran(part.prepare, arrays)
             prepared = made[key]
         sites[identity] = Site(number, part.operands, prepared)
     return sites, names

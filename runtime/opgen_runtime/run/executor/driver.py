@@ -19,6 +19,7 @@ from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
 from ..compile.interpret import Arrays, as_array, bind, run
 from ..compile.late import LateKernel, is_late, late_parts
+from ..compile.once import Digests, computed_once
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
@@ -191,10 +192,19 @@ class Interpreted(Executable):
 
 
 class CompilingEvaluator(Evaluator):
-    """Finds the values of expressions of many elements by compiling them.
+    """Finds the values of expressions of many elements by compiling them; those of constants alone once a process.
 
     Their arrays are arguments, so that expressions of one structure share their kernels.
     """
+
+    def __init__(self, arrays: Mapping[Var, np.ndarray] | None = None) -> None:
+        super().__init__(arrays)
+        self._digests = Digests()
+
+    def made(self, expr: Expr) -> Arrays:
+        if not self.is_constant(expr):
+            return super().made(expr)
+        return computed_once(*self._digests.key(expr), lambda: super(CompilingEvaluator, self).made(expr))
 
     def module(self, function: Function) -> IRModule:
         """The program whose main is the function."""

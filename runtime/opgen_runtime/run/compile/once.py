@@ -1,0 +1,103 @@
+"""What constants alone decide is computed once: a build that needs it again takes it from here.
+
+A value is known by what computes it, a kernel or the structure of an expression, and by the bytes of the constants.
+The last 256 MiB of values are kept, by this process alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from ...base.kept import Kept
+from ...declaration import Arrays
+from ...ir import Call, Constant, Expr, Tuple, TupleGetItem, post_order
+from ...operator import Op
+from ...transform.evaluator import frozen
+from .kernel import Kernel
+
+_MOST_BYTES: Final = 1 << 28
+_KINDS: Final = (
+    "compute",
+    "FTVMCompute",
+    "strategy",
+)  # the attrs of an op that say how its values are computed
+Meaning: TypeAlias = "tuple[object, ...]"
+
+
+def ran(kernel: Kernel, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """What a kernel gives for constants, read-only."""
+    key = (id(kernel), *map(_digest, arrays))
+    found = computed_once(key, (kernel,), lambda: tuple(kernel.run(arrays)))
+    return tuple([np.asarray(each) for each in found])
+
+
+def computed_once(key: tuple[object, ...], meaning: Meaning, compute: Callable[[], Arrays]) -> Arrays:
+    """The value of `key`, computed where it is not kept; `meaning` holds the objects whose ids are part of the key."""
+    known = _results.get(key)
+    if known is None:
+        known = _results.put(key, (frozen(compute()), meaning))
+    return known[0]
+
+
+def forget_results() -> None:
+    """Drop what was kept."""
+    _results.clear()
+
+
+class Digests:
+    """Digests of expressions of constants, calls of ops and tuples: of their structure and the constants' bytes."""
+
+    def __init__(self) -> None:
+        self._digests: dict[int, str] = {}
+        self._meaning: dict[int, object] = {}
+        self._alive: list[Expr] = []  # an id stays that of its node
+
+    def key(self, expr: Expr) -> tuple[tuple[object, ...], Meaning]:
+        """The key of an expression's value for `computed_once`, and what its ids are of."""
+        for node in (
+            [] if id(expr) in self._digests else post_order(expr, lambda node: id(node) in self._digests)
+        ):
+            if id(node) not in self._digests:
+                self._digests[id(node)] = self._node(node)
+                self._alive.append(node)
+        return (self._digests[id(expr)],), tuple(self._meaning.values())
+
+    def _node(self, node: Expr) -> str:
+        if isinstance(node, Constant):
+            return _digest(node.data)
+        parts = [type(node).__name__, *[self._digests[id(child)] for child in node.children()]]
+        if isinstance(node, Call):
+            assert isinstance(node.op, Op)
+            means = [node.op, *[node.op.get_attr(kind, None) for kind in _KINDS]]
+            self._meaning.update([(id(each), each) for each in means])
+            attrs = None if node.attrs is None else (node.attrs.type_key, node.attrs.as_dict())
+            parts += [repr(attrs), repr(list(map(id, means))), repr(node.type_args)]
+        elif isinstance(node, TupleGetItem):
+            parts.append(str(node.index))
+        else:
+            assert isinstance(node, Tuple), "what is evaluated is calls of ops and tuples"
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _digest(array: np.ndarray) -> str:
+    found = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
+    found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def _bytes(known: tuple[Arrays, Meaning]) -> int:
+    waiting, total = [known[0]], 0
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, tuple):
+            waiting.extend(each)
+        else:
+            total += each.nbytes + 1024  # what keeping a value takes beside its bytes
+    return total
+
+
+_results: Final[Kept[tuple[Arrays, Meaning]]] = Kept(_MOST_BYTES, _bytes)

@@ -1,0 +1,106 @@
+"""What constants alone decide is computed once a process, however often a program is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.base.kept import Kept
+from opgen_runtime.run.compile import once
+from opgen_runtime.run.compile.kernel import NativeKernel
+from opgen_runtime.transform import Evaluator
+
+
+def network(scale: float) -> ir.Function:
+    """Folded scalars and tables, a segment of constants alone, and weights that are packed."""
+    x = ir.var("x", shape=(16, 64))
+    w, v = ir.var("w", shape=(64, 64)), ir.var("v", shape=(64, 300, 4))
+    table = ops.sum(ops.multiply(v, ops.add(scale, 1.0)), axis=(1, 2))
+    return ir.Function((x, w, v), ops.dense(ops.multiply(x, table), ops.tanh(w)))
+
+
+def weights(seed: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    shapes = {"w": (64, 64), "v": (64, 300, 4)}
+    return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is evaluated while programs are built: a name for each evaluation and each run of a kernel."""
+    found: list[str] = []
+    run, by_op = NativeKernel.run, Evaluator._by_op
+
+    def counted_run(self: NativeKernel, *given: Any) -> list[np.ndarray]:
+        found.append(self.name)
+        return run(self, *given)
+
+    def counted_by_op(self: Evaluator, order: Any) -> Any:
+        found.append("by op")
+        return by_op(self, order)
+
+    monkeypatch.setattr(NativeKernel, "run", counted_run)
+    monkeypatch.setattr(Evaluator, "_by_op", counted_by_op)
+    once.forget_results()
+    return found
+
+
+def test_a_second_build_evaluates_nothing(computed: list[str]) -> None:
+    x = np.random.default_rng(0).standard_normal((16, 64)).astype(np.float32)
+    for level in range(5):
+        once.forget_results()
+        computed.clear()
+        first = rt.build(network(2.0), weights(1), opt_level=level)
+        assert computed, f"level {level}"
+        computed.clear()
+        second = rt.build(network(2.0), weights(1), opt_level=level)
+        assert computed == [], f"level {level}"
+        assert second.kernels == first.kernels
+        np.testing.assert_array_equal(first.run([x]), second.run([x]))
+
+
+def test_other_values_other_structure_and_changed_arrays_are_evaluated(computed: list[str]) -> None:
+    given = weights(1)
+    x = np.ones((16, 64), np.float32)
+    before = rt.build(network(2.0), given).run([x])
+    for scale, values in ((2.0, weights(2)), (3.0, given)):
+        computed.clear()
+        rt.build(network(scale), values)
+        assert computed
+    given["w"][:] = 0
+    computed.clear()
+    after = rt.build(network(2.0), given).run([x])
+    assert computed
+    np.testing.assert_array_equal(after, np.zeros_like(before))
+
+
+def test_other_expressions_have_other_digests() -> None:
+    expression = ops.add(ir.const(np.ones(3, np.float32)), 1.0)
+    digests = once.Digests()
+    key, _ = digests.key(expression)
+    assert once.Digests().key(ops.add(ir.const(np.ones(3, np.float32)), 1.0))[0] == key
+    others = (
+        ops.subtract(ir.const(np.ones(3, np.float32)), 1.0),
+        ops.add(ir.const(np.ones((3, 1), np.float32)), 1.0),
+        ops.add(ir.const(np.ones(3, np.float16)), 1.0),
+        ops.add(1.0, ir.const(np.ones(3, np.float32))),
+        ir.TupleGetItem(ir.Tuple((expression, expression)), 1),
+    )
+    assert len({key, *[digests.key(each)[0] for each in others]}) == 6
+
+
+def test_what_is_kept_has_a_size() -> None:
+    kept: Kept[np.ndarray] = Kept(100, lambda array: array.nbytes)
+    for number in range(5):
+        kept.put(number, np.zeros(30, np.uint8))
+    assert list(kept) == [2, 3, 4]
+    kept.put(3, np.zeros(90, np.uint8))
+    assert list(kept) == [3]
+    kept.put(9, np.zeros(101, np.uint8))
+    assert list(kept) == [3]
+    kept.put(4, np.zeros(10, np.uint8))
+    assert list(kept) == [3, 4]
