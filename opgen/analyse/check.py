@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from opgen_runtime.base.vocabulary import OpPattern
 
 from ..diagnostics import Diagnostics, Suggestion
-from ..expression import syntax as s
 from ..expression.allowed import BUILTINS
 from ..expression.reference import check_reference
-from ..expression.scope import Kind, Namespace
+from ..expression.scope import Namespace
 from ..expression.translate import Translator, make_lambda
-from ..expression.translate_blocks import translate_compute
-from ..model import CheckedAttr, CheckedOp, CheckedSignature, CheckedStrategy
+from ..model import CheckedAttr, CheckedCallee, CheckedOp, CheckedSignature, CheckedStrategy
 from ..model.opdef import OpDef, StrategyDef
+from .callees import Callees, compute_function, op_calls
 from .cases.inferred import inferred_operands
 from .cases.refused import refused_cases
 from .cases.sampled import sample_cases
@@ -35,14 +34,14 @@ from .signatures.signature import check_signature
 from .signatures.tests import check_cases
 from .signatures.upgrades import check_upgrades
 
-_ORDER = (
-    Kind.INPUT, Kind.VARIADIC, Kind.ATTR, Kind.DIM, Kind.DIMS, Kind.DTYPE, Kind.LET, Kind.DEF, Kind.OUTPUT,
-    Kind.OUTPUTS,
-)  # fmt: skip
-
 
 def check_op(
-    op: OpDef, family: str, roots: ExternRoots, known_ops: Mapping[str, str], diagnostics: Diagnostics
+    op: OpDef,
+    family: str,
+    roots: ExternRoots,
+    known_ops: Mapping[str, str],
+    callees: Callees,
+    diagnostics: Diagnostics,
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
     before, first = diagnostics.count, len(diagnostics.found)
@@ -68,16 +67,17 @@ def check_op(
     gradients = check_gradients(op, known_ops, diagnostics)
     upgrades = check_upgrades(op, roots, known_ops, diagnostics)
     cases = check_cases(op, attrs, diagnostics)
+    called = callees.of(op, diagnostics)
     if diagnostics.count > before or op.partial:
         rest = sound_part(op, wrong)
         if rest is not None:
-            trials = _trials(rest, signature, attrs, _compute(rest, namespace))
+            trials = _trials(rest, signature, attrs, compute_function(rest, namespace, known_ops), called)
             finder = Finder(trials, frozenset(diagnostics.sources))
             report(failures(trials, finder, attrs, cases), diagnostics)
         return None
-    compute = None if op.compute is None else _compute(op, namespace)
+    compute = None if op.compute is None else compute_function(op, namespace, known_ops)
     try:
-        trials = _trials(op, signature, attrs, compute)
+        trials = _trials(op, signature, attrs, compute, called)
     except RecursionError:
         diagnostics.error(
             "limit", "the expressions are nested too deeply; give parts of them names", op.place
@@ -129,6 +129,8 @@ def check_op(
         line=op.place.line,
         extends=op.extends,
         digest=op.digest,
+        calls=tuple(dict.fromkeys(known_ops[node.op.name] for node in op_calls(op.compute or ()))),
+        callees=called,
         sampled=sampled,
         refused=refused_cases(trials, signature, attrs, cases, probes),
         inferred=inferred_operands(trials, (*cases, *sampled)),
@@ -145,23 +147,14 @@ def _check_arity(op: OpDef, diagnostics: Diagnostics) -> None:
         diagnostics.error("arity-mismatch", text, op.arity_place)
 
 
-def _compute(op: OpDef, namespace: Namespace) -> ast.FunctionDef:
-    assert op.compute is not None
-    used = namespace.used(*op.compute)
-    symbols = namespace.symbols
-    inside = {item.name for item in op.compute if isinstance(item, s.Def)}
-    given = [name for name in used if name not in inside]  # a `def` of `let:` is given like any of its names
-    parameters = [name for kind in _ORDER for name in given if symbols[name].kind is kind]
-    return translate_compute(op.compute, namespace, parameters, op.compute_place)
-
-
 def _trials(
     op: OpDef,
     signature: CheckedSignature,
     attrs: tuple[CheckedAttr, ...],
     compute: ast.FunctionDef | None,
+    called: Mapping[str, CheckedCallee],
 ) -> Trials:
-    assembler = Assembler()
+    assembler = Assembler(called)
     made = assembler.attrs(op.name, attrs)
     assembled = Assembled(
         assembler.signature(signature, attrs, made),

@@ -10,10 +10,12 @@ from types import MappingProxyType
 from ..diagnostics import Diagnostic, Diagnostics, Place
 from ..document import Document, TextNode, compose, make_source, validate
 from ..model import CheckedOp
+from ..model.opdef import OpDef
 from ..sources import OP_KEY, Source, SourceSet, read_declaration, registered
+from .callees import Callees
 from .check import check_op
 from .names.define import define
-from .names.inherit import by_name, inherit
+from .names.inherit import by_name, called_ops, inherit
 from .signatures.externs import ExternRoots
 
 
@@ -38,17 +40,22 @@ def check_project(
     parents = {**_ancestors(documents, library), **known}
     roots = ExternRoots(packages or {})
     names = {**registered(library), **{name: name for name in known}, **known_ops}
+    callees = Callees(_Definitions(parents), names)
     checked: list[CheckedOp] = []
     for document in known.values():
         if not wanted(document.path, document.index):
             continue
-        made = _check(document, parents, families.get(document.path, ""), roots, names, diagnostics)
+        op = _defined(document, parents, diagnostics)
+        family = families.get(document.path, "")
+        made = None if op is None or op.abstract else check_op(op, family, roots, names, callees, diagnostics)
         if made is not None:
             checked.append(made)
     first = set(map(id, known.values()))
     for document in documents:
         if id(document) not in first:
-            _check(document, known, "", roots, names, diagnostics)
+            op = _defined(document, known, diagnostics)
+            if op is not None and not op.abstract:
+                check_op(op, "", roots, names, callees, diagnostics)
     wrong = {finding.place.path for finding in diagnostics.found if finding.is_error}
     return [op for op in checked if op.source not in wrong], diagnostics.sorted()
 
@@ -81,13 +88,14 @@ def declared_ops(
 
 
 def _ancestors(documents: Iterable[Document], library: SourceSet | None) -> Mapping[str, Document]:
-    """What the documents extend, and that in turn, of the library: files that declare none of it are not read."""
+    """What the documents extend and call, and that in turn, of the library: files that declare none are not read."""
     unread = list(library.sources) if library is not None else []
     unreported = Diagnostics()
     found: list[Document] = []
     new = list(documents)
     while unread and new:
         wanted = {parent.value for each in new if isinstance(parent := each.root.get("extends"), TextNode)}
+        wanted |= {name for each in new for name in called_ops(each.root)}
         read = [source for source in unread if not wanted.isdisjoint(OP_KEY.findall(source.text))]
         unread = [source for source in unread if source not in read]
         new = _documents(SourceSet(tuple(read)), unreported)[0]
@@ -95,14 +103,21 @@ def _ancestors(documents: Iterable[Document], library: SourceSet | None) -> Mapp
     return by_name(found, unreported)
 
 
-def _check(
-    document: Document,
-    known: Mapping[str, Document],
-    family: str,
-    roots: ExternRoots,
-    names: Mapping[str, str],
-    diagnostics: Diagnostics,
-) -> CheckedOp | None:
+class _Definitions:
+    """The declarations of ops that others call, each read once; what is wrong with them is reported elsewhere."""
+
+    def __init__(self, known: Mapping[str, Document]) -> None:
+        self._known = known
+        self._read: dict[str, OpDef | None] = {}
+
+    def __call__(self, name: str) -> OpDef | None:
+        if name not in self._read:
+            document = self._known.get(name)
+            self._read[name] = None if document is None else _defined(document, self._known, Diagnostics())
+        return self._read[name]
+
+
+def _defined(document: Document, known: Mapping[str, Document], diagnostics: Diagnostics) -> OpDef | None:
     merged = inherit(document, known, diagnostics)
     if merged is None:
         validate(document, diagnostics)
@@ -110,10 +125,7 @@ def _check(
     declaration = validate(merged[0], diagnostics)
     if declaration is None:
         return None
-    op = define(declaration, merged[1], diagnostics)
-    if op.abstract:
-        return None
-    return check_op(op, family, roots, names, diagnostics)
+    return define(declaration, merged[1], diagnostics)
 
 
 def _documents(

@@ -26,7 +26,7 @@ class Version:
 
     def __init__(self, op: CheckedOp) -> None:
         self.op = op
-        assembler = Assembler()
+        assembler = Assembler(op.callees)
         attrs = assembler.attrs(op.name, op.attrs)
         signature = assembler.signature(op.signature, op.attrs, attrs)
         compute = None if op.compute is None else assembler.compute(op.compute)

@@ -29,6 +29,7 @@ CODES: Final[dict[str, str]] = {
     "call": "a function called with the wrong arguments",
     "rank": "a wrong number of indices, or of entries of a shape",
     "index": "a bad left side of a definition",
+    "op-call": "a call of an op that cannot be expanded where it stands",
     "cyclic": "names that refer to each other without end",
     "undefined": "an output or an intermediate that is never defined",
     # values

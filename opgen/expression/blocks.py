@@ -9,6 +9,7 @@ from . import syntax as s
 from .names import COMPUTE, LET, SHAPE, STATIC, NameChecker, Section, is_loop
 from .paths import assigned, defines, on_every_path
 from .scope import Kind, Local, Symbol
+from .vocabulary import OPS
 
 _TARGETS = frozenset({Kind.OUTPUT, Kind.OUTPUTS, Kind.TENSOR})
 
@@ -174,12 +175,28 @@ class ComputeChecker:
 
     def _assign(self, item: s.Assign) -> None:
         self.checker.check(item.value, COMPUTE, {})
+        if isinstance(item.value, s.OpCall):
+            self._name_results(item.targets, item.value)
+            return
         if self.checker.is_element(item.value, {}):
             text = "a name at the top is static; a value made of elements is a tensor"
             hint = f"write `{item.targets[0].name}[()]: () = ...` and read `{item.targets[0].name}[()]`"
             self.checker.error("stage", text, item.value.place, hint)
         _declare(item.targets, Kind.STATIC, self.checker)
         self.checker.hidden -= {target.name for target in item.targets}
+
+    def _name_results(self, names: tuple[s.Name, ...], call: s.OpCall) -> None:
+        """Declare the names of what an op gives; an output is defined by its elements."""
+        for name in names:
+            symbol = self.symbols.get(name.name)
+            if symbol is not None and symbol.kind in (Kind.OUTPUT, Kind.OUTPUTS):
+                text = f"the output `{name.name}` is defined by its elements"
+                hint = f"write `y = {OPS}.{call.op.name[:60]}(...)` and `{name.name}[*i] = y[*i]`"
+                self.checker.error("op-call", text, name.place, hint)
+                self.anywhere.add(name.name)
+        fresh = tuple(name for name in names if name.name not in self.anywhere)
+        _declare(fresh, Kind.CALLED, self.checker)
+        self.checker.hidden -= {name.name for name in names}
 
     def _if(self, item: s.If, outer: set[str]) -> set[str]:
         self.checker.check(item.condition, COMPUTE, {})

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from ..diagnostics import Diagnostics, did_you_mean
 from . import syntax as s
 from .text import Text
-from .vocabulary import ATTRIBUTES, COMPREHENDING, LIBRARY, REDUCTIONS
+from .vocabulary import ATTRIBUTES, COMPREHENDING, LIBRARY, OPS, REDUCTIONS
 
 _BINARY: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -196,7 +196,34 @@ class ExpressionConverter:
         parts = (self.expression(part) for part in (node.test, node.body, node.orelse))
         return s.Conditional(self.text.place(node), *parts)
 
+    def op_call(self, node: ast.Call) -> s.OpCall:
+        """A call for which `is_op_call` holds."""
+        assert isinstance(node.func, ast.Attribute)
+        place = self.text.place(node.func)
+        attrs: list[tuple[s.Name, s.Expression]] = []
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.reject(node, "calls of ops do not have `**`")
+            attrs.append((s.Name(self.text.place(keyword), keyword.arg), self.expression(keyword.value)))
+        operands = tuple(self._op_operand(argument) for argument in node.args)
+        return s.OpCall(self.text.place(node), s.Name(place, node.func.attr), operands, tuple(attrs))
+
+    def _op_operand(self, node: ast.expr) -> s.Expression:
+        if isinstance(node, ast.Call) and is_op_call(node):
+            return self.op_call(node)
+        if isinstance(node, ast.Tuple):
+            items = tuple(
+                self.item(item) if isinstance(item, ast.Starred) else self._op_operand(item)
+                for item in node.elts
+            )
+            return s.Tuple(self.text.place(node), items)
+        return self.expression(node)
+
     def _call(self, node: ast.Call) -> s.Expression:
+        if is_op_call(node):
+            hint = f"give its result a name on a line of its own in `compute:`, as in `y = {OPS}.softmax(x, axis=1)`"
+            text = "a call of an op gives whole tensors; it is no part of an expression"
+            self.reject(node, text, "op-call", hint)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "index":
             return self._index_of(node, node.func)
         if isinstance(node.func, ast.Attribute):
@@ -255,6 +282,16 @@ class ExpressionConverter:
         iterable = self.expression(node.iter)
         conditions = tuple(self.expression(condition) for condition in node.ifs)
         return s.Clause(self.text.place(node.target), targets, unpack, iterable, conditions)
+
+
+def is_op_call(node: ast.AST) -> bool:
+    """True of `ops.name(...)`."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == OPS
+    )
 
 
 def _function_for(method: str) -> str | None:

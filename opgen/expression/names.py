@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostics, Place
 from . import syntax as s
 from .scope import ELEMENTS, TENSORS, Kind, Local, Namespace
-from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, REDUCTIONS
+from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, OPS, REDUCTIONS
 
 _LOOPS = frozenset({"range", "ndindex"})
 _UNROLLING = frozenset({"tuple", "sorted"})
@@ -67,6 +67,8 @@ class NameChecker:
                 self._subscript(node, section, local)
             case s.Call():
                 self._call(node, section, local)
+            case s.OpCall():
+                self._op_call(node, section, local)
             case s.Comprehension():
                 self._comprehension(node, section, local)
             case s.Unary(_, _, operand):
@@ -239,6 +241,14 @@ class NameChecker:
                 self._argument(argument, name, section, local)
             else:
                 self.check(argument, section, local)
+
+    def _op_call(self, node: s.OpCall, section: Section, local: Local) -> None:
+        self._is_hidden(s.Name(node.op.place, OPS), local)
+        for operand in node.operands:
+            self.check(operand, section, local)
+        for attr, value in node.attrs:
+            self.check(value, section, local)
+            self.need_static(value, f"the attr `{attr.name[:60]}` of a call", local)
 
     def _argument(self, node: s.Name, function: str, section: Section, local: Local) -> None:
         """A name given to a function of the library: a tensor itself is no value."""

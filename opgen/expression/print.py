@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from . import syntax as s
+from .vocabulary import OPS
 
 _PRECEDENCE: Final = {
     "if": 0, "or": 1, "and": 2, "not": 3, "compare": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
@@ -82,6 +83,10 @@ def _atom(node: s.Expression | s.Slice | s.Star) -> str:
             return f"({_listed(items)}{',' if len(items) == 1 else ''})"
         case s.Call(_, function, arguments):
             return f"{function.name}({_listed(arguments)})"
+        case s.OpCall(_, op, operands, attrs):
+            given = [_text(operand)[0] for operand in operands]
+            named = [f"{attr.name}={_text(value)[0]}" for attr, value in attrs]
+            return f"{OPS}.{op.name}({', '.join([*given, *named])})"
         case s.IndexOf(_, value, argument):
             return f"{_inside(value, atom)}.index({_text(argument)[0]})"
         case s.Comprehension():

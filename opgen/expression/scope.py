@@ -30,6 +30,7 @@ class Kind(Enum):
     OUTPUT = "an output"
     OUTPUTS = "a variadic output"
     TENSOR = "an intermediate"
+    CALLED = "what an op gives"
     STATIC = "a static name"
     INDEX = "an index"
     INDICES = "an index tuple"
@@ -38,7 +39,7 @@ class Kind(Enum):
     PARAMETER = "a parameter"
 
 
-TENSORS = frozenset({Kind.INPUT, Kind.OUTPUT, Kind.TENSOR})
+TENSORS = frozenset({Kind.INPUT, Kind.OUTPUT, Kind.TENSOR, Kind.CALLED})
 ELEMENTS = frozenset({Kind.INDEX, Kind.INDICES, Kind.LOOP})
 
 

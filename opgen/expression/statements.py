@@ -8,7 +8,7 @@ from typing import Final
 
 from ..diagnostics import Diagnostics
 from . import syntax as s
-from .convert import STEPS, ExpressionConverter, Rejected
+from .convert import STEPS, ExpressionConverter, Rejected, is_op_call
 from .text import Text
 
 _PUT: Final[dict[type[ast.operator], str]] = {
@@ -68,6 +68,8 @@ class StatementConverter(ExpressionConverter):
             return self._define(node, target, None, node.value)
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         targets = tuple(self.name(name, "a fresh name") for name in names)
+        if isinstance(node.value, ast.Call) and is_op_call(node.value) and not self.static and not in_loop:
+            return s.Assign(self.text.place(node), targets, self.op_call(node.value))
         return s.Assign(self.text.place(node), targets, self.expression(node.value))
 
     def _annotated(self, node: ast.AnnAssign, in_loop: bool) -> s.Statement:
@@ -151,7 +153,7 @@ class StatementConverter(ExpressionConverter):
             self.reject(last, "a `def` ends in one `return value`", "syntax")
         local: list[s.Assign] = []
         for line in lines:
-            made = self._statement(line, depth + 1, in_loop=False) if isinstance(line, ast.Assign) else None
+            made = self._assign(line, in_loop=True) if isinstance(line, ast.Assign) else None
             if not isinstance(made, s.Assign):
                 instead = _INSTEAD_OF.get(type(line))
                 self.reject(line, "a `def` holds `name = value` lines and one `return`", hint=instead)

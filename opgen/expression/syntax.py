@@ -121,6 +121,15 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OpCall(Node):
+    """`ops.op(operand, ..., attr=value, ...)`: the value of an assignment in `compute:`, or an operand of another."""
+
+    op: Name
+    operands: tuple[Expression, ...]
+    attrs: tuple[tuple[Name, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class IndexOf(Node):
     """`tuple.index(value)`."""
 
@@ -163,6 +172,7 @@ Expression = (
     | Logic
     | Conditional
     | Call
+    | OpCall
     | IndexOf
     | Comprehension
 )

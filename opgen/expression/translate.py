@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from ..diagnostics import Place
@@ -55,7 +56,7 @@ def attribute(module: str, function: str, place: Place) -> ast.Attribute:
     return at(ast.Attribute(name(module, place), function, ast.Load()), place)
 
 
-def call(function: str, place: Place, *arguments: ast.expr, **keywords: ast.expr) -> ast.Call:
+def call(function: str, place: Place, /, *arguments: ast.expr, **keywords: ast.expr) -> ast.Call:
     """`_l.<function>(arguments)`."""
     named = [at(ast.keyword(key, value), place) for key, value in keywords.items()]
     return at(ast.Call(attribute("_l", function, place), list(arguments), named), place)
@@ -90,7 +91,8 @@ class Translator:
     """Translates expressions.
 
     With `static`, reductions run now over plain generators; else they become terms of loops.  `renamed` maps names
-    to other expressions (an attr's check reads the other attrs as `attrs.<name>`).
+    to other expressions (an attr's check reads the other attrs as `attrs.<name>`).  `known_ops`: the ops that may be
+    called, with their names in the registry.
     """
 
     def __init__(
@@ -98,10 +100,12 @@ class Translator:
         namespace: Namespace,
         static: bool,
         renamed: Mapping[str, Callable[[Place], ast.expr]] | None = None,
+        known_ops: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.namespace = namespace
         self.static = static
         self.renamed = renamed or {}
+        self.known_ops = known_ops
 
     def kind(self, text: str, local: Local) -> Kind | None:
         if text in local:
@@ -134,8 +138,8 @@ class Translator:
             case s.Conditional(_, condition, then, otherwise):
                 branches = (self._later(then, local), self._later(otherwise, local))
                 return call("select", place, self.expression(condition, local), *branches)
-            case s.Call(_, function, arguments):
-                return self._call(function, arguments, local, place)
+            case s.Call() | s.OpCall():
+                return self._call(node, local)
             case s.IndexOf(_, value, argument):
                 return call(
                     "index_of", place, self.expression(value, local), self.expression(argument, local)
@@ -253,14 +257,28 @@ class Translator:
             result = call(_FUNCTIONS[op], place, self.expression(operand, local), later)
         return result
 
-    def _call(
-        self, function: s.Name, arguments: Sequence[s.Expression | s.Star], local: Local, place: Place
-    ) -> ast.expr:
-        given = self.items(arguments, local)
+    def _call(self, node: s.Call | s.OpCall, local: Local) -> ast.expr:
+        if isinstance(node, s.OpCall):
+            return self.op_call(node, 1, local)
+        function, place = node.function, node.place
+        given = self.items(node.arguments, local)
         symbol = self.namespace.symbols.get(function.name)
         if symbol is not None and symbol.kind is Kind.DEF:
             return at(ast.Call(self._name(function.name, function.place, {}), given, []), place)
         return call(_RENAMED.get(function.name, function.name), place, *given)
+
+    def op_call(self, node: s.OpCall, count: int, local: Local) -> ast.expr:
+        """`_l.call_op(lambda: _l.expand(_d.called("softmax"), 1, x, axis=1))`; `count` results have names."""
+        place = node.place
+        name = constant(self.known_ops.get(node.op.name, node.op.name), node.op.place)
+        callee = at(ast.Call(attribute("_d", "called", place), [name], []), node.op.place)
+        operands = [self.expression(operand, local) for operand in node.operands]
+        attrs = {attr.name: self.expression(value, local) for attr, value in node.attrs}
+        later = make_lambda(
+            (), call("expand", place, callee, constant(count, place), *operands, **attrs), place
+        )
+        counted = [] if count == 1 else [constant(count, place)]
+        return call("call_op", place, later, *counted)
 
     def _comprehension(self, node: s.Comprehension, local: Local) -> ast.expr:
         function, place = node.function.name, node.place

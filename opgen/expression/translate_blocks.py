@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ..diagnostics import Place
 from . import syntax as s
@@ -14,13 +15,17 @@ from .translate import Translator, at, attribute, call, constant, make_arguments
 
 
 def translate_compute(
-    block: s.Block, namespace: Namespace, parameters: Sequence[str], place: Place
+    block: s.Block,
+    namespace: Namespace,
+    parameters: Sequence[str],
+    place: Place,
+    known_ops: Mapping[str, str] = MappingProxyType({}),
 ) -> ast.FunctionDef:
     """`def compute(data: _d.Any, ..., out: _d.Any) -> None`, without a docstring.
 
     `def`s come first and updates last: definitions are lazy, updates read what they need at once.
     """
-    body = _ComputeTranslator(namespace, block, place).run()
+    body = _ComputeTranslator(namespace, block, place, known_ops).run()
     arguments = make_arguments(parameters, place)
     for argument in arguments.args:
         argument.annotation = attribute("_d", "Any", place)
@@ -29,9 +34,11 @@ def translate_compute(
 
 
 class _ComputeTranslator:
-    def __init__(self, namespace: Namespace, block: s.Block, place: Place) -> None:
+    def __init__(
+        self, namespace: Namespace, block: s.Block, place: Place, known_ops: Mapping[str, str]
+    ) -> None:
         self.translator = Translator(namespace, static=False)
-        self.static = Translator(namespace, static=True)
+        self.static = Translator(namespace, static=True, known_ops=known_ops)
         self.symbols = namespace.symbols
         self.program = block
         self.place = place
@@ -53,7 +60,7 @@ class _ComputeTranslator:
                     self.hoisted.add(stated)
                     made.append(self._tensor(stated))
             if isinstance(item, s.Assign):
-                made.append(_assign(item, self.static.expression(item.value, {})))
+                made.append(_assign(item, self._value(item)))
             elif isinstance(item, s.Define):
                 made += self._define(item)
             elif isinstance(item, s.If):
@@ -62,6 +69,11 @@ class _ComputeTranslator:
                 if then or other:
                     made.append(at(ast.If(test, then or [_pass(item.place)], other), item.place))
         return made
+
+    def _value(self, item: s.Assign) -> ast.expr:
+        if isinstance(item.value, s.OpCall):
+            return self.static.op_call(item.value, len(item.targets), {})
+        return self.static.expression(item.value, {})
 
     def _loops(self, block: Sequence[s.Statement]) -> list[ast.stmt]:
         """The updates, under the `if`s that they stand in."""

@@ -59,6 +59,7 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     "trunc_mod": (2, 2),
     **{name: (row.arity, row.arity) for name, row in INTRINSICS.items()},
 }
+OPS: Final = "ops"  # what calls of ops begin with
 CONSTANTS: Final = frozenset({"inf", "nan", "pi"})
 DTYPE_NAMES: Final = frozenset(DTYPES)
 ATTRIBUTES: Final = ("shape", "ndim", "dtype")

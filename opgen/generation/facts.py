@@ -16,11 +16,15 @@ def facts_of(source: Source, records: Records) -> tuple[Facts, ...] | None:
     known = records.get(key)
     if known is not None:
         documents: Any = known["documents"]
-        return tuple(Facts(n, p, a, d, tuple(s), tuple(c), k) for n, p, a, d, s, c, k in documents)
+        return tuple(
+            Facts(n, p, a, d, tuple(s), tuple(c), tuple(x), k) for n, p, a, d, s, c, x, k in documents
+        )
     from .reading import read_facts  # and with it PyYAML and pydantic, which nothing else here needs
 
     found = read_facts(source)
     if found is not None:
-        parts = [[f.name, f.parent, f.is_abstract, f.digest, f.externs, f.calls, f.line] for f in found]
+        parts = [
+            [f.name, f.parent, f.is_abstract, f.digest, f.externs, f.calls, f.expands, f.line] for f in found
+        ]
         records.add(key, {"documents": parts})
     return found

@@ -15,4 +15,5 @@ class Facts:
     digest: str  # of the document by itself
     externs: tuple[str, ...]  # texts of the form `package.module:function`
     calls: tuple[str, ...]  # names in `grad:`
+    expands: tuple[str, ...]  # names of ops that may be called in `compute:`
     line: int  # of `op:`

@@ -26,7 +26,7 @@ class Unit:
     source: Source
     number: int  # in its file
     facts: Facts
-    chain: tuple[Source, ...]  # the files of what it extends
+    chain: tuple[Source, ...]  # the files of what it extends and calls
     key: str  # of its record: all that checking and printing it uses
 
     @property
@@ -58,9 +58,8 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
     folder = resources("opdefs")
     library = None if folder == project.opdefs else read_sources(folder)
     parents = dict(own)
-    if library is not None and any(
-        each.parent is not None and each.parent not in own for _, each in own.values()
-    ):
+    used = {name for _, each in own.values() for name in (each.parent, *each.expands) if name is not None}
+    if library is not None and not used <= own.keys():
         for source in library.sources:
             for each in facts_of(source, records) or ():
                 parents.setdefault(each.name, (source, each))
@@ -108,7 +107,23 @@ def _no_link(path: str, flags: int) -> int:
 
 
 def _chain(facts: Facts, known: Mapping[str, tuple[Source, Facts]]) -> list[tuple[Source, Facts]] | None:
-    """The ancestors, nearest first; None where they cannot be found."""
+    """The ancestors, nearest first, and all that is called; None where an ancestor cannot be found."""
+    ancestors = _ancestors(facts, known)
+    if ancestors is None:
+        return None
+    found = {facts.name: facts, **{each.name: each for _, each in ancestors}}
+    called: list[tuple[Source, Facts]] = []
+    queue = list(found.values())
+    for each in queue:
+        below = [] if each.parent is None else [each.parent]
+        new = [name for name in (*below, *each.expands) if name in known and name not in found]
+        called += [known[name] for name in dict.fromkeys(new)]
+        found |= {name: known[name][1] for name in new}
+        queue += [known[name][1] for name in dict.fromkeys(new)]
+    return [*ancestors, *called]
+
+
+def _ancestors(facts: Facts, known: Mapping[str, tuple[Source, Facts]]) -> list[tuple[Source, Facts]] | None:
     chain: list[tuple[Source, Facts]] = []
     seen = {facts.name}
     while facts.parent is not None:

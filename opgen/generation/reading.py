@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ..analyse.names.inherit import digest
+from ..analyse.names.inherit import called_ops, digest
 from ..diagnostics import Diagnostics
 from ..document import Document, ListNode, Node, TextNode, compose, make_source
 from ..sources import Source
@@ -38,8 +38,16 @@ def _facts(document: Document, name: TextNode, parent: str | None) -> Facts:
     abstract = document.root.get("abstract")
     is_abstract = isinstance(abstract, TextNode) and abstract.value.lower() == "true"
     calls = tuple(sorted(called))
+    expands = tuple(called_ops(document.root))
     return Facts(
-        name.value, parent, is_abstract, digest(document.root), tuple(externs), calls, name.place.line
+        name.value,
+        parent,
+        is_abstract,
+        digest(document.root),
+        tuple(externs),
+        calls,
+        expands,
+        name.place.line,
     )
 
 

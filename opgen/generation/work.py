@@ -54,7 +54,7 @@ def whole(project: Project, pending: Pending) -> Job:
 
 
 def part(project: Project, pending: Pending, units: Sequence[Unit]) -> Job:
-    """The job of some units: their files, and those of what they extend."""
+    """The job of some units: their files, and those of what they extend and call."""
     needed = {source.path for unit in units for source in (unit.source, *unit.chain)}
     own = tuple(source for source in pending.sources.sources if source.path in needed)
     library = pending.library

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from opgen_runtime.base.vocabulary import OpPattern
 
@@ -236,6 +236,17 @@ class CheckedUpgrade:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedCallee:
+    """An op that a `compute` calls: what a call binds, and what it expands to."""
+
+    name: str
+    full_name: str  # in the registry
+    attrs: tuple[CheckedAttr, ...]
+    signature: CheckedSignature
+    compute: ast.FunctionDef | None  # None: an extern
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedOp:
     """One op, checked."""
 
@@ -274,6 +285,10 @@ class CheckedOp:
     refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
     version: int = 1  # a new one for each change that breaks callers
     upgrades: tuple[CheckedUpgrade, ...] = ()  # from the oldest version
+    calls: tuple[str, ...] = ()  # the ops that `compute` calls, by their names in the registry
+    callees: Mapping[str, CheckedCallee] = field(
+        default_factory=dict
+    )  # these and what they call, by these names
     inferred: tuple[Inference, ...] = ()  # of `tests` and `sampled`; empty for a hand-written type relation
 
     @property

@@ -130,6 +130,8 @@ def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str, printed
     if op.upgrades:
         numbers = [ast.Constant(each.version) for each in op.upgrades]
         options["upgrades"] = ast.Dict([*numbers], [upgrade_tree(each) for each in op.upgrades])
+    if op.calls:
+        options["calls"] = op.calls
     options |= {"source": op.source, "digest": op.digest[:_DIGEST]}
     if namespace:
         options["namespace"] = namespace

@@ -22,6 +22,7 @@ from opgen.diagnostics import CODES, to_text
 from opgen.expression import allowed
 from opgen.expression.vocabulary import CONSTANTS, LIBRARY
 from opgen_runtime import testing, types
+from tests.library import library
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("language.md", *sorted(f"language/{path.name}" for path in (DOCS / "language").glob("*.md")))
@@ -184,7 +185,8 @@ def erroneous(page: str, blocks: list[Any]) -> Iterator[tuple[Any, str, str]]:
 
 def read_wrong(file: str, block: Any) -> str:
     """What a declaration that is marked as wrong gives; the picture of a bell stands for a bell."""
-    return to_text(check_project({file: block.text.replace("\u2407", "\a")})[1])
+    text = block.text.replace("\u2407", "\a")
+    return to_text(check_project({file: text}, library=library())[1])
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,11 +11,13 @@ from typing import Final
 from ...diagnostics import Diagnostics, did_you_mean
 from ...digests import chain_digest
 from ...document import Document, ListNode, MapNode, Node, TextNode
+from ...expression.vocabulary import OPS
 
 OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "version", "upgrades", "doc")
 """Keys that a child never takes over."""
 
 MAX_GENERATIONS: Final = 16
+_OP_CALL: Final = re.compile(rf"\b{OPS}\s*\.\s*([A-Za-z_]\w*)")
 _MARKED: Final = frozenset({"", "None", "none", "null", "~"})  # which mean something else in quotes
 
 
@@ -23,7 +26,7 @@ class Ancestry:
     """What `extends` resolved to."""
 
     names: tuple[str, ...]  # nearest first
-    digest: str
+    digest: str  # of the document, of what it extends and of what it calls
 
 
 def by_name(documents: list[Document], diagnostics: Diagnostics) -> dict[str, Document]:
@@ -57,7 +60,7 @@ def inherit(
         if parent is None:
             break
         if not isinstance(parent, TextNode):
-            return None if chain[-1] is not document.root else (document, _ancestry(chain, names))
+            return None if chain[-1] is not document.root else (document, _ancestry(chain, names, known))
         found = known.get(parent.value)
         if found is None:
             hint = did_you_mean(parent.value, [name for name in known if name not in seen])
@@ -77,11 +80,29 @@ def inherit(
     merged: MapNode = chain[-1]
     for child in reversed(chain[:-1]):
         merged = merge(merged, child, OWN)
-    return Document(document.path, document.index, merged), _ancestry(chain, names)
+    return Document(document.path, document.index, merged), _ancestry(chain, names, known)
 
 
-def _ancestry(chain: list[MapNode], names: list[str]) -> Ancestry:
-    return Ancestry(tuple(names), chain_digest([digest(root) for root in chain]))
+def _ancestry(chain: list[MapNode], names: list[str], known: Mapping[str, Document]) -> Ancestry:
+    used = [*chain, *_called(chain, known)]
+    return Ancestry(tuple(names), chain_digest([digest(root) for root in used]))
+
+
+def called_ops(root: MapNode) -> list[str]:
+    """The names of ops that a document may call in its `compute:`, as a glance at the text shows them."""
+    compute = root.get("compute")
+    return sorted(set(_OP_CALL.findall(compute.value))) if isinstance(compute, TextNode) else []
+
+
+def _called(chain: list[MapNode], known: Mapping[str, Document]) -> list[MapNode]:
+    """The documents of the ops that are called, with those that they extend and call."""
+    found = list(chain)
+    for root in found:
+        parent = root.get("extends")
+        above = [parent.value] if isinstance(parent, TextNode) else []
+        roots = [known[name].root for name in (*above, *called_ops(root)) if name in known]
+        found += [each for each in roots if not any(each is other for other in found)]
+    return found[len(chain) :]
 
 
 def digest(root: MapNode) -> str:

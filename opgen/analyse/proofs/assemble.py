@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import CodeType
+from types import CodeType, MappingProxyType, SimpleNamespace
 from typing import Any, Final
 
+from opgen_runtime.compute.lang.failures import Poisoned
 from opgen_runtime.declaration import lang, statement
 from opgen_runtime.operator import types
 from opgen_runtime.operator.attrs import Attrs
 
 from ...expression.translate import at, place_of
-from ...model import CheckedAttr, CheckedSignature, LetRule, Rule
+from ...model import CheckedAttr, CheckedCallee, CheckedSignature, LetRule, Rule
 from ...model.statement import attr_tree, signature_options, signature_parts, tree
 from .meter import Meter, MeteredLibrary, metered_builtins
 
@@ -29,11 +30,23 @@ class Assembled:
     attrs: type[Attrs] | None
 
 
-class Assembler:
-    """Compiles translated trees.  `+ - *` become checked functions; calls are counted by `meter`."""
+@dataclass(frozen=True, slots=True)
+class AssembledCallee(Assembled):
+    """What `lang.expand` needs of an op that is called."""
 
-    def __init__(self) -> None:
+    full_name: str
+
+
+class Assembler:
+    """Compiles translated trees.  `+ - *` become checked functions; calls are counted by `meter`.
+
+    `callees`: the ops that a compute function may call, by their names in the registry.
+    """
+
+    def __init__(self, callees: Mapping[str, CheckedCallee] = MappingProxyType({})) -> None:
         self.meter = Meter()
+        self._callees = callees
+        self._called: dict[str, AssembledCallee] = {}
         self._globals = {
             "__builtins__": {},
             "_l": MeteredLibrary(self.meter),
@@ -41,6 +54,7 @@ class Assembler:
             "_tick": self.meter.tick,
             "_star": self.meter.star,
             "_made": self.meter.made,
+            "_d": SimpleNamespace(called=self._callee),
         }
 
     def function(self, tree: ast.Lambda) -> Callable[..., Any]:
@@ -57,6 +71,18 @@ class Assembler:
         _run(code, self._globals, names)
         made: Callable[..., None] = names["compute"]
         return made
+
+    def _callee(self, name: str) -> AssembledCallee:
+        """The op of that name, assembled once.  Raises Poisoned for one that cannot be called, which is reported."""
+        if name not in self._called:
+            callee = self._callees.get(name)
+            if callee is None:
+                raise Poisoned(name)
+            made = self.attrs(callee.name, callee.attrs)
+            signature = self.signature(callee.signature, callee.attrs, made)
+            compute = None if callee.compute is None else self.compute(callee.compute)
+            self._called[name] = AssembledCallee(signature, compute, made, callee.full_name)
+        return self._called[name]
 
     def attrs(self, op: str, fields: tuple[CheckedAttr, ...]) -> type[Attrs] | None:
         """The Attrs class."""

@@ -22,7 +22,7 @@ from ..compute import lang
 from . import statement
 from .compute import Compute, OperandTensors, compute_of
 from .contract import compute_call
-from .declaration import OpDeclaration, StrategyEntry
+from .declaration import OpDeclaration, StrategyEntry, called
 from .declare import register
 from .evaluate import Arrays, CallTensors, array_type, call_tensors, evaluate_call
 from .stated import Stated, pattern_of, stated
@@ -37,6 +37,7 @@ __all__ = [
     "StrategyEntry",
     "array_type",
     "call_tensors",
+    "called",
     "compute_call",
     "compute_of",
     "evaluate_call",

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..base.errors import RegistryError
 from ..base.vocabulary import OpPattern
-from ..operator import AttrField, Attrs, Signature
+from ..operator import AttrField, Attrs, Op, Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class OpDeclaration:
     plain data that passes read.  `gradients`: declared ones, by input, as functions of expressions.  `source`: the file
     of the declaration.  `digest`: of the declaration with all that it extends.  `namespace`: the project's, "" for the
     built-in ops.  `version`: a greater one for each change that broke callers; `upgrades`: by the version that is
-    upgraded.  Of a derived op `base` is the op whose derivative it is, and `derive` makes the tensors:
+    upgraded.  `calls`: the ops that `compute` calls, by their names in the registry.
+    Of a derived op `base` is the op whose derivative it is, and `derive` makes the tensors:
     `(binding, operands) -> tensors`.
     """
 
@@ -78,8 +80,17 @@ class OpDeclaration:
     te: str | None = None
     base: OpDeclaration | None = None
     derive: Callable[..., Any] | None = None
+    calls: tuple[str, ...] = ()
 
     @property
     def full_name(self) -> str:
         """The name in the registry."""
         return f"{self.namespace}.{self.name}" if self.namespace else self.name
+
+
+def called(name: str) -> OpDeclaration:
+    """The declaration of an op that a compute function calls.  Raises RegistryError for one that is not declared."""
+    found: OpDeclaration | None = Op.get(name).get_attr("declaration", None)
+    if found is None:
+        raise RegistryError(f"op {name!r} has no declaration, so that no other op can be made of it")
+    return found

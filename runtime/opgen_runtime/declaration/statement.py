@@ -53,7 +53,7 @@ from ..operator import (
     attr,
     document_attrs,
 )
-from .declaration import OpDeclaration, StrategyEntry, Upgrade
+from .declaration import OpDeclaration, StrategyEntry, Upgrade, called
 from .declare import MAKE, call, register
 from .documentation import Documentation, documentation_of
 
@@ -72,9 +72,10 @@ class _Ops:
 ops: Final = _Ops()
 """What declared gradients call."""
 
+
 __all__ = [
     "Any", "Attrs", "Bound", "Call", "Dim", "ExprLike", "Input", "OpPattern", "Output", "Part", "Require",
-    "Sequence", "Spread", "Static", "StrategyEntry", "Upgrade", "attr", "call", "declare", "let",
+    "Sequence", "Spread", "Static", "StrategyEntry", "Upgrade", "attr", "call", "called", "declare", "let",
     "let_names", "ops", "signature",
 ]  # fmt: skip
 
@@ -103,6 +104,7 @@ def declare(
     namespace: str = "",
     version: int = 1,
     upgrades: Mapping[int, Upgrade] | None = None,
+    calls: tuple[str, ...] = (),
 ) -> Op:
     """Declares the op that `function` calls: its name is the function's, its parts those of `Signature` in order.
 
@@ -134,6 +136,7 @@ def declare(
         namespace=namespace,
         version=version,
         upgrades=upgrades or {},
+        calls=calls,
     )
     return register(declaration, function.__globals__["__file__"])
 

@@ -44,6 +44,7 @@ from .types import (
     bind,
     binding_of,
     broadcast,
+    canonical_indices,
     certainly_different,
     dim,
     dims_equal,
@@ -61,10 +62,10 @@ __all__ = [
     "REQUIRED", "Assumption", "AttrField", "Attrs", "Binding", "Bound", "Dim", "DimVar", "FuncType", "Function",
     "IncompleteType", "Input", "KindError", "Let", "Op", "Output", "RelationFunction", "Require", "Rule",
     "Signature", "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter",
-    "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "certainly_different", "dim",
-    "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent", "list_ops", "needs_of",
-    "parse_layout", "prefer", "register_class", "register_op", "relate", "set_op_loader", "stored_indices",
-    "to_canonical", "value_text",
+    "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
+    "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent",
+    "list_ops", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
+    "set_op_loader", "stored_indices", "to_canonical", "value_text",
 ]  # fmt: skip
 
 register_class(Type)

@@ -19,6 +19,7 @@ docs/language.md.
     indexing.py    bcast, ravel, unravel, reflect, clip, constant tables
     static.py      functions of shapes, dims and dtypes
     build.py       runs a compute function
+    expand.py      calls of other ops: their compute functions, run among the same tensors
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ from .element import (
     trunc_div,
     trunc_mod,
 )
+from .expand import Callee, call_op, expand
 from .failures import Failure
 from .functions import FUNCTIONS
 from .indexing import bcast, clip, item, ravel, reflect, unravel
@@ -126,6 +128,7 @@ next = next_
 __all__ = [
     "FREE",
     "REST",
+    "Callee",
     "ComputeDeclaration",
     "Failure",
     "abs",
@@ -143,6 +146,7 @@ __all__ = [
     "both",
     "broadcast",
     "build",
+    "call_op",
     "cast",
     "ceil",
     "ceil_div",
@@ -159,6 +163,7 @@ __all__ = [
     "either",
     "enumerate",
     "equal",
+    "expand",
     "find_failures",
     "float",
     "floor",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +13,14 @@ from ...base import arith
 from ...base.arith.expr import Expr, Shape, Var
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, INT64, DType
-from ...operator import Binding, Signature, parse_layout, stored_indices, to_canonical
+from ...operator import (
+    Binding,
+    Signature,
+    canonical_indices,
+    parse_layout,
+    stored_indices,
+    to_canonical,
+)
 from ..te.proved import Proved
 from ..te.tensor import Compute, IterVar, Read, Tensor
 from ..te.values import Body, Values, body_of, reads_of, under
@@ -21,10 +28,10 @@ from ..te.widen import widen
 from .facts import facts_of_read
 from .failures import Failure, Failures, Poisoned
 from .indexing import static_shape
-from .scans import redirect, resolve_scans
+from .scans import resolve
 from .scope import Scope, entered
 from .tensors import Defined, Operand, Surroundings
-from .updates import Recorder
+from .updates import Recorder, UpdateOf
 from .weak import Value
 
 ComputeFunction = Callable[..., None]
@@ -40,12 +47,23 @@ class ComputeDeclaration(Protocol):
     def compute(self) -> ComputeFunction | None: ...
 
 
+class Pending(Protocol):
+    """A call of another op, which is expanded where it is first read, or at the end."""
+
+    def expand(self) -> object: ...
+
+
+Given = Sequence[tuple[Defined, tuple[str, str] | None]]
+"""The results of one declaration in order, each with its layout."""
+
+
 @dataclass(slots=True)
 class Builder:
-    """The tensors of one compute function while it runs."""
+    """The tensors of one compute function while it runs, with those of the ops that it calls."""
 
     around: Surroundings
     recorder: Recorder
+    calls: list[Pending] = field(default_factory=list)  # of other ops; grows while they are expanded
     values: Values = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,11 +107,23 @@ class Builder:
         self.defined.append(made)
         return made
 
+    @contextmanager
+    def static(self) -> Iterator[None]:
+        """Outside every definition and update, wherever the builder stands."""
+        with self.recorder.outermost(), entered(replace(self.around.template, extents={}, guards=[])):
+            yield
+
+    def expand(self) -> None:
+        """Expand the calls of other ops that nothing has read."""
+        for call in self.calls:
+            call.expand()
+
 
 _BUILDER: ContextVar[Builder] = ContextVar("opgen_builder")
 
 
-def _builder() -> Builder:
+def current_builder() -> Builder:
+    """The builder of the compute function that runs.  Raises LanguageError where none does."""
     try:
         return _BUILDER.get()
     except LookupError:
@@ -104,17 +134,17 @@ def _builder() -> Builder:
 
 def tensor(name: str, shape: Value) -> Defined:
     """An intermediate tensor of the given shape; `define` says what it holds."""
-    return _builder().tensor(name, shape)
+    return current_builder().tensor(name, shape)
 
 
 def loop(source: Value, name: str = "u") -> Iterator[Value]:
     """The loop of an update: `for u in loop(ndindex(shape)):`; the loop IR and messages call its axis `name`."""
-    return _builder().recorder.loop(source, name)
+    return current_builder().recorder.loop(source, name)
 
 
 def guard(condition: Value) -> AbstractContextManager[None]:
     """The `if` of an update: `with guard(condition):`."""
-    return _builder().recorder.guard(condition)
+    return current_builder().recorder.guard(condition)
 
 
 OperandTensors = Tensor | tuple[Tensor, ...] | None
@@ -150,15 +180,10 @@ def build(
     names = dict(binding.names)
     for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
         names[declared.name] = _handles(declared.name, operand, declared.layout, names)
-    outputs = _outputs(declaration.signature, binding, builder, names)
-    counts = [builder.tensor(name, (), INT64) for name in declaration.signature.dynamic]
-    names.update({handle.name: handle for handle in counts})
-    code = declaration.compute.__code__
-    wanted = code.co_varnames[: code.co_argcount]
+    run, outputs, counts = prepare(declaration, binding, builder, names)
     token = _BUILDER.set(builder)
     try:
-        with entered(replace(template, extents={}, guards=[])):
-            run = partial(declaration.compute, **{name: names[name] for name in wanted})
+        with builder.static():
             if failures is None:
                 run()
             else:
@@ -169,6 +194,19 @@ def build(
     stored = widen([tensors[handle] for handle in (*(handle for handle, _ in outputs), *counts)])
     results = [_stored(made, layout, names) for made, (_, layout) in zip(stored, outputs, strict=False)]
     return (*results, *stored[len(outputs) :])
+
+
+def prepare(
+    declaration: ComputeDeclaration, binding: Binding, builder: Builder, names: dict[str, Value]
+) -> tuple[Callable[[], None], Given, Sequence[Defined]]:
+    """A compute function with its arguments, its results and data-dependent dims; `names` hold the operands."""
+    assert declaration.compute is not None
+    outputs = _outputs(declaration.signature, binding, builder, names)
+    counts = [builder.tensor(name, (), INT64) for name in declaration.signature.dynamic]
+    names.update({handle.name: handle for handle in counts})
+    code = declaration.compute.__code__
+    wanted = code.co_varnames[: code.co_argcount]
+    return partial(declaration.compute, **{name: names[name] for name in wanted}), outputs, counts
 
 
 def find_failures(
@@ -191,13 +229,15 @@ def find_failures(
 def _collect(run: Callable[[], None], builder: Builder, failures: Failures) -> None:
     """Note what fails in a compute function.  Raises Poisoned if that is anything."""
     _, complete = failures.attempt(run)
+    for call in builder.calls:
+        complete &= failures.attempt(call.expand)[1]
     for handle in builder.defined:
         if handle.definitions:
             failures.attempt(handle.tensor)
     sound = {
         handle: handle.tensor() for handle in builder.defined if handle.definitions and not handle.poisoned
     }
-    failures.attempt(partial(_scans, sound))
+    failures.attempt(partial(_resolved, sound, {}))
     if not complete:  # some definitions may not have been reached
         failures.found[:] = [f for f in failures.found if getattr(f.error, "code", "") != "uncovered"]
     if failures.found or not all(handle.definitions for handle in builder.defined):
@@ -250,45 +290,19 @@ def _outputs(
 
 def _finish(builder: Builder) -> dict[Defined, Tensor]:
     """Build every tensor, find the scans, apply the updates."""
+    builder.expand()
     bases = {handle: handle.tensor() for handle in builder.defined if handle.definitions or handle.updated}
     for handle in builder.defined:
         if handle not in bases:
             handle.tensor()  # raises: never defined
-    finals = _scans(bases)
-    for handle in builder.recorder.targets():
-        built = {t: finals[h] for h, t in bases.items()}  # what the recorded reads mean by now
-        updated = builder.recorder.apply(handle, finals[handle], built)
-        finals = _after_updates(finals, {handle: updated})
-    return finals
+    return _resolved(bases, builder.recorder.updates(bases))
 
 
-def _scans(bases: dict[Defined, Tensor]) -> dict[Defined, Tensor]:
-    """The tensors with those that refer to themselves or each other as scans."""
+def _resolved(bases: dict[Defined, Tensor], updates: Mapping[Tensor, UpdateOf]) -> dict[Defined, Tensor]:
+    """The tensors with the scans among them, after their updates."""
     stand_ins = {h.recursive: t for h, t in bases.items() if h.recursive is not None}
-    if not stand_ins:
-        return dict(bases)
-    made = resolve_scans(list(bases.values()), stand_ins)
+    made = resolve(list(bases.values()), stand_ins, updates) if stand_ins or updates else {}
     return {h: made.get(t, t) for h, t in bases.items()}
-
-
-def _after_updates(finals: dict[Defined, Tensor], updated: dict[Defined, Tensor]) -> dict[Defined, Tensor]:
-    """Elsewhere an updated tensor's name means the result of the update: turn the readers to it."""
-    replace = {finals[h]: t for h, t in updated.items()}
-    changed: dict[Tensor, Tensor] = {}
-
-    def visit(tensor_: Tensor) -> Tensor:
-        if tensor_ in replace:
-            return replace[tensor_]
-        if tensor_ in changed or not isinstance(tensor_.op, Compute):
-            return changed.get(tensor_, tensor_)
-        sources = {s: visit(s) for s in tensor_.op.inputs()}
-        moved = {s: t for s, t in sources.items() if s is not t}
-        if moved:
-            op = Compute(tensor_.op.axes, redirect(tensor_.op.body, moved))
-            changed[tensor_] = Tensor(tensor_.name, tensor_.shape, tensor_.dtype, op)
-        return changed.get(tensor_, tensor_)
-
-    return {h: updated[h] if h in updated else visit(t) for h, t in finals.items()}
 
 
 def _stored(made: Tensor, layout: tuple[str, str] | None, names: dict[str, Value]) -> Tensor:
@@ -297,15 +311,14 @@ def _stored(made: Tensor, layout: tuple[str, str] | None, names: dict[str, Value
         return made
     stored, canonical = parse_layout(names[layout[0]]), parse_layout(layout[1])
     extents = {axis.name: extent for axis, extent in zip(canonical.axes, made.shape, strict=True)}
-    axes, at = [], dict[str, Expr]()
+    axes = []
     for axis in stored.axes:
         factor = stored.factor(axis.name)
         extent = axis.factor or (extents[axis.name] if factor == 1 else extents[axis.name] // factor)
-        var = Var(INDEX, axis.name.lower() + (str(axis.factor) if axis.factor else ""))
-        axes.append(IterVar(var, extent))
-        scale = axis.factor or 1
-        at[axis.name] = at[axis.name] * scale + var if axis.name in at else var
-    indices = tuple(at[axis.name] for axis in canonical.axes)
+        axes.append(
+            IterVar(Var(INDEX, axis.name.lower() + (str(axis.factor) if axis.factor else "")), extent)
+        )
+    indices = _exprs(canonical_indices([axis.var for axis in axes], stored, canonical))
     if isinstance(made.op, Compute):
         values = {old.var: index for old, index in zip(made.op.axes, indices, strict=True)}
         body = arith.substitute(made.op.body, values)

@@ -1,4 +1,4 @@
-"""From tensors that refer to themselves or each other to scans.
+"""From tensors that refer to themselves or each other to scans, and from updated ones to what they are afterwards.
 
 While a recursive tensor is built, reads of it go to a stand-in.  Here the cycles are found, the scan axis
 of each tensor and the direction are derived from the offsets of the reads, and the stand-ins are replaced.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from ...base import arith
 from ...base.arith.expr import Const, Expr
@@ -24,25 +25,49 @@ class _Edge:
     indices: tuple[Expr, ...]
 
 
-def resolve_scans(tensors: list[Tensor], stand_ins: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
-    """Replace the cyclic tensors among `tensors` (all Compute) by scans.
+class Update(Protocol):
+    """What is done to a tensor after its definition."""
+
+    def reads(self) -> tuple[Tensor, ...]: ...
+
+    def after(self, base: Tensor, made: Mapping[Tensor, Tensor]) -> Tensor: ...
+
+
+def resolve(
+    tensors: list[Tensor], stand_ins: Mapping[Tensor, Tensor], updates: Mapping[Tensor, Update]
+) -> dict[Tensor, Tensor]:
+    """Replace the cyclic tensors among `tensors` (all Compute) by scans, and updated ones by what they are then.
 
     `stand_ins` maps each stand-in to the tensor it stands for.  Gives old tensor -> new tensor for each
-    tensor that changed, readers of changed tensors included.  Raises LanguageError (code "cyclic") for a
-    cycle that is no scan.
+    tensor that changed, readers of changed tensors included: whoever reads an updated tensor reads it after its
+    updates.  Raises LanguageError (code "cyclic") for a cycle that is no scan.
     """
-    reads = {t: tuple(stand_ins.get(r, r) for r in tensors_read(_body(t))) for t in tensors}
+    defined = {t: tuple(stand_ins.get(r, r) for r in tensors_read(_body(t))) for t in tensors}
+    reads = dict(defined)
+    for t, update in updates.items():
+        reads[t] += tuple(r for r in (stand_ins.get(r, r) for r in update.reads()) if r is not t)
     made: dict[Tensor, Tensor] = {}
     for group in _components(tensors, reads):
         replace = {**made, **{s: made[t] for s, t in stand_ins.items() if t in made}}
-        if len(group) > 1 or group[0] in reads[group[0]]:
+        if len(group) > 1 and len(_components(group, defined)) > 1:
+            raise _updated_in_a_cycle([t for t in group if t in updates])
+        if len(group) > 1 or group[0] in defined[group[0]]:
             made.update(_scan(group, stand_ins, replace))
-        elif any(r in made for r in reads[group[0]]):
+        elif any(r in made for r in defined[group[0]]):
             (only,) = group
             made[only] = Tensor(
                 only.name, only.shape, only.dtype, Compute(_axes(only), redirect(_body(only), replace))
             )
+        for t in (t for t in updates if t in group):
+            made[t] = updates[t].after(made.get(t, t), made)
     return made
+
+
+def _updated_in_a_cycle(tensors: list[Tensor]) -> LanguageError:
+    names = " and ".join(t.name for t in tensors)
+    verb = "is" if len(tensors) == 1 else "are"
+    text = f"{names} {verb} updated with what is made of {names}; elsewhere the name means the result of all updates"
+    return LanguageError(text, "cyclic")
 
 
 def redirect(expr: Expr, replace: Mapping[Tensor, Tensor]) -> Expr:

@@ -57,6 +57,16 @@ class Recorder:
     frames: list[list[_Statement]] = field(default_factory=lambda: [[]])
     depth: int = 0  # how many loops are open, those that unroll included
 
+    @contextmanager
+    def outermost(self) -> Iterator[None]:
+        """Outside every loop that is open: what is recorded stands before it."""
+        frames, depth = self.frames, self.depth
+        self.frames, self.depth = frames[:1], 0
+        try:
+            yield
+        finally:
+            self.frames, self.depth = frames, depth
+
     def loop(self, source: Value, name: str) -> Iterator[Value]:
         scope = current()
         before, scope.elements = scope.elements, True
@@ -110,17 +120,35 @@ class Recorder:
             target.put_dtype = INT64 if value.dtype == INDEX else value.dtype
         self.frames[-1].append(_Put(target, indices, PUT_OPERATIONS[op], value))
 
-    def targets(self) -> tuple[Defined, ...]:
-        """The updated tensors, in the order of their first update."""
-        return tuple(dict.fromkeys(_targets(self.frames[0])))
+    def updates(self, bases: Mapping[Defined, Tensor]) -> dict[Tensor, UpdateOf]:
+        """The updates by the tensors before them, in the order of their first statements."""
+        targets = dict.fromkeys(_targets(self.frames[0]))
+        return {bases[target]: UpdateOf(self, target, bases[target]) for target in targets}
 
-    def apply(self, target: Defined, base: Tensor, built: Mapping[Tensor, Tensor]) -> Tensor:
-        """`base` after the updates of `target`, in order; `built` turns recorded reads to finished tensors."""
-        body = _for_target(self.frames[0], target, base, built)
-        reads = tuple(dict.fromkeys(t for e in expressions(body) for t in tensors_read(e)))
+
+@dataclass(frozen=True, slots=True)
+class UpdateOf:
+    """All that updates one tensor; `base` is what its definitions give."""
+
+    recorder: Recorder
+    target: Defined
+    base: Tensor
+
+    def reads(self) -> tuple[Tensor, ...]:
+        """What the statements read, as it was recorded."""
+        return _read_by(_for_target(self.recorder.frames[0], self.target, self.base, {}))
+
+    def after(self, base: Tensor, made: Mapping[Tensor, Tensor]) -> Tensor:
+        """The updated tensor; `base` is the finished one, and `made` turns recorded reads to finished tensors."""
+        body = _for_target(self.recorder.frames[0], self.target, base, {**made, self.base: base})
+        reads = _read_by(body)
         if base in reads:
-            raise _reads_itself(target)
-        return Tensor(target.name, base.shape, base.dtype, Update(base, body, reads))
+            raise _reads_itself(self.target)
+        return Tensor(self.target.name, base.shape, base.dtype, Update(base, body, reads))
+
+
+def _read_by(body: tuple[Loop | Guard | Put, ...]) -> tuple[Tensor, ...]:
+    return tuple(dict.fromkeys(t for e in expressions(body) for t in tensors_read(e)))
 
 
 def _reads_itself(target: Defined) -> LanguageError:

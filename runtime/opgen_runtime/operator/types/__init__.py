@@ -17,7 +17,15 @@ from ...base.arith.expr import Dim, dim
 from ...base.arith.expr import Var as DimVar
 from .binding import Binding, bind, binding_of
 from .inference import infer_unknown, is_absent, relate
-from .layout import Layout, LayoutAxis, parse_layout, stored_indices, to_canonical, to_stored
+from .layout import (
+    Layout,
+    LayoutAxis,
+    canonical_indices,
+    parse_layout,
+    stored_indices,
+    to_canonical,
+    to_stored,
+)
 from .relation import Assumption, FuncType, RelationFunction, TypeRelation, TypeReporter, substitute_types
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
 from .shapes import broadcast, certainly_different, dim_text, dims_equal, normalise_dim, shape_text
@@ -56,6 +64,7 @@ __all__ = [
     "bind",
     "binding_of",
     "broadcast",
+    "canonical_indices",
     "certainly_different",
     "dim",
     "dim_text",

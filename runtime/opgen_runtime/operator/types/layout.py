@@ -156,6 +156,14 @@ def stored_indices(indices: Sequence[Dim], stored: Layout, canonical: Layout) ->
     return tuple(result)
 
 
+def canonical_indices(indices: Sequence[Dim], stored: Layout, canonical: Layout) -> Shape:
+    """The canonical position of the element at the stored position `indices`: the inverse of `stored_indices`."""
+    at: dict[str, Dim] = {}
+    for axis, i in zip(stored.axes, indices, strict=True):
+        at[axis.name] = at[axis.name] * (axis.factor or 1) + i if axis.name in at else i
+    return tuple(at[axis.name] for axis in canonical.axes)
+
+
 def _times(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return a * b

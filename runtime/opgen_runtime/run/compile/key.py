@@ -14,7 +14,7 @@ from ... import ir
 from ...base import Target
 from ...base.contract import is_own
 from ...codegen import LLVM_VERSION, LLVMLITE_VERSION
-from ...declaration import OpDeclaration
+from ...declaration import OpDeclaration, called
 from ...declaration.compute import extern
 from ...lower.library.strategy import schedule_named
 from ...operator import Op
@@ -74,8 +74,19 @@ def _op_digest(op: Op) -> str | None:
         return None
     if getattr(op.get_attr("compute"), "__module__", "") != _COMPUTE_MODULE:
         return None
-    digest = _declaration_digest(declaration)
-    return None if digest is None else f"{digest} {op.get_attr('TOpPattern', None)}"
+    digests = [_declaration_digest(each) for each in _made_of(declaration)]
+    if None in digests:
+        return None
+    return f"{' '.join(map(str, digests))} {op.get_attr('TOpPattern', None)}"
+
+
+def _made_of(declaration: OpDeclaration) -> Iterable[OpDeclaration]:
+    """The declaration, that whose derivative it is, and those of the ops that their compute functions call."""
+    found = [declaration]
+    for each in found:
+        below = [called(name) for name in each.calls]
+        found += [other for other in (each.base, *below) if other is not None and other not in found]
+    return found
 
 
 _COMPUTE_MODULE: Final = f"{OpDeclaration.__module__.rpartition('.')[0]}.compute"
@@ -85,11 +96,6 @@ _COMPUTE_MODULE: Final = f"{OpDeclaration.__module__.rpartition('.')[0]}.compute
 def _declaration_digest(declaration: OpDeclaration) -> str | None:
     """`OpDeclaration` compares by identity: a declaration that is registered again is digested again."""
     parts = [declaration.digest]
-    if declaration.base is not None:
-        below = _declaration_digest(declaration.base)
-        if below is None:
-            return None
-        parts.append(below)
     functions: list[Callable[..., object]] = [] if declaration.compute is None else [declaration.compute]
     if declaration.te is not None:
         functions.append(extern(declaration.te, declaration.full_name))
