@@ -97,7 +97,7 @@ class Converter(Wrapping):
             if e.dtype is BOOL:
                 number = self.table.make(key, "var", e, Interval(0, 1))
             elif e.size:
-                number = self.table.make(key, "var", e, Interval(0, None))
+                number = self.table.make(key, "var", e, Interval(e.least, e.most))
             elif e.dtype == "index":
                 number = self.table.make(key, "var", e)
             else:

@@ -90,13 +90,15 @@ class Const(Expr):
 class Var(Expr):
     """A named scalar; two vars are the same only if they are one object.
 
-    `size=True` marks a dim of a shape: it is known to be at least 0.  `hint`: a value that it may well have, by which
-    schedules decide; they are right for all.
+    `size=True` marks a dim of a shape: it is known to be at least `least`, and at most `most` where that is given.
+    `hint`: a value that it may well have, by which schedules decide; they are right for all.
     """
 
     name: str
     size: bool = False
     hint: int | None = None
+    least: int = 0
+    most: int | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

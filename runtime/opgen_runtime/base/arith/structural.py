@@ -108,7 +108,7 @@ def _same_var(x: Var, y: Var, forward: dict[Var, Var], backward: dict[Var, Var],
     if x in forward or y in backward:
         return forward.get(x) is y and backward.get(y) is x
     if map_vars:
-        if x.dtype is not y.dtype or x.size != y.size:
+        if x.dtype is not y.dtype or (x.size, x.least, x.most) != (y.size, y.least, y.most):
             return False
         forward[x], backward[y] = y, x
         return True

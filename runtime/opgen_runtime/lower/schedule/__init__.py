@@ -8,6 +8,7 @@ intrinsic.py tiles whose loop IR is written by hand
 matching.py  whether a tile of a stage is what an intrinsic computes
 stage.py     one stage, its loops, and the primitives that change it alone
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
+narrowing.py values of dims for which another schedule is better
 group.py     stages that are placed together
 partials.py  what rfactor makes a stage of
 repack.py    what flatten, divide and pack make of a stage
@@ -32,6 +33,7 @@ from .group import Group
 from .intrinsic import Intrinsic
 from .kind import ForKind
 from .matching import Match, Place, match
+from .narrowing import Narrowing, narrowing
 from .prepare import Parts, constant_stages, parts_of
 from .relations import Fuse, Split
 from .repack import divided
@@ -52,6 +54,7 @@ __all__ = [
     "Intrinsic",
     "Line",
     "Match",
+    "Narrowing",
     "Parts",
     "Place",
     "Rows",
@@ -65,6 +68,7 @@ __all__ = [
     "divided",
     "is_taken_apart",
     "match",
+    "narrowing",
     "parts_of",
     "pushed",
     "reads_of",

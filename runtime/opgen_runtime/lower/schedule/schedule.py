@@ -13,6 +13,7 @@ from .congruence import pushed, simplified, solved
 from .group import Group
 from .inline import Folder
 from .intrinsic import Intrinsic
+from .narrowing import Narrowing
 from .partials import partials
 from .relations import Split
 from .repack import divided, flattened, packed, padded
@@ -34,6 +35,7 @@ class Schedule:
         self.stages: list[Stage] = []
         self._of: dict[Tensor, Stage] = {}
         self.trace: Final = Trace(self.__getitem__)
+        self.narrowings: Final[list[Narrowing]] = []  # where another schedule of the program is better
         for tensor in _producers_first(self.outputs):
             if tensor not in self._of:
                 self._add(Stage(_tensors_of(tensor), tensor.op), len(self.stages))

@@ -4,6 +4,7 @@ stmt.py          the nodes
 visit.py         walks over statements                     folding.py, substitution.py, relocate.py: over expressions
 region.py        ranges of indices while some loops vary
 bound.py         infer_bound: what part of every stage is computed where it stands
+choice.py        one kernel of several, by conditions on dims
 lower.py         schedules to loop IR: stages in their loops
 nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from ..schedule import Domain
 from .bound import infer_bound
+from .choice import alike, chosen
 from .contract import LOWERED, View, check
 from .interpret import interpret
 from .lower import dims_of, lower
@@ -72,8 +74,10 @@ __all__ = [
     "Stmt",
     "Store",
     "View",
+    "alike",
     "block",
     "check",
+    "chosen",
     "dims_of",
     "hooked",
     "infer_bound",

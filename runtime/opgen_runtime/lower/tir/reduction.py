@@ -90,17 +90,19 @@ class ReductionStage:
         prelude, value = self.values.lower(self.domain.settled(self.body.value), self.domain.values)
         step = self.accumulators.step(self._at(), value, self._position(), self._in_order())
         body = prelude.around(step)
-        outer: list[Expr] = []  # conditions that stand outside of the loops that they do not depend on
+        # conditions that stand outside of the loops that they do not depend on
+        outer: list[Expr] = list(self.domain.data_guards)
         if self.body.condition is not None:
             before, condition = self.values.lower(self.body.condition, self.domain.values)
             if before.stmts or any(isinstance(node, Load) for node in post_order(condition)):
                 body = before.around(guarded([condition], body))
             else:
-                outer = [condition]
-        body = guarded([*self.domain.data_guards, *self.domain.reduce_guards], body)
+                outer.append(condition)
+        body = guarded(self.domain.reduce_guards, body)
         for leaf in reversed(self.inner):
-            if any(leaf.var in free_vars(condition) for condition in outer):
-                body, outer = guarded(outer, body), []
+            inside = [condition for condition in outer if leaf.var in free_vars(condition)]
+            if inside:
+                body, outer = guarded(inside, body), [c for c in outer if c not in inside]
             body = loop(leaf, self._extent(leaf), self.stage.kind(leaf), self.attach(leaf, body))
         return guarded(outer, body)
 

@@ -36,7 +36,7 @@ from .sizes import SizesIn, SizesOut
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 4
+_FORM: Final = 5
 _FIXED: Final = struct.Struct("<16sIQ32s")
 _ALIGNMENT: Final = 64
 _WORTH_THREADS: Final = 1 << 20  # bytes to digest: about 1 ms, a tenth of which threads cost
@@ -224,6 +224,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
             "lengths": [list(length) for length in image.lengths],
             "operations": image.operations,
             "dims": list(image.dims),
+            "variants": list(image.variants),
         }
     return made
 
@@ -236,7 +237,8 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
     constants = tuple([_read_array(constant, blobs) for constant in made["constants"]])
     lengths = tuple([(result, axis, position) for result, axis, position in made["lengths"]])
     code = bytes(blobs[made["code"]])
-    rest = (code, tuple(made["imports"]), constants, lengths, made["operations"], tuple(made["dims"]))
+    known = (made["operations"], tuple(made["dims"]), tuple(made["variants"]))
+    rest = (code, tuple(made["imports"]), constants, lengths, *known)
     if "symbolic" in made:
         image = Image(made["name"], (), (), *rest)
         return SymbolicKernel(image, inputs, outputs, [sizes.vars[k] for k in made["symbolic"]])

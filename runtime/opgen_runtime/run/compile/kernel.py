@@ -137,7 +137,8 @@ class Image:
     `imports`: the names that the code needs from outside.  `constants`: operands that belong to the kernel; they follow
     the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).  `dims`:
     the values of the symbolic dims that the code was compiled for all of.
-    `operations`: on floats, None where they are not known.
+    `operations`: on floats, None where they are not known.  `variants`: the conditions on the dims of which the first
+    that holds decides what runs.
     """
 
     name: str
@@ -149,6 +150,7 @@ class Image:
     lengths: tuple[tuple[int, int, int], ...] = ()
     operations: int | None = None
     dims: tuple[int, ...] = ()
+    variants: tuple[str, ...] = ()
 
 
 SIGNATURE: Final = ctypes.CFUNCTYPE(

@@ -188,7 +188,8 @@ def through_kernel(
         record = stage.run(record)
         ended = isinstance(record, Kernel)
         for contract in () if ended else stage.verify:  # of loop IR
-            tir.check(contract, record.func, stage.name, record.segment.is_own)
+            for func in record.funcs:
+                tir.check(contract, func, stage.name, record.segment.is_own)
         hook = request.hooks.get(stage.name)
         if hook is not None and stage.hooked is not None:
             record = stage.hooked(record, stage.name, hook, stage.verify[0])

@@ -8,8 +8,8 @@ Compiled object code                               Kernel    in memory (kernel.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from ...lower import tir
 from ...lower.library.segment import Segment, kernel_name
 from ...lower.schedule import Schedule
 from ...transform import PassInstrument
+from .variants import Variant
 from .written import Program
 
 Subject: TypeAlias = Segment | Program
@@ -70,15 +71,21 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A segment in normal form with its schedule; `prepare`: the part that was split off, which runs once."""
+    """A segment in normal form with its schedule.
+
+    `prepare`: the part that was split off, which runs once.  `variants`: others, for where more is known of its dims.
+    """
 
     normal: Normal
     schedule: Schedule
     prepare: Scheduled | None = None
+    variants: tuple[Variant[Scheduled], ...] = ()
 
     def texts(self) -> Texts:
         yield "schedule", str(self.schedule)
         yield "trace", str(self.schedule.trace)
+        for variant in self.variants:
+            yield f"schedule where {variant.narrowing}", str(variant.what.schedule)
 
     def part_texts(self) -> Texts:
         """The schedules of both parts, where there are two."""
@@ -89,13 +96,25 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A segment as loop IR."""
+    """A segment as loop IR; `variants`: others, for where more is known of its dims."""
 
     segment: Subject
     func: tir.PrimFunc
+    variants: tuple[Variant[tir.PrimFunc], ...] = ()
+
+    @property
+    def funcs(self) -> tuple[tir.PrimFunc, ...]:
+        """All there are."""
+        return (self.func, *[variant.what for variant in self.variants])
+
+    def mapped(self, fn: Callable[[tir.PrimFunc], tir.PrimFunc]) -> Lowered:
+        """The same with `fn` of each of them."""
+        variants = [replace(variant, what=fn(variant.what)) for variant in self.variants]
+        return replace(self, func=fn(self.func), variants=tuple(variants))
 
     def text(self) -> str:
-        return tir.to_text(self.func)
+        parts = [f"where {each.narrowing}:\n{tir.to_text(each.what)}" for each in self.variants]
+        return "\n".join([tir.to_text(self.func), *parts])
 
     def interpret(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The segment's results by the interpreter of loop IR."""
@@ -105,12 +124,13 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A segment as LLVM IR, and how LLVM is to optimise it."""
+    """A segment as LLVM IR, and how LLVM is to optimise it; `variants`: where it chooses one, in order."""
 
     segment: Subject
     symbol: str
     text: str
     passes: codegen.Pipeline
+    variants: tuple[str, ...] = ()
 
     def texts(self) -> Texts:
         yield "llvm", self.text
@@ -118,11 +138,12 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A segment as object code."""
+    """A segment as object code; `variants`: where it chooses one, in order."""
 
     segment: Subject
     symbol: str
     code: codegen.Compiled
+    variants: tuple[str, ...] = ()
 
     def texts(self) -> Texts:
         yield "llvm optimised", self.code.ir

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ... import codegen, ir
 from ...base.arith import Expr
 from ...base.contract import Contract
-from ...base.errors import CodegenError
+from ...base.errors import CodegenError, OpgenError
 from ...base.vocabulary import DType
 from ...codegen import LLVM_VERSION, LLVMLITE_VERSION, default_cache, imports_of
 from ...compute import te
@@ -33,13 +33,14 @@ from ...lower.library.segment import (
     known_shape,
     segment_of,
 )
-from ...lower.schedule import SCHEDULE, Schedule, parts_of, schedule_by
+from ...lower.schedule import SCHEDULE, Narrowing, Schedule, parts_of, schedule_by
 from ...operator import TensorType
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .symbolic import SymbolicKernel, SymbolicSlot, dims_in, symbolic_slot
+from .variants import Variant, distinct, narrowed
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -70,7 +71,29 @@ def normalize(segment: Segment) -> Normal | ExternKernel:
 
 
 def schedule(normal: Normal) -> Scheduled:
-    """The anchor's schedule if its strategy chose a special one, else the library's."""
+    """The anchor's schedule if its strategy chose a special one, else the library's; with the variants it asks for."""
+    made = _scheduled(normal)
+    variants: list[Variant[Scheduled]] = []
+    for narrowing in distinct(made.schedule.narrowings):
+        special = _narrowed(normal, narrowing)
+        if special is not None:
+            variants.append(Variant(narrowing, _scheduled(special)))
+    return replace(made, variants=tuple(variants))
+
+
+def _narrowed(normal: Normal, narrowing: Narrowing) -> Normal | None:
+    """The segment for dims of which more is known; None where its ops refuse them, so that no call has them."""
+    segment = normal.segment
+    count = len(segment.operands)
+    constant = [k for k, tensor in enumerate(segment.inputs[:count]) if _is_constant(tensor)]
+    try:
+        made = segment_of(narrowed(segment.function, narrowing.values), segment.target, constant)
+    except OpgenError:
+        return None
+    return Normal(made, tuple(te.normalize(made.outputs)))
+
+
+def _scheduled(normal: Normal) -> Scheduled:
     segment, anchor = normal.segment, normal.segment.anchor
     function: Callable[..., object] = schedules.generic
     what = "the schedule of the library"
@@ -88,14 +111,18 @@ def split(scheduled: Scheduled) -> Scheduled:
     parts = parts_of(scheduled.schedule)
     if parts.prepare is None:
         return scheduled
-    return Scheduled(
-        replace(normal, segment=_part(segment, parts.main, segment.outputs, parts.prepared)),
-        parts.main,
-        Scheduled(
-            Normal(_part(segment, parts.prepare, parts.prepared), parts.prepared),
-            parts.prepare,
-        ),
-    )
+    prepare = Scheduled(Normal(_part(segment, parts.prepare, parts.prepared), parts.prepared), parts.prepare)
+    main = replace(normal, segment=_part(segment, parts.main, segment.outputs, parts.prepared))
+    variants = [replace(each, what=split(each.what)) for each in scheduled.variants]
+    same = [each for each in variants if _prepares_the_same(each.what, main.segment, prepare)]
+    return Scheduled(main, parts.main, prepare, tuple(same))
+
+
+def _prepares_the_same(variant: Scheduled, main: Segment, prepare: Scheduled) -> bool:
+    """Whether a variant takes what is prepared for the whole segment, and the same operands beside it."""
+    if variant.prepare is None or variant.normal.segment.operands != main.operands:
+        return False
+    return tir.alike(lower(variant.prepare).func, lower(prepare).func)
 
 
 def _part(
@@ -129,31 +156,35 @@ def lower(scheduled: Scheduled | Written) -> Lowered:
         return Lowered(program, tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name))
     normal, segment = scheduled.normal, scheduled.normal.segment
     func = tir.lower(scheduled.schedule, segment.inputs, normal.outputs, segment.name)
-    return Lowered(segment, func)
+    variants = [Variant(each.narrowing, lower(each.what).func) for each in scheduled.variants]
+    return Lowered(segment, func, tuple(variants))
 
 
 def phase(run: tir.Phase) -> Callable[[Lowered], Lowered]:
     """The step of a phase over loop IR."""
-    return lambda lowered: replace(lowered, func=run(lowered.func))
+    return lambda lowered: lowered.mapped(run)
 
 
 def hooked(lowered: Lowered, stage: str, hook: tir.Phase, contract: Contract[tir.View]) -> Lowered:
     """What a user's function makes of loop IR. Raises LoweringError where it gives what is none."""
-    return replace(lowered, func=tir.hooked(stage, hook, lowered.func, contract))
+    return lowered.mapped(lambda func: tir.hooked(stage, hook, func, contract))
 
 
 def emit(lowered: Lowered) -> Emitted:
-    """LLVM IR."""
-    func, segment = lowered.func, lowered.segment
+    """LLVM IR; a branch for each variant."""
+    segment = lowered.segment
+    cases = [(each.narrowing.guard, each.narrowing.values, each.what) for each in lowered.variants]
+    func = tir.chosen(lowered.func, cases)
     text = codegen.emit(func, segment.target)
-    return Emitted(segment, func.name, text, codegen.choose_pipeline(func))
+    variants = tuple([str(each.narrowing) for each in lowered.variants])
+    return Emitted(segment, func.name, text, codegen.choose_pipeline(func), variants)
 
 
 def compile_(emitted: Emitted) -> Compiled:
     """Object code, optimised by LLVM."""
     segment = emitted.segment
     code = codegen.optimise_and_compile(emitted.text, segment.target, emitted.passes)
-    return Compiled(segment, emitted.symbol, code)
+    return Compiled(segment, emitted.symbol, code, emitted.variants)
 
 
 def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
@@ -164,7 +195,8 @@ def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
         inputs, outputs = slots(segment)
         dims = tuple([segment.dims[var] for var in segment.variables])
         return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports, dims=dims))
-    return _kernel(segment.function, code, compiled.symbol, imports, _facts(segment))
+    facts = {**_facts(segment), "variants": compiled.variants}
+    return _kernel(segment.function, code, compiled.symbol, imports, facts)
 
 
 # ------------------------------------------------------------------ the object cache
@@ -182,6 +214,7 @@ def keep(compiled: Sequence[Compiled], key: str) -> None:
             "symbol": each.symbol,
             "imports": list(imports_of(code)),
             "parts": len(compiled) - part,
+            "variants": each.variants,
             **_facts(each.segment),
         }
         default_cache().put(_part_key(key, part), code, facts)
@@ -207,7 +240,7 @@ def _kept_part(
         return None
     if not (isinstance(imports, list) and isinstance(operands, list)):
         return None
-    if not all([isinstance(facts.get(name), list) for name in ("prepared", "lengths", "dims")]):
+    if not all([isinstance(facts.get(name), list) for name in ("prepared", "lengths", "dims", "variants")]):
         return None
     kernel = _kernel(function, entry.object_code, symbol, imports, facts)
     return kernel, tuple(operands), parts
@@ -245,7 +278,15 @@ def _kernel(
     outputs = [symbolic_slot(f"output {k}", tuple(n), DType(d).numpy) for k, (n, d) in enumerate(kinds)]
     lengths = tuple([(output, axis, position) for output, axis, position in facts["lengths"]])
     image = Image(
-        symbol, (), (), code, tuple(imports), tuple(constant_arrays(function)), lengths, facts["operations"]
+        symbol,
+        (),
+        (),
+        code,
+        tuple(imports),
+        tuple(constant_arrays(function)),
+        lengths,
+        facts["operations"],
+        variants=tuple(facts["variants"]),
     )
     known = dims_in(function)
     if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):

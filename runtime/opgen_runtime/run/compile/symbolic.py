@@ -149,6 +149,11 @@ class SymbolicKernel(Kernel):
         """A line on each dim."""
         return [f"dim {dim.name}: any size, scheduled for {hinted(dim)}" for dim in self.dims]
 
+    def variants_text(self) -> list[str]:
+        """A line on the variants of the kernel, of which it chooses one when it runs; none where there is one."""
+        listed = self.image.variants
+        return [f"{self.name} has variants for {', '.join(listed)} and the rest"] if listed else []
+
     def bound(self, shapes: Sequence[Shape]) -> dict[Var, Expr]:
         """The values of the dims for inputs of these shapes, which may be symbolic themselves."""
         found: dict[Var, Expr] = {}

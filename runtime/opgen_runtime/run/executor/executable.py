@@ -179,8 +179,10 @@ class Native(Executable):
             lines += self._whole.dims_text()
         lines += [f"prepared by {name}" for name in self.prepare_kernels]
         plan = self.plan
+        symbolic = [kernel for kernel in self.compiled if isinstance(kernel, SymbolicKernel)]
+        variants = dict.fromkeys([line for kernel in symbolic for line in kernel.variants_text()])
         if plan is None:
-            return "\n".join([*lines, f"one kernel: {self.compiled[0].name}"])
+            return "\n".join([*lines, f"one kernel: {self.compiled[0].name}", *variants])
         lines += [f"%{slot} is input {name}" for slot, name in enumerate(self.inputs)]
         lines += [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
         lines += [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
@@ -188,7 +190,7 @@ class Native(Executable):
         memory = (
             f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes{when}"
         )
-        return "\n".join([*lines, plan_text(plan, self.compiled), memory])
+        return "\n".join([*lines, plan_text(plan, self.compiled), *variants, memory])
 
     def profile(self, arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray], runs: int = 10) -> Profile:
         given = self._in_order(arrays) if isinstance(arrays, Mapping) else list(arrays)

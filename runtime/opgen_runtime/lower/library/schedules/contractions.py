@@ -16,18 +16,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Const, Expr, post_order
+from ....base.arith import Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
-from ...schedule import Schedule, Stage, constant_stages
-from .access import analyse, contiguous_groups, is_shared, likely_extent
+from ...schedule import Schedule, Stage, constant_stages, narrowing
+from .access import analyse, contiguous_groups, is_shared, likely_extent, total_extent
 from .elementwise import schedule_elementwise
 from .plan import readers_of
-from .products import Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
+from .products import LEAST_ROWS, Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
 
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 32  # vector registers
 _MANY_ROWS: Final = 8  # of a tile where there are so many
 _FEW_ROWS: Final = 4  # and where there are fewer
+_MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
+_FEW_STEPS: Final = 2
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 4  # elements; further apart they are gathered
 _PANELS_PER_THREAD: Final = 4  # fewer are shared among threads by tiles of rows
@@ -79,9 +81,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     registers = target.vectors.registers
     panel = lanes * _panel_vectors(-(-likely_extent(found.columns) // lanes), registers)
     rows = _tile_rows(found.row, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
+    is_one_tile = _is_one_tile(found.row, rows)
     made = prepare(schedule, stage, form)
     whole_tiles = made
-    if not isinstance(found.row.extent, int):
+    if not isinstance(found.row.extent, int) and not is_one_tile:
         # the last tile repeats a row, so that no loop inside has a guard
         same = contraction_of(made.axes, made.body)
         assert same is not None
@@ -95,7 +98,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     assert whole is not None
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
     at_row = flat.axes.index(whole.row)
-    once = whole.row.extent == rows and _is_readable(schedule, flat, whole)
+    once = (is_one_tile or whole.row.extent == rows) and _is_readable(schedule, flat, whole)
     summed = _decided_first(flat.reduce_axes, flat)
     packing, near = (None, False) if once else _pack(schedule, flat, whole, summed, panel)
     fixed = _pack_rows(schedule, flat, whole, summed, rows, target)
@@ -124,7 +127,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         packing.compute_at(leader, panels)
         if shared:
             leader.parallel(panels)
-    _multiply(flat, whole.row, summed, rows, panel, lanes)
+    _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
+    if isinstance(found.row.extent, Var) and not is_one_tile:
+        constant = packing is not None and packing in constant_stages(schedule)
+        _narrow_rows(schedule, found, found.row.extent, rows, constant)
     flat.compute_at(leader, at)
     return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
 
@@ -198,6 +204,23 @@ def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -
     return loops
 
 
+def _is_one_tile(row: IterVar, rows: int) -> bool:
+    """Whether the rows, of a symbolic number, are at most one tile."""
+    return isinstance(row.extent, Var) and row.extent.most is not None and row.extent.most <= rows
+
+
+def _narrow_rows(schedule: Schedule, found: Contraction, count: Var, rows: int, constant: bool) -> None:
+    """Few rows have schedules of their own: one row, which is no contraction, and those that are one tile.
+
+    Packed constants are prepared for all: one row is computed with them, too.  Columns of a symbolic number have so
+    many rests of their own that guarded rows beside them would take longer to compile than they save.
+    """
+    if not constant:
+        schedule.narrowings.append(narrowing(count, 1, 1))
+    if total_extent(found.columns) is not None:
+        schedule.narrowings.append(narrowing(count, 1 if constant else LEAST_ROWS, rows))
+
+
 def _is_constant(schedule: Schedule, operand: Expr) -> bool:
     """Whether all that an expression reads is constant."""
     constant = constant_stages(schedule)
@@ -226,8 +249,13 @@ def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> N
     stage.vectorize(lane)
 
 
-def _multiply(flat: Stage, row: IterVar, order: Sequence[IterVar], rows: int, panel: int, lanes: int) -> None:
-    """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i"""
+def _multiply(
+    flat: Stage, row: IterVar, order: Sequence[IterVar], rows: int, panel: int, lanes: int, guarded: int
+) -> None:
+    """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i
+
+    Where rows are guarded, there are `guarded` vector registers for it: each guard is decided for several steps of k.
+    """
     assert flat.body is not None
     accesses = analyse(flat.body, flat.tensor.dtype)
     column = flat.axes[-1]
@@ -238,7 +266,12 @@ def _multiply(flat: Stage, row: IterVar, order: Sequence[IterVar], rows: int, pa
     summed = [*decided, *[flat.fuse(*group) for group in contiguous_groups(rest, accesses)]]
     tiles, tile = flat.split(row, rows)
     panels, within = flat.split(column, panel)
-    flat.reorder(*outer, tiles, panels, *summed, tile, within)
+    if guarded:
+        steps, step = flat.split(summed.pop(), _MOST_STEPS if guarded >= _MANY_REGISTERS else _FEW_STEPS)
+        flat.unroll(step)
+        flat.reorder(*outer, tiles, panels, *summed, steps, tile, step, within)
+    else:
+        flat.reorder(*outer, tiles, panels, *summed, tile, within)
     _in_registers(flat, tile, within, lanes)
 
 

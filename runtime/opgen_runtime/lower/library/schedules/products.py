@@ -121,6 +121,8 @@ def _pays(found: Contraction, body: Reduce) -> bool:
     rows, columns, summed = (likely_extent(axes) for axes in ((found.row,), found.columns, body.axes))
     if total_extent(found.outer) == 0:
         return False
+    if not isinstance(found.row.extent, int):
+        rows = LEAST_ROWS  # one row is a case of its own
     return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS and summed >= _LEAST_SUMMED
 
 

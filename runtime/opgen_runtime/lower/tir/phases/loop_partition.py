@@ -10,10 +10,11 @@ stay in registers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ....base.arith import Const, Var, const, lt
+from ....base.arith import Const, Var, const, free_vars, lt
 from ....base.vocabulary import INDEX
 from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
@@ -64,7 +65,9 @@ class _Partition(StmtMutator):
         main = WithoutGuards(cut.guards).stmt(s.body)
         main = For(s.var, ZERO, cut.whole, s.kind, self.stmt(main))
         if cut.last:
-            last = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: cut.whole}))
+            last = map_exprs(
+                _Rolled(cut.guards).stmt(s.body), lambda e: fold_substitute(e, {s.var: cut.whole})
+            )
             rest: Stmt = If(lt(cut.whole, s.extent), last)
         else:
             body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + cut.whole}))
@@ -158,6 +161,23 @@ class _Partition(StmtMutator):
         limited = For(s.var, ZERO, const(needed, INDEX), kind, s.body)
         body = _Partition({**self.ranges, s.var: needed}, self.tails).stmt(limited.body)
         return replace(limited, body=body)
+
+
+class _Rolled(StmtMutator):
+    """What runs once is short: loops of which a guard decides are not unrolled, but those that say where to store."""
+
+    def __init__(self, guards: Sequence[If]) -> None:
+        self.decided = {var for guard in guards for var in free_vars(guard.condition)}
+
+    def loop(self, s: For) -> Stmt:
+        made = super().loop(s)
+        if s.kind is not ForKind.UNROLLED or s.var not in self.decided:
+            return made
+        stores = [each for each in statements(s.body) if isinstance(each, Store)]
+        if any(s.var in free_vars(index) for each in stores for index in each.indices):
+            return made
+        assert isinstance(made, For)
+        return replace(made, kind=ForKind.SERIAL)
 
 
 def _starts_at_zero(s: For) -> bool:

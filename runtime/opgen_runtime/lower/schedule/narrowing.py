@@ -1,0 +1,33 @@
+"""Narrowings of a program's dims: values for which another schedule is better, or another program simpler.
+
+C[i, j] = ..    for all i < n       n == 1: C[0, j] = ..       1 <= n <= 8: C[i, j] = .. of a dim known to be that small
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...base.arith import Expr, Var, const, eq, ge, le, logical_and
+from ...base.vocabulary import INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Where `guard`, a condition on dims, holds, dims may be replaced by `values`, of which more is known."""
+
+    text: str
+    guard: Expr
+    values: Mapping[Var, Expr]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def narrowing(dim: Var, least: int, most: int) -> Narrowing:
+    """The narrowing of a dim to a range of values; to a constant where that is one value."""
+    if least == most:
+        return Narrowing(f"{dim.name} == {least}", eq(dim, least), {dim: const(least, INDEX)})
+    value = Var(INDEX, dim.name, size=True, hint=most, least=least, most=most)
+    guard = logical_and(ge(dim, least), le(dim, most))
+    return Narrowing(f"{least} <= {dim.name} <= {most}", guard, {dim: value})
