@@ -7,15 +7,18 @@ from collections.abc import Callable
 
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .module import IRModule
-from .parser import parse_expr, parse_module
 from .printer import to_text
 
 
 def _expr(expr: Expr) -> tuple[Callable[[str], Expr], tuple[str]]:
+    from .parser import parse_expr  # with the first pickle
+
     return parse_expr, (to_text(expr),)
 
 
 def _module(module: IRModule) -> tuple[Callable[[str], IRModule], tuple[str]]:
+    from .parser import parse_module
+
     return parse_module, (to_text(module),)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,6 +46,8 @@ def ask(triple: str, cpu: str, features: str) -> Answer:
         return Answer(
             f"-mattr={features}: expected features such as +avx2,-avx512f, each with its sign", None
         )
+    import subprocess  # for other machines only
+
     try:
         child = subprocess.run(
             [sys.executable, "-P", str(_SCRIPT), triple, cpu, features],

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
 import sys
 import time
@@ -72,7 +71,7 @@ class ObjectCache:
         if not self._usable(create=True):
             return
         path = self._path(key)
-        temporary = path.parent / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        temporary = path.parent / f"{_UNFINISHED}{os.urandom(8).hex()}"
         try:
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError:

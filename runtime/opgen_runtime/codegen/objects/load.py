@@ -7,7 +7,6 @@ nothing defines is an error before anything runs.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ domain.py    the ranges of loops, axes in terms of them
 kind.py      how the iterations of a loop run
 intrinsic.py tiles whose loop IR is written by hand
 matching.py  whether a tile of a stage is what an intrinsic computes
-stage.py     one stage, its loops, and the primitives that change it alone
+stage.py     one stage, and the primitives that change it alone; stage_base.py: what is known of it
 schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
 narrowing.py values of dims for which another schedule is better
 group.py     stages that are placed together
@@ -41,7 +41,8 @@ from .rows import Line, Rows
 from .schedule import Schedule, create_schedule, reads_of, replay
 from .separate import why_not_separable
 from .slopes import slope
-from .stage import Attach, Stage
+from .stage import Stage
+from .stage_base import Attach
 from .trace import Trace
 
 __all__ = [

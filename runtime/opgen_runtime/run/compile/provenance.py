@@ -7,7 +7,6 @@ import builtins
 import hashlib
 import os
 import sys
-import sysconfig
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache, partial
@@ -19,10 +18,6 @@ from typing import Final
 from ...base.contract import is_own
 
 _PLAIN: Final = (str, bytes, int, float, bool, complex, type(None))
-_INSTALLED: Final = tuple(
-    os.path.realpath(sysconfig.get_path(name)) + os.sep
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
 
 
 def digest_of(function: object) -> str | None:
@@ -199,4 +194,13 @@ def _file(module: ModuleType) -> str:
 
 
 def _is_installed(path: str) -> bool:
-    return os.path.realpath(path).startswith(_INSTALLED)
+    return os.path.realpath(path).startswith(_installed())
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[str, ...]:
+    """The folders of Python's own modules and of installed packages."""
+    import sysconfig  # which few need: a function that a user wrote
+
+    places = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name in places)
