@@ -338,3 +338,10 @@ def test_a_scale_of_channels_has_one_axis() -> None:
         np.float32(1),
     )
     assert message == "it: InstanceNormalization: a tensor of shape [], expected 1 axes"
+
+
+def test_a_condition_beyond_the_end_chooses_nothing() -> None:
+    model = parser.parse_model(HEAD + "g (float[3, 2] x, bool[10] c) => (float[n] y) { y = Compress (x, c) }")
+    condition = np.isin(np.arange(10), [2, 3, 8, 9])
+    (y,) = frontend.prepare(model)([np.arange(6, dtype=np.float32).reshape(3, 2), condition])
+    np.testing.assert_array_equal(y, [2, 3])

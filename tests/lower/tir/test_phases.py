@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opgen_runtime.base.arith import Expr, Var, minimum, select
+from opgen_runtime.base.arith import Expr, Var, maximum, minimum, select
 from opgen_runtime.base.vocabulary import INDEX
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Tensor, read, reduce, reduce_axis
@@ -283,6 +283,22 @@ def test_rewrite_unsafe_select_needs_no_choice_for_what_the_tail_guards() -> Non
         "    lanes = ramp(4, 1, 4) < splat(7, 4)\n"
         "    z[ramp(4, 1, 4); lanes] = "
         "x[ramp(4, 1, 4); lanes] if ramp(4, 1, 4) > splat(0, 4) else y[ramp(5, 1, 4)]\n"
+    )
+
+
+def test_rewrite_unsafe_select_masks_an_index_that_is_another_number_where_it_is_not_wanted() -> None:
+    """Equal indices in and outside of a choice are one number only where the choice wants them."""
+    p, x = te.placeholder("p", (4,), "int64"), te.placeholder("x", (3,), "float32")
+
+    def index(i: Expr) -> Expr:
+        return maximum(minimum(select(i >= 2, read(p, i - 2), read(p, i)), 2), 0)
+
+    z = te.compute("z", (4,), "float32", lambda i: read(x, index(i)) + select(i > 0, read(x, index(i)), 0.0))
+    assert after("rewrite_unsafe_select", create_schedule((z,)), p, x) == (
+        "    for i0 in range(4):\n"
+        "        z[i0] = x[cast(max(min(p[i0 - 2; i0 >= 2] if i0 >= 2 else p[i0], int64(2)), int64(0)), index)] + "
+        "(x[cast(max(min(p[i0 - 2; (i0 > 0) & (i0 >= 2)] if i0 >= 2 else p[i0], int64(2)), int64(0)), index); i0 > 0]"
+        " if i0 > 0 else 0.0)\n"
     )
 
 

@@ -9,6 +9,7 @@ z[i] = m[i - 1] if i >= 1 else m[i]  -->  z[i] = m[i - 1; i >= 1] if i >= 1 else
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -132,22 +133,37 @@ class _Value:
         """The expression with masks.
 
         What is read outside of all choices is inside wherever the value is wanted, and so is what is read at the same
-        index elsewhere: the mask of the statement is enough for it, whatever choice it stands in.
+        index elsewhere: the mask of the statement is enough for it, whatever choice it stands in.  Not so an index
+        that reads under masks of its own choices itself: where it is not wanted, it is another number.
         """
         order = post_order(e)
-        unsafe = [node for node in order if self._is_unsafe(node)]
+        unsafe = {id(node): node for node in order if self._is_unsafe(node)}
         if not unsafe:
             return e
         guards = guards_of(order)
-        for node in unsafe:
-            if isinstance(node, Load) and guards[id(node)] is None:
-                self.inside.add(node.indices[0], node.buffer)
-        for node in unsafe:
-            known = isinstance(node, Load) and self.inside.has(node.indices[0], node.buffer)
-            guard = None if known else guards[id(node)]
+        shared = {id(node.indices[0]) for node in self._wanted_loads(unsafe.values(), guards)}
+        masked: set[int] = set()  # nodes whose values hang on the masks of choices
+        for node in order:
+            if any([id(child) in masked for child in node.children()]):
+                masked.add(id(node))
+            if id(node) not in unsafe:
+                continue
+            guard = guards[id(node)]
+            if isinstance(node, Load) and self.inside.has(node.indices[0], node.buffer):
+                index = id(node.indices[0])
+                guard = None if index in shared or index not in masked else guard
+            if guard is not None:
+                masked.add(id(node))
             if guard is not None or self.mask is not None:
                 self.masks[id(node)] = guard
         return self._rebuilt(e) if self.masks else e
+
+    def _wanted_loads(self, unsafe: Iterable[Expr], guards: Mapping[int, Guard | None]) -> list[Load]:
+        """The loads outside of all choices, whose indices are inside from now on."""
+        found = [node for node in unsafe if isinstance(node, Load) and guards[id(node)] is None]
+        for node in found:
+            self.inside.add(node.indices[0], node.buffer)
+        return found
 
     def unmasked(self, e: Expr) -> list[Load]:
         """The loads that `rewritten` would give their first mask."""
@@ -157,9 +173,7 @@ class _Value:
             return []
         unsafe = [node for node in loads if self._is_unsafe(node)]
         guards = guards_of(order) if unsafe else {}
-        for node in unsafe:
-            if guards[id(node)] is None:
-                self.inside.add(node.indices[0], node.buffer)
+        self._wanted_loads(unsafe, guards)
         return [
             node
             for node in unsafe
