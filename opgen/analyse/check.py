@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from opgen_runtime.base.errors import AttrError
 from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.operator import parse_layout
 
-from ..diagnostics import Diagnostics, Suggestion
+from ..diagnostics import Diagnostics, Suggestion, did_you_mean
 from ..expression.allowed import BUILTINS
 from ..expression.reference import check_reference
 from ..expression.scope import Namespace
@@ -51,7 +53,7 @@ def check_op(
     check_defaults(op, attrs, diagnostics)
     signature = check_signature(op, attrs, namespace, diagnostics)
     wrong = [finding.place for finding in diagnostics.found[first:]]
-    strategy = tuple(_strategy(entry, namespace, roots, diagnostics) for entry in op.strategy)
+    strategy = tuple(_strategy(op, entry, namespace, roots, diagnostics) for entry in op.strategy)
     arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
     extern = None if op.extern is None else check_extern(op.extern, roots, arguments, diagnostics)
     expression = None if op.expression is None else check_extern(op.expression, roots, arguments, diagnostics)
@@ -165,7 +167,7 @@ def _trials(
 
 
 def _strategy(
-    entry: StrategyDef, namespace: Namespace, roots: ExternRoots, diagnostics: Diagnostics
+    op: OpDef, entry: StrategyDef, namespace: Namespace, roots: ExternRoots, diagnostics: Diagnostics
 ) -> CheckedStrategy:
     schedule = entry.schedule.value
     if ":" in schedule:
@@ -178,7 +180,27 @@ def _strategy(
         body = Translator(namespace, static=True).expression(entry.when, {})
         when = make_lambda(namespace.used(entry.when), body, entry.when.place)
     target = "" if entry.target is None else entry.target.value
-    return CheckedStrategy(entry.name.value, target, schedule, when, entry.when_text, entry.plevel)
+    layouts = _asked_layouts(op, entry, diagnostics)
+    return CheckedStrategy(entry.name.value, target, schedule, when, entry.when_text, entry.plevel, layouts)
+
+
+def _asked_layouts(op: OpDef, entry: StrategyDef, diagnostics: Diagnostics) -> dict[str, str]:
+    """The layouts that an entry asks for, by the layout attrs of the op's inputs."""
+    known = {each.layout.attr.value: each.layout.canonical.value for each in op.inputs if each.layout}
+    for attr, layout in entry.layouts.items():
+        if attr not in known:
+            text = f"no input has a layout `{attr[:40]}`; layouts are {', '.join(known) or 'none'}"
+            diagnostics.error("strategy", text, layout.place, did_you_mean(attr, known))
+            continue
+        try:
+            letters = parse_layout(layout.value).canonical_names
+        except AttrError as error:
+            diagnostics.error("strategy", str(error), layout.place)
+            continue
+        if sorted(letters) != sorted(known[attr]):
+            text = f"layout `{layout.value[:40]}` does not have the axes of `{known[attr]}`"
+            diagnostics.error("strategy", text, layout.place)
+    return {attr: layout.value for attr, layout in entry.layouts.items()}
 
 
 def _check_pattern(op: OpDef, pattern: OpPattern, reason: str, diagnostics: Diagnostics) -> bool:

@@ -141,6 +141,11 @@ class StrategyPart(_Part):
     )
     when: Filled | None = Field(None, description="When it applies.", examples=["K <= 64"])
     plevel: Whole = Field(10, description="The greatest that applies is used.", examples=[15])
+    layouts: Annotated[dict[str, Filled], EmptyIsMapping] = Field(
+        {},
+        description="The layouts that it would have the operands in, by layout attr.",
+        examples=["{data_layout: NHWC}"],
+    )
 
 
 class GradientPart(_Part):

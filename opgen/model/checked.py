@@ -171,6 +171,7 @@ class CheckedStrategy:
     when: ast.Lambda | None
     when_text: str | None
     plevel: int
+    layouts: Mapping[str, str]  # layout attr -> the layout that it asks for
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ class StrategyDef:
     when: s.Expression | None
     when_text: str | None
     plevel: int
+    layouts: Mapping[str, TextNode]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

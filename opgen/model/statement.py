@@ -115,7 +115,8 @@ def strategy_tree(entry: CheckedStrategy) -> ast.Call:
     when = {} if entry.when is None else {"when": entry.when, "when_text": entry.when_text}
     plevel = {} if entry.plevel == _PLEVEL else {"plevel": entry.plevel}
     given = _given(target=entry.target, schedule=entry.schedule)
-    return call("_d.StrategyEntry", entry.name, **given, **when, **plevel)
+    layouts = {"layouts": dict(entry.layouts)} if entry.layouts else {}
+    return call("_d.StrategyEntry", entry.name, **given, **when, **plevel, **layouts)
 
 
 def upgrade_tree(entry: CheckedUpgrade) -> ast.Call:

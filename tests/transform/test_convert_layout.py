@@ -10,6 +10,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.errors import OpgenError, PassError
+from opgen_runtime.declaration import StrategyEntry
 from opgen_runtime.lower.library.schedules import injective
 from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.operator.registry import Op
@@ -151,6 +152,19 @@ def test_a_strategy_asks_for_its_layout() -> None:
     gives(AlterOpLayout(), *WHOLE)
     gives(AlterOpLayout(), "fn (%x: [2, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
     gives(AlterOpLayout(), f"fn (%x: [1, 6, 6, 4], %w: [3, 3, 4, 8]) {{ conv2d(%x, %w, {LAID}) }}")
+
+
+def test_a_declaration_asks_for_its_layout() -> None:
+    op = Op.get("conv2d")
+    asking = StrategyEntry(
+        "rows", schedule="injective", when=lambda N: N == 1, layouts={"data_layout": "NHWC"}
+    )
+    op.set_attr("strategy", (StrategyEntry("plain", schedule="injective", plevel=5), asking), plevel=20)
+    try:
+        gives(AlterOpLayout(), *WHOLE)
+        gives(AlterOpLayout(), "fn (%x: [2, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
+    finally:
+        op.reset_attr("strategy")
 
 
 @pytest.mark.usefixtures("asking")

@@ -233,7 +233,8 @@ class _Definer:
 
     def _strategy(self, part: StrategyPart) -> StrategyDef:
         when = None if part.when is None else self._expression(part.when)
-        return StrategyDef(part.name, part.target, part.schedule, when, _text(part.when), part.plevel)
+        text = _text(part.when)
+        return StrategyDef(part.name, part.target, part.schedule, when, text, part.plevel, part.layouts)
 
     def _upgrades(self) -> tuple[UpgradeDef, ...]:
         found: list[UpgradeDef] = []

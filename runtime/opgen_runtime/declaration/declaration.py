@@ -17,7 +17,8 @@ class StrategyEntry:
 
     `schedule`: a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`.  `target`: keys
     it is for, "" for every target.  `when`: a condition whose parameter names say which names of the binding it
-    needs; `when_text` is its source.  The applicable entry with the highest `plevel` is used.
+    needs; `when_text` is its source.  The applicable entry with the highest `plevel` is used.  `layouts`: those that it
+    would have the operands in, by layout attr.
     """
 
     name: str
@@ -26,6 +27,7 @@ class StrategyEntry:
     when: Callable[..., Any] | None = None
     when_text: str | None = None
     plevel: int = 10
+    layouts: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

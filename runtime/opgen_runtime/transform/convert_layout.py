@@ -8,7 +8,8 @@
 An op has the layouts that its declaration gives its operands (`layout: {attr: data_layout, canonical: NCHW}`).  A
 value stays in its new layout through elementwise ops and through ops that take that layout themselves, such as pooling,
 until something needs it as it was.  ConvertLayout is told the layouts, AlterOpLayout asks the implementation that the
-op's strategy chooses for the call (`add_implementation(.., layouts={..})`).  Every element is computed as before.
+op's strategy chooses for the call (`strategy: [{.., layouts: {data_layout: NHWC}}]` of its declaration, or
+`add_implementation(.., layouts={..})`).  Every element is computed as before.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ def AlterOpLayout(function: Function, module: IRModule, context: PassContext) ->
 def _asked_by_strategy(target: Target) -> Wanted:
     def of(call: Call) -> Mapping[str, str] | None:
         assert isinstance(call.op, Op)
-        if isinstance(call.op.get_attr("strategy"), tuple | None):
-            return None  # what a declaration states has no layouts
+        strategy = call.op.get_attr("strategy")
+        if isinstance(strategy, tuple | None) and not any([entry.layouts for entry in strategy or ()]):
+            return None
         types = [arg.checked_type for arg in call.args]
         made = call_tensors(call.op, call.attrs, types, call.span)
         pattern = pattern_of(call.op, call.attrs, types)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from opgen.analyse import check_project
 from opgen.diagnostics import Diagnostic
+from opgen.model.statement import strategy_tree
 
 HEAD = 'op: one\ninputs: {x: {shape: "N", dtype: float}}\noutputs: {out: {shape: "N", dtype: x.dtype}}\n'
 TAIL = 'tests: [{x: "float32[4]"}]\n'
@@ -75,6 +78,26 @@ def test_what_is_absent_is_said_to_be_absent() -> None:
     head = HEAD.replace("float}}", "float}, y: {shape: N, dtype: float, optional: true}}", 1)
     found = check_project({"one.yaml": head + "compute: out[i] = x[i] + y[i]\n" + TAIL})[1]
     assert found[0].message.startswith("this is None here (an optional input or attr that is absent)")
+
+
+def test_a_strategy_states_layouts() -> None:
+    text = """
+op: copy
+inputs: {data: {shape: "N, C, W", layout: {attr: layout, canonical: NCW}}}
+outputs: {out: {shape: data.shape, dtype: data.dtype}}
+attrs: {layout: {type: layout, default: NCW}}
+compute: out[n, c, w] = data[n, c, w]
+reference: out = data
+tests: [{data: "float32[2, 3, 4]"}]
+strategy: [{name: last, schedule: injective, layouts: {layout: NWC}}]
+"""
+    ops, found = check_project({"one.yaml": text})
+    assert found == []
+    (op,) = ops
+    assert op.strategy[0].layouts == {"layout": "NWC"}
+    assert ast.unparse(strategy_tree(op.strategy[0])) == (
+        "_d.StrategyEntry('last', schedule='injective', layouts={'layout': 'NWC'})"
+    )
 
 
 def test_a_strategy_without_a_target_is_for_every_target() -> None:

@@ -69,7 +69,7 @@ def _from_entries(op: Op, entries: Sequence[StrategyEntry], known: OpPattern | N
         schedule = schedule_named(entry.schedule) if entry.schedule else schedule_for_pattern(pattern)
         keys = tuple(key.strip() for key in entry.target.split(",") if key.strip())
         strategy.add_implementation(
-            None, schedule, entry.name, entry.plevel, entry.when, entry.when_text or "", keys
+            None, schedule, entry.name, entry.plevel, entry.when, entry.when_text or "", keys, entry.layouts
         )
     name = f"generic.{pattern.name.lower()}"
     return strategy.add_default(schedule_for_pattern(pattern), name)
