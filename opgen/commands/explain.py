@@ -19,13 +19,14 @@ from ..model import CheckedOp
 from ..project import Project
 from ..views.declared import declaration_source
 from .coloured import code
-from .completion import AttrText, OpName, StageName
+from .completion import OpName, StageName
 from .console import heading, out
 from .example import example_function
 from .explain_pass import draw, explain_pass
 from .failure import Failure, Findings
 from .lookup import find_op
 from .onnx_models import extents
+from .options import of_a_call
 from .show import facts
 
 _PROSE: Final = frozenset(("strategy", "pattern", "schedule"))
@@ -42,20 +43,7 @@ class Stage:
 
 @click.command()
 @click.argument("op_name", metavar="OP|MODEL.onnx", type=OpName())
-@click.option(
-    "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand in order; '' is a scalar."
-)
-@click.option(
-    "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Once for all operands, or once for each."
-)
-@click.option(
-    "--attr",
-    "attrs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    type=AttrText("op_name"),
-    help="An attr; may be repeated.",
-)
+@of_a_call("op_name", shapes="Of each operand in order; '' is a scalar.")
 @click.option(
     "--target", "target_text", metavar="TARGET", help='Such as "llvm -mcpu=x86-64-v3"; default: this machine.'
 )

@@ -19,12 +19,13 @@ from opgen_runtime.run.compile.artifact import is_artifact
 from opgen_runtime.run.executor import array_type
 from opgen_runtime.testing import Spec, ordinary
 
-from .completion import AttrText, OpName
+from .completion import OpName
 from .console import note, out, table
 from .example import example_function
 from .failure import Failure, Findings
 from .lookup import find_op
 from .onnx_models import existing, extents, frontend, given_arrays, printable
+from .options import of_a_call
 
 _SHOWN: Final = 64  # elements; an output of no more is printed
 
@@ -38,20 +39,7 @@ _SHOWN: Final = 64  # elements; an output of no more is printed
 @click.option(
     "--dim", "dims", multiple=True, metavar="NAME=N", help="A model's dynamic dim, for random inputs; else 1."
 )
-@click.option(
-    "--shape", "shapes", multiple=True, metavar="4,4,1", help="Of each operand of OP, for random inputs."
-)
-@click.option(
-    "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Once for all operands of OP, or for each."
-)
-@click.option(
-    "--attr",
-    "attrs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    type=AttrText("what"),
-    help="An attr of OP; may be repeated.",
-)
+@of_a_call("what", shapes="Of each operand of OP, for random inputs.")
 @click.option("--output", metavar="FOLDER", help="Write each output there, as NAME.npy.")
 def command(
     what: str,

@@ -27,6 +27,7 @@ PAGES = (
     "write-an-emitter.md",
     "jit.md",
     "build-and-save.md",
+    "tuning.md",
     "gradients.md",
 )
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Final
 
@@ -26,7 +27,8 @@ _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the t
 class Target:
     """What to compile for.  `Target.host()` is this machine; `Target.parse` reads `llvm -mcpu=... -keys=...`.
 
-    `features` is LLVM's feature string.  `keys` order the search of strategies, most specific first.
+    `features` is LLVM's feature string.  `keys` order the search of strategies, most specific first.  `tuned`: values
+    that parameters of schedules have instead of their defaults, by name, sorted.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class Target:
     features: str
     keys: tuple[str, ...]
     num_threads: int
+    tuned: tuple[tuple[str, int], ...] = ()
 
     @staticmethod
     def host() -> Target:
@@ -43,18 +46,29 @@ class Target:
 
     @staticmethod
     def parse(text: str | Target) -> Target:
-        """Read `KIND [-mcpu=NAME] [-mattr=+f,-g] [-mtriple=T] [-keys=a,b] [-num-threads=N]`.
+        """Read `KIND [-mcpu=NAME] [-mattr=+f,-g] [-mtriple=T] [-keys=a,b] [-num-threads=N] [-tuned=parameter:1,..]`.
 
         `-mcpu=native` (or no -mcpu, -mattr and -mtriple at all) is this machine.  The kind's own keys follow
-        those given.  Raises StrategyError for an unknown kind or option, and for what LLVM does not know or cannot do.
+        those given.  Schedules refuse parameters and values that they do not have.  Raises StrategyError for an
+        unknown kind or option, and for what LLVM does not know or cannot do.
         """
         return text if isinstance(text, Target) else _parse(text)
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"{self.kind} -mtriple={self.triple} -mcpu={self.cpu} -mattr={self.features}"
             f" -keys={','.join(self.keys)} -num-threads={self.num_threads}"
         )
+        values = ",".join([f"{name}:{value}" for name, value in self.tuned])
+        return f"{text} -tuned={values}" if values else text
+
+    def __reduce__(self) -> tuple[type[Target], tuple[object, ...]]:
+        """Pickled by what it is, without what was found of it since."""
+        return Target, tuple([getattr(self, field.name) for field in fields(self)])
+
+    def tuned_to(self, values: Mapping[str, int]) -> Target:
+        """The same target with these values of parameters of schedules, and no others."""
+        return replace(self, tuned=tuple(sorted(values.items())))
 
     @lazy
     def enabled_features(self) -> frozenset[str]:
@@ -125,7 +139,7 @@ def _host_target(num_threads: int) -> Target:
     return Target("llvm", here.triple, here.cpu, here.features, KINDS["llvm"], num_threads)
 
 
-_OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads")
+_OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads", "tuned")
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +162,18 @@ def _parse(text: str) -> Target:
     if problem is not None:
         raise StrategyError(f"target {text!r}: {problem}")
     keys = tuple(dict.fromkeys((*given_keys, *KINDS[kind])))
-    return Target(kind, base.triple, base.cpu, base.features, keys, int(threads))
+    tuned = _tuned(text, options.get("tuned", ""))
+    return Target(kind, base.triple, base.cpu, base.features, keys, int(threads), tuned)
+
+
+def _tuned(text: str, written: str) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for each in written.split(",") if written else ():
+        name, _, value = each.partition(":")
+        if not name or not (value.isascii() and value.isdigit()):
+            raise StrategyError(f"target {text!r}: -tuned={each}: expected parameter:value, a whole number")
+        found[name] = int(value)
+    return tuple(sorted(found.items()))
 
 
 def _option(text: str, word: str) -> tuple[str, str]:

@@ -57,6 +57,7 @@ from .parts import Parts, whole
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .segments import segments_of
 from .symbolic import SymbolicKernel
+from .tuning.records import tuned
 from .written import Program, Written
 
 A = TypeVar("A")
@@ -263,7 +264,7 @@ def compile_parts(
 
     What depends on these alone is computed by a kernel of its own.  As `compile_segment` otherwise.
     """
-    request = requested(function, target, context or PassContext.current(), constant)
+    request = requested(function, target, context or PassContext.current(), constant, digest)
     hooks = request.hooks
     key = front_key(function, request.target, hooks, digest, constant)
     parts = None if key is None else _kernels.get(key) or steps.kept(function, key)
@@ -326,11 +327,19 @@ def written_by_hand(program: Program, schedule: Schedule, context: PassContext) 
 
 
 def requested(
-    function: Function, target: Target | str | None, context: PassContext, constant: Collection[int] = ()
+    function: Function,
+    target: Target | str | None,
+    context: PassContext,
+    constant: Collection[int] = (),
+    digest: str = "",
 ) -> Request:
-    """A segment to compile under a context. Raises PassError for a hook after no stage that takes one."""
+    """A segment to compile under a context, for the target as it is tuned for the segment.
+
+    `digest`: the structural digest of the function, where it is known.  Raises PassError for a hook after no stage that
+    takes one, and StrategyError for records of tuning that are damaged.
+    """
     _check_hooks(context)
-    chosen = Target.host() if target is None else Target.parse(target)
+    chosen = tuned(Target.host() if target is None else Target.parse(target), function, digest, constant)
     return Request(function, chosen, context.hooks, context.instruments, frozenset(constant))
 
 

@@ -49,24 +49,10 @@ def build(
     context = context or PassContext.current()
     if opt_level is not None:
         context = context.at_level(opt_level)
-    context = context.evaluating_by(CompilingEvaluator)
-    if isinstance(module, Function):
-        module = IRModule.from_expr(module)
-    if "main" not in module:
-        raise ExecutorError(
-            f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
-        )
-    if params:
-        module = module.with_functions({"main": _bound(module["main"], params)})
-    module = optimise(module, context)
     chosen = Target.host() if target is None else Target.parse(target)
-    known = {
-        var.name: evaluated(function, lambda segment: compile_segment(segment, chosen, context))
-        for var, function in module.functions.items()
-    }
-    module = module.with_functions(known)
+    module = partitioned(module, params, chosen, context)
     function = module["main"]
-    segments = segments_of(*known.values())
+    segments = segments_of(*module.functions.values())
     parts = [
         late_parts(segment, lambda narrowed: compile_segment(narrowed, chosen, context))
         if is_late(segment)
@@ -94,6 +80,30 @@ def build(
         return Interpreted(module, kernels, sites, prepare, plan)
     whole = program_of(plan, kernels, driver_image(plan, kernels, inputs, chosen))
     return Native(inputs, kernels, whole, plan.result, str(chosen), prepare)
+
+
+def partitioned(
+    module: IRModule | Function,
+    params: Mapping[str, object] | Mapping[Var, object] | None,
+    target: Target,
+    context: PassContext,
+) -> IRModule:
+    """A module in segments, as `build` compiles them: optimised, with the values of what takes constants alone."""
+    context = context.evaluating_by(CompilingEvaluator)
+    if isinstance(module, Function):
+        module = IRModule.from_expr(module)
+    if "main" not in module:
+        raise ExecutorError(
+            f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
+        )
+    if params:
+        module = module.with_functions({"main": _bound(module["main"], params)})
+    module = optimise(module, context)
+    known = {
+        var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
+        for var, function in module.functions.items()
+    }
+    return module.with_functions(known)
 
 
 def load(path: str | PathLike[str]) -> Executable:

@@ -12,6 +12,7 @@ congruences.py  sums that count in every s-th step: divided and solved
 products.py     which stages are contractions, and what makes them so
 windows.py      loops of reductions over overlapping windows, one axis after the other
 contractions.py loops of sums of products of two operands, one of them packed
+parameters.py   what a target may be tuned to, with the legal values
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ....base.vocabulary import OpPattern
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule
 from .elementwise import schedule_elementwise
+from .parameters import PARAMETERS, Parameter, why_not_tuned
 from .programs import generic, injective, reduction, why_not_by_rows
 
 ScheduleFunction = Callable[[Sequence[Tensor], Target], Schedule]
@@ -36,6 +38,8 @@ def for_pattern(pattern: OpPattern) -> ScheduleFunction:
 
 
 __all__ = [
+    "PARAMETERS",
+    "Parameter",
     "ScheduleFunction",
     "for_pattern",
     "generic",
@@ -43,4 +47,5 @@ __all__ = [
     "reduction",
     "schedule_elementwise",
     "why_not_by_rows",
+    "why_not_tuned",
 ]

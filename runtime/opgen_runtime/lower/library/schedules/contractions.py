@@ -21,6 +21,7 @@ from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, narrowing
 from .access import analyse, contiguous_groups, is_shared, likely_extent, total_extent
 from .elementwise import schedule_elementwise
+from .parameters import NEAR_BYTES, PANEL_VECTORS, TILE_ROWS
 from .plan import readers_of
 from .products import LEAST_ROWS, Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
 
@@ -79,8 +80,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     found = form.contraction
     lanes = target.lanes(found.packed.dtype)
     registers = target.vectors.registers
-    panel = lanes * _panel_vectors(-(-likely_extent(found.columns) // lanes), registers)
-    rows = _tile_rows(found.row, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
+    vectors = -(-likely_extent(found.columns) // lanes)
+    panel = lanes * min(vectors, PANEL_VECTORS.of(target, _panel_vectors(vectors, registers)))
+    most = TILE_ROWS.of(target, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
+    rows = _tile_rows(found.row, most)
     is_one_tile = _is_one_tile(found.row, rows)
     made = prepare(schedule, stage, form)
     whole_tiles = made
@@ -100,7 +103,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     at_row = flat.axes.index(whole.row)
     once = (is_one_tile or whole.row.extent == rows) and _is_readable(schedule, flat, whole)
     summed = _decided_first(flat.reduce_axes, flat)
-    packing, near = (None, False) if once else _pack(schedule, flat, whole, summed, panel)
+    packing, near = (
+        (None, False) if once else _pack(schedule, flat, whole, summed, panel, NEAR_BYTES.of(target, _NEAR))
+    )
     fixed = _pack_rows(schedule, flat, whole, summed, rows, target)
     axes = _divide_loops(leader, form.factors, stage)
     kept, columns = axes[: len(flat.axes) - 1], axes[len(flat.axes) - 1 :]
@@ -158,9 +163,9 @@ def _decided_first(axes: Sequence[IterVar], stage: Stage) -> list[IterVar]:
 
 
 def _pack(
-    schedule: Schedule, flat: Stage, whole: Contraction, summed: Sequence[IterVar], panel: int
+    schedule: Schedule, flat: Stage, whole: Contraction, summed: Sequence[IterVar], panel: int, most: int
 ) -> tuple[Stage, bool]:
-    """Lines of the columns, one for each element of k; and whether all of them stay near while rows go by.
+    """Lines of the columns, one for each element of k; and whether all of them, up to `most` bytes, stay near.
 
     What is constant, or stays near, lies in panels, one after the other, and is packed before the first row.
     """
@@ -169,7 +174,7 @@ def _pack(
     axes = (*outer, *summed, flat.axes[-1])
     size = likely_extent(axes) * whole.packed.dtype.itemsize
     constant = _is_constant(schedule, whole.packed)
-    near = not constant and size <= _NEAR
+    near = not constant and size <= most
     lines = panel if near or constant else None
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
 

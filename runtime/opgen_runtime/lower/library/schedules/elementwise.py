@@ -18,6 +18,7 @@ from .access import (
     likely_extent,
     total_extent,
 )
+from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
 
 _CHUNKS_PER_THREAD: Final = 8
 _TILE_ROWS: Final = 64
@@ -51,7 +52,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     lanes, vectors = vector_shape(inner, accesses, target)
     crossing = _crossing(leading, accesses, lanes)
     if crossing is not None:
-        loops = _tile(stage, loops, crossing, lanes)
+        loops = _tile(stage, loops, crossing, lanes, CROSSED_ROWS.of(target, _TILE_ROWS))
         inner, vectors = loops[-1], 1
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
     work = rows * columns * accesses.cost
@@ -128,14 +129,14 @@ def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> int | N
     return None
 
 
-def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int) -> list[IterVar]:
-    """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(64): for j_i in range(lanes)
+def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int, height: int) -> list[IterVar]:
+    """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(height): for j_i in range(lanes)
 
     The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.  Returns
     the loops.
     """
     rows, columns = loops[crossing], loops[-1]
-    row_tile, row = stage.split(rows, _TILE_ROWS)
+    row_tile, row = stage.split(rows, height)
     column_tile, column = stage.split(columns, lanes)
     outer = [*loops[:crossing], row_tile, *loops[crossing + 1 : -1], column_tile]
     stage.reorder(*outer, row, column)
@@ -149,7 +150,7 @@ def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[in
     gathered = [read.tensor.dtype for read in accesses.reads if inner.var in read.entangled]
     if lanes < 2 or (gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < _LEAST_GATHERED)):
         return 1, 1
-    vectors = next((n for cost, n in _UNROLLED if accesses.cost <= cost), 1)
+    vectors = VECTORS.of(target, next((n for cost, n in _UNROLLED if accesses.cost <= cost), 1))
     return lanes, min(vectors, max(1, likely(inner.extent) // lanes))
 
 
@@ -169,9 +170,8 @@ def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> N
 
 def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int:
     """How many columns one chunk of a parallel loop has: a multiple of `step`, so that only the last one is ragged."""
-    wanted = min(
-        _CHUNKS_PER_THREAD * target.num_threads, max(target.num_threads, work // target.parallel_threshold)
-    )
+    most = CHUNKS.of(target, _CHUNKS_PER_THREAD) * target.num_threads
+    wanted = min(most, max(target.num_threads, work // target.parallel_threshold))
     parts = -(-wanted // rows)
     if parts <= 1:
         return columns

@@ -12,8 +12,9 @@ from .access import analyse, contiguous_groups, is_shared, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
+from .parameters import COLUMN_VECTORS, check_tuned
 from .plan import Placement, inline_cheap, place, readers_of
-from .reductions import WIDE_TILE, reduce_shape, schedule_reduction, split_among_threads, work_of
+from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
 from .scans import schedule_scans
 from .windows import schedule_windows
 
@@ -34,7 +35,11 @@ def reduction(outputs: Sequence[Tensor], target: Target) -> Schedule:
 
 
 def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
-    """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops."""
+    """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops.
+
+    Raises StrategyError for a target that is tuned to what there is not.
+    """
+    check_tuned(target)
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
     solve_congruences(schedule)
@@ -148,9 +153,11 @@ def _column_tile(
         outer[position], tile = leader.split(outer[position], 4)
         inside.append(tile)
     if across is not None or tiled is not None:
-        width = 4 if across is None else across.lanes * _COLUMN_VECTORS
+        width = 4 if across is None else across.lanes * COLUMN_VECTORS.of(target, _COLUMN_VECTORS)
         if across is not None and tiled is None and not stored_rows and isinstance(outer[-1].extent, int):
-            width = max(width, min(WIDE_TILE, outer[-1].extent // (2 * target.num_threads) // width * width))
+            width = max(
+                width, min(wide_tile(target), outer[-1].extent // (2 * target.num_threads) // width * width)
+            )
         outer[-1], tile = leader.split(outer[-1], width)
         inside.append(tile)
     return inside

@@ -15,8 +15,9 @@ from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage
 from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent
+from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 
-WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
+_WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
 _ROWS_UNROLLED: Final = 4
 _REGISTER_ROWS: Final = 4
@@ -81,11 +82,11 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     if target.num_threads < 2 or work <= 2 * target.parallel_threshold:
         return None
     columns = likely(stage.loop_axes[-1].extent) if shape.across else 1
-    shares = elements // columns * max(1, columns // WIDE_TILE)
+    shares = elements // columns * max(1, columns // wide_tile(target))
     if shares >= target.num_threads or body.combiner in POSITIONAL:
         return None
     axis = max(stage.reduce_axes, key=lambda a: a.extent if isinstance(a.extent, int) else 0)
-    parts = _PARTS_PER_THREAD * target.num_threads
+    parts = PARTS.of(target, _PARTS_PER_THREAD) * target.num_threads
     if not isinstance(axis.extent, int) or axis.extent < 4 * parts:
         return None
     outer, _ = stage.split(axis, nparts=parts)
@@ -100,7 +101,7 @@ def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> 
     if shape.across:
         outer = _across(stage, shape, target)
     elif shape.along:
-        outer = _along(stage, shape)
+        outer = _along(stage, shape, target)
     else:
         outer = list(stage.loop_axes)
     if shared and outer:
@@ -111,7 +112,7 @@ def _fused_reduction(stage: Stage, accesses: Accesses) -> list[IterVar]:
     return [stage.fuse(*group) for group in contiguous_groups(stage.reduce_axes, accesses)]
 
 
-def _along(stage: Stage, shape: ReduceShape) -> list[IterVar]:
+def _along(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
     """for i: for k  -->  for i: for k_o: unrolled for k_u: vectorized for k_l; returns the loops that may be shared."""
     data = list(stage.loop_axes)
     reduce_loops = _fused_reduction(stage, shape.accesses)
@@ -120,13 +121,14 @@ def _along(stage: Stage, shape: ReduceShape) -> list[IterVar]:
     if lanes < 2:
         return data
     tiles: list[IterVar] = []
+    rows = SUM_ROWS.of(target, _REGISTER_ROWS)
     for axis in [a for a in shape.reuse if a in data][-2:]:
-        if isinstance(axis.extent, int) and axis.extent >= _REGISTER_ROWS:
-            outer, tile = stage.split(axis, _REGISTER_ROWS)
+        if isinstance(axis.extent, int) and axis.extent >= rows:
+            outer, tile = stage.split(axis, rows)
             data[data.index(axis)] = outer
             tiles.append(tile)
     rest, lane = (None, inner) if inner.extent == lanes else stage.split(inner, lanes)
-    vectors = 1 if tiles else _vectors(rest, shape.accesses.cost, stage)
+    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(shape.accesses.cost, stage)))
     steps: list[IterVar] = []
     if rest is not None:
         if vectors > 1:
@@ -147,13 +149,19 @@ def _fitting(lanes: int, axis: IterVar) -> int:
     return min(lanes, 1 << max(0, likely(axis.extent).bit_length() - 1))
 
 
-def _vectors(rest: IterVar | None, cost: int, stage: Stage) -> int:
+def _adders(cost: int, stage: Stage) -> int:
     """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each."""
-    if rest is None:
-        return 1
     body = stage.body
-    wanted = 4 if cost <= 8 and not (isinstance(body, Reduce) and body.combiner in POSITIONAL) else 2
-    return max(1, min(wanted, likely(rest.extent)))
+    return 4 if cost <= 8 and not (isinstance(body, Reduce) and body.combiner in POSITIONAL) else 2
+
+
+def _vectors(rest: IterVar | None, wanted: int) -> int:
+    return 1 if rest is None else max(1, min(wanted, likely(rest.extent)))
+
+
+def wide_tile(target: Target) -> int:
+    """How many elements a tile of accumulators in memory has."""
+    return WIDE_TILE.of(target, _WIDE_TILE)
 
 
 def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
@@ -176,7 +184,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
     steps: list[IterVar] = []
     if reuse and isinstance(reuse[-1].extent, int) and reuse[-1].extent > 1:
         row = reuse[-1]
-        outer, tile = stage.split(row, _REGISTER_ROWS)
+        outer, tile = stage.split(row, SUM_ROWS.of(target, _REGISTER_ROWS))
         data[data.index(row)] = outer
         stage.unroll(tile)
         tiles.append(tile)
@@ -185,7 +193,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
     else:
-        column_outer, inner = stage.split(column, max(lanes, WIDE_TILE // lanes * lanes))
+        column_outer, inner = stage.split(column, max(lanes, wide_tile(target) // lanes * lanes))
         vector, lane = stage.split(inner, lanes)
         last = reduce_loops[-1]
         if likely(last.extent) > _ROWS_UNROLLED:

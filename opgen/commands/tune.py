@@ -1,0 +1,220 @@
+"""`opgen tune MODEL.onnx|OP`: the fastest values of the schedules' parameters, found by timing kernels."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.target import Target
+from opgen_runtime.ir import Function, IRModule
+from opgen_runtime.lower.library.schedules import PARAMETERS
+from opgen_runtime.run.compile.late import is_late
+from opgen_runtime.run.compile.segments import segments_of
+from opgen_runtime.run.compile.symbolic import dims_in
+from opgen_runtime.run.compile.tuning.records import (
+    Record,
+    read_records,
+    records_file,
+    with_record,
+    write_records,
+)
+from opgen_runtime.run.compile.tuning.search import Outcome, tune
+from opgen_runtime.run.compile.tuning.subject import Subject
+from opgen_runtime.run.executor.driver import partitioned
+from opgen_runtime.transform import PassContext
+
+from .completion import OpName
+from .console import err, note, out, table
+from .example import example_function
+from .failure import Failure, Findings
+from .lookup import find_op
+from .onnx_models import extents, loaded
+from .options import of_a_call
+
+_LEAST_SECONDS: Final = 3.0  # of one kernel: its process has started then, and has run a few rivals
+
+
+@click.command()
+@click.argument("what", metavar="MODEL.onnx|OP", type=OpName(), required=False)
+@of_a_call("what", shapes="Of each operand of OP in order.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A dynamic dim of a model; else 1.")
+@click.option(
+    "--level", type=click.IntRange(0), default=2, show_default=True, help="The level of the passes."
+)
+@click.option(
+    "--target", "target_text", metavar="TARGET", help='Such as "llvm -num-threads=1"; default: this machine.'
+)
+@click.option(
+    "--seconds", type=click.FloatRange(1.0), default=60.0, show_default=True, help="For all kernels together."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of the order in which parameters are tried."
+)
+@click.option(
+    "--records", metavar="FILE", help="Where the records are; default: OPGEN_TUNED, else beside the cache."
+)
+@click.option(
+    "--list", "listed", is_flag=True, help="Print the parameters, or the records of --records, and end."
+)
+def command(
+    what: str | None,
+    shapes: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    attrs: tuple[str, ...],
+    dims: tuple[str, ...],
+    level: int,
+    target_text: str | None,
+    seconds: float,
+    seed: int,
+    records: str | None,
+    listed: bool,
+) -> None:
+    """Search the parameters of the schedules of a model's kernels, or of an op, and record what is faster.
+
+    Kernels are compiled and timed in child processes.  Compilation reads the records from then on.
+
+    \b
+      opgen tune model.onnx --seconds 600
+      opgen tune softmax --shape 4096,1024 --target "llvm -num-threads=1"
+      opgen tune --list
+    """
+    try:
+        path = records_file() if records is None else Path(records)
+        if listed:
+            _list(None if records is None else path)
+            return
+        if what is None:
+            raise Failure("name a model or an op")
+        if path is None:
+            raise Failure("there is no cache to put records beside: --records FILE")
+        target = Target.host() if target_text is None else Target.parse(target_text)
+        if not target.is_host:
+            raise Failure(f"kernels for {target.cpu} on {target.triple} cannot be timed on this machine")
+        known = read_records(path) if path.exists() else ()
+        subjects = _subjects(what, shapes, dtypes, attrs, dims, target, level)
+        if not subjects:
+            raise Findings("there is no kernel of fixed shapes to tune")
+        for subject, outcome in _tuned(subjects, seconds, seed):
+            _say(subject, outcome)
+            if outcome.record is not None:
+                known = with_record(known, outcome.record)
+                write_records(path, known)
+    except OpgenError as error:
+        raise Findings(str(error)) from None
+    mine = [each for each in known if each.target == str(target)]
+    out.print(f"{path}: {len(mine)} records for this target")
+
+
+def _subjects(
+    what: str,
+    shapes: Sequence[str],
+    dtypes: Sequence[str],
+    attrs: Sequence[str],
+    dims: Sequence[str],
+    target: Target,
+    level: int,
+) -> list[Subject]:
+    """The kernels of a model or an op whose shapes are fixed."""
+    modules: tuple[str, ...] = ()
+    module: IRModule | Function
+    params = None
+    if what.endswith(".onnx"):
+        if shapes or dtypes or attrs:
+            raise Failure("--shape, --dtype and --attr are of an op; a model has --dim")
+        module, params = loaded(what, extents(dims))
+    else:
+        if dims:
+            raise Failure("--dim is of a model; the extents of an op's operands are given by --shape")
+        found = find_op(what)
+        module = example_function(found.project, found.op, shapes, dtypes, attrs)
+        modules = (f"{found.project.package}._{found.op.name}",)
+    segmented = partitioned(module, params, target, PassContext(opt_level=level))
+    segments = segments_of(*segmented.functions.values())
+    return [
+        Subject(function, tuple(sorted(constant)), target, modules)
+        for function, constant in zip(segments.functions, segments.constant, strict=True)
+        if not is_late(function) and not dims_in(function)
+    ]
+
+
+def _tuned(subjects: Sequence[Subject], seconds: float, seed: int) -> Iterator[tuple[Subject, Outcome]]:
+    """Each kernel with what its search has found, within its share of the time that is left."""
+    end = time.monotonic() + seconds
+    for number, subject in enumerate(subjects):
+        left = end - time.monotonic()
+        if left <= 0:
+            note(f"the time is over: {len(subjects) - number} kernels were not tuned")
+            return
+        share = min(left, max(_LEAST_SECONDS, left / (len(subjects) - number)))
+        with _bar(f"{number + 1}/{len(subjects)} {subject}") as progress:
+            outcome = tune(subject, share, seed, progress)
+        yield subject, outcome
+
+
+class _Bar:
+    """A line on a terminal that says how much of a kernel's time has passed, and the best ratio yet."""
+
+    _WIDTH: Final = 24
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, share: float, ratio: float) -> None:
+        if not err.is_terminal:
+            return
+        full = round(share * self._WIDTH)
+        bar = "#" * full + "." * (self._WIDTH - full)
+        sys.stderr.write(f"\r[{bar}] {ratio:5.2f} of the time  {self._name:.60}\x1b[K")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if err.is_terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[_Bar]:
+    bar = _Bar(name)
+    bar(0.0, 1.0)
+    try:
+        yield bar
+    finally:
+        bar.clear()
+
+
+def _say(subject: Subject, outcome: Outcome) -> None:
+    out.print(str(subject))
+    record = outcome.record
+    tried = f"{outcome.raced} schedules tried"
+    if record is None:
+        out.print(f"  {tried}, none is faster than the default")
+    else:
+        values = ", ".join(f"{name}={value}" for name, value in record.parameters.items())
+        ratio = record.default_us / record.tuned_us
+        out.print(
+            f"  {tried}: {record.default_us:.4g} -> {record.tuned_us:.4g} us ({ratio:.2f} times as fast) with {values}"
+        )
+    for problem in outcome.problems:
+        note(f"  {problem}")
+
+
+def _list(path: Path | None) -> None:
+    """The parameters; or the records of a file."""
+    if path is None:
+        rows = [(each.name, " ".join(map(str, each.values)), each.doc) for each in PARAMETERS.values()]
+        table([("parameter", "values", "what it says"), *rows])
+        return
+    table([("kernel", "default us", "tuned us", "parameters"), *map(_row, read_records(path))])
+
+
+def _row(record: Record) -> tuple[str, str, str, str]:
+    values = ", ".join(f"{name}={value}" for name, value in record.parameters.items())
+    return record.kernel, f"{record.default_us:.4g}", f"{record.tuned_us:.4g}", values
