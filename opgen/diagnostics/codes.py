@@ -31,6 +31,7 @@ CODES: Final[dict[str, str]] = {
     "index": "a bad left side of a definition",
     "op-call": "a call of an op that cannot be expanded where it stands",
     "cyclic": "names that refer to each other without end",
+    "unbounded": "a `while` without a greatest number of steps",
     "undefined": "an output or an intermediate that is never defined",
     # values
     "value": "a value of a kind that does not fit",

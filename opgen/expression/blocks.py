@@ -1,114 +1,18 @@
-"""Names and paths of statements: `let:`, and the definitions and updates of `compute:`."""
+"""Names and paths of the statements of `compute:`: definitions, calls, `while`s and updates."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..diagnostics import Place
 from . import syntax as s
-from .names import COMPUTE, LET, SHAPE, STATIC, NameChecker, Section, is_loop
+from .definitions import check_def, declare, declare_defs, same_paths
+from .names import COMPUTE, SHAPE, STATIC, NameChecker, Section, is_loop
 from .paths import assigned, defines, on_every_path
+from .print import to_text
 from .scope import Kind, Local, Symbol
-from .vocabulary import OPS
+from .vocabulary import AT_MOST, OPS
 
 _TARGETS = frozenset({Kind.OUTPUT, Kind.OUTPUTS, Kind.TENSOR})
-
-
-def declare_defs(block: s.Block, checker: NameChecker) -> None:
-    """Add the `def`s of a block to the namespace; a `def` that calls itself is reported."""
-    defs = {item.name: item for item in block if isinstance(item, s.Def)}
-    for item in block:
-        if isinstance(item, s.Def):
-            star = any(parameter.star for parameter in item.parameters)
-            count = len(item.parameters)
-            checker.namespace.declare(Symbol(item.name, Kind.DEF, item.place, count, star))
-    calls = {name: _called(item) & set(defs) for name, item in defs.items()}
-    for name, item in defs.items():
-        if name in _reachable(name, calls):
-            checker.error(
-                "cyclic", f"`def {name}` calls itself; `def`s are inlined, they cannot recurse", item.place
-            )
-
-
-def _called(item: s.Def) -> set[str]:
-    return {node.function.name for node in s.walk(item) if isinstance(node, s.Call)}
-
-
-def _reachable(start: str, calls: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    stack = list(calls[start])
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack.extend(calls[name])
-    return found
-
-
-def check_let(block: s.Block, checker: NameChecker) -> None:
-    """`let:`: each name is bound once, before use, on every path; the names enter the namespace."""
-    declare_defs(block, checker)
-    checker.hidden |= assigned(block)
-    _LetChecker(checker).block(block)
-    checker.hidden.clear()
-    for item in block:
-        if isinstance(item, s.Def):
-            check_def(item, LET, checker)
-
-
-class _LetChecker:
-    def __init__(self, checker: NameChecker) -> None:
-        self.checker = checker
-
-    def block(self, block: s.Block) -> None:
-        for item in block:
-            if isinstance(item, s.Assign):
-                self.checker.check(item.value, LET, {})
-                _declare(item.targets, Kind.LET, self.checker)
-                self.checker.hidden -= {target.name for target in item.targets}
-            elif isinstance(item, s.If):
-                self.checker.check(item.condition, LET, {})
-                self._branches(item)
-
-    def _branches(self, item: s.If) -> None:
-        """Both branches bind the same names; each is checked as if the other were not there."""
-        symbols = self.checker.namespace.symbols
-        before = dict(symbols)
-        hidden = set(self.checker.hidden)
-        self.block(item.then)
-        self.checker.hidden |= hidden
-        then = {name: symbol for name, symbol in symbols.items() if name not in before}
-        for name in then:
-            del symbols[name]
-        self.block(item.otherwise)
-        other = {name: symbol for name, symbol in symbols.items() if name not in before}
-        _same_paths(then, other, item.place, self.checker)
-        symbols.update(then)
-
-
-def _same_paths(then: Collection[str], other: Collection[str], place: Place, checker: NameChecker) -> None:
-    for name in sorted(set(then) ^ set(other)):
-        which = "`else`" if name in then else "the branch taken if it holds"
-        checker.error(
-            "undefined", f"every path binds the same names, but {which} does not bind `{name}`", place
-        )
-
-
-def _declare(names: tuple[s.Name, ...], kind: Kind, checker: NameChecker) -> None:
-    for name in names:
-        checker.namespace.declare(Symbol(name.name, kind, name.place))
-
-
-def check_def(item: s.Def, section: Section, checker: NameChecker) -> None:
-    """The body of a `def` in its parameters and locals."""
-    local: Local = {}
-    for parameter in item.parameters:
-        name = s.Name(parameter.place, parameter.name)
-        local = checker.bind((name,), Kind.PARAMETER, local)
-    for line in item.locals:
-        checker.check(line.value, section, local)
-        local = checker.bind(line.targets, Kind.LOCAL, local)
-    checker.check(item.result, section, local)
 
 
 def check_compute(block: s.Block, checker: NameChecker, partial: bool = False) -> None:
@@ -129,6 +33,8 @@ class ComputeChecker:
         self.shaped: set[str] = set()  # intermediates whose shape has been stated on this path
         self.stated: set[str] = set()  # on any path
         self.anywhere: set[str] = set()  # tensors that some path defines
+        self.definitions: dict[str, list[s.Define]] = {}  # so far
+        self.updated: set[str] = set()  # tensors with an update above
         self.left: dict[str, Symbol] = {}  # names of the branches that have been left
 
     def run(self, block: s.Block) -> None:
@@ -164,6 +70,8 @@ class ComputeChecker:
                 defined |= self._if(item, defined | outer)
             elif isinstance(item, s.For):
                 self._for(item, {}, defined | outer)
+            elif isinstance(item, s.While):
+                self._while(item, defined | outer)
         return defined
 
     def _declare_tensors(self, block: s.Block, known: set[str]) -> None:
@@ -171,7 +79,7 @@ class ComputeChecker:
             name = item.tensor
             symbol = self.symbols.get(name.name)
             if name.name in known and (symbol is None or symbol.kind not in _TARGETS):
-                _declare((name,), Kind.TENSOR, self.checker)
+                declare((name,), Kind.TENSOR, self.checker)
 
     def _assign(self, item: s.Assign) -> None:
         self.checker.check(item.value, COMPUTE, {})
@@ -182,7 +90,7 @@ class ComputeChecker:
             text = "a name at the top is static; a value made of elements is a tensor"
             hint = f"write `{item.targets[0].name}[()]: () = ...` and read `{item.targets[0].name}[()]`"
             self.checker.error("stage", text, item.value.place, hint)
-        _declare(item.targets, Kind.STATIC, self.checker)
+        declare(item.targets, Kind.STATIC, self.checker)
         self.checker.hidden -= {target.name for target in item.targets}
 
     def _name_results(self, names: tuple[s.Name, ...], call: s.OpCall) -> None:
@@ -195,8 +103,65 @@ class ComputeChecker:
                 self.checker.error("op-call", text, name.place, hint)
                 self.anywhere.add(name.name)
         fresh = tuple(name for name in names if name.name not in self.anywhere)
-        _declare(fresh, Kind.CALLED, self.checker)
+        declare(fresh, Kind.CALLED, self.checker)
         self.checker.hidden -= {name.name for name in names}
+
+    def _while(self, item: s.While, defined: Collection[str]) -> None:
+        """Check a `while`: its tensors are defined above it, and its lines have one set of indices."""
+        self.checker.check(item.limit, COMPUTE, {})
+        self.checker.need_static(item.limit, f"what `{AT_MOST}` takes", {})
+        if not item.defines:
+            self.checker.error("update", "a `while` changes no tensor; it holds `x[i] = ...`", item.place)
+            return
+        seen: set[str] = set()
+        for define in item.defines:
+            self._iterated(define, item.defines[0], defined, seen)
+            seen.add(define.tensor.name)
+        for name in seen:
+            self._begins(name, seen)
+        if not all(map(_is_fresh, item.defines[0].indices)):
+            return  # reported: nothing names the elements
+        local = self._indices(item.defines[0].indices, {})
+        if item.condition is not None:
+            self.checker.check(item.condition, COMPUTE, local)
+        for line in item.body:
+            self.checker.check(line.value, COMPUTE, local)
+            if isinstance(line, s.Assign):
+                local = self.checker.bind(line.targets, Kind.LOCAL, local)
+
+    def _begins(self, name: str, iterated: Collection[str]) -> None:
+        """What a tensor of a `while` begins with reads none of them: the names mean what they are afterwards."""
+        for define in self.definitions.get(name, ()):
+            found = (n for n in s.walk(define.value) if isinstance(n, s.Name) and n.name in iterated)
+            read = next(found, None)
+            if read is not None:
+                text = f"`{name}` begins with `{read.name}`, which means what that is after the `while`"
+                hint = f"write the value that `{read.name}` begins with, or give it a tensor of its own"
+                self.checker.error("update", text, read.place, hint)
+
+    def _iterated(
+        self, define: s.Define, first: s.Define, defined: Collection[str], seen: Collection[str]
+    ) -> None:
+        name, symbol = define.tensor.name, self.symbols.get(define.tensor.name)
+        if symbol is None or name not in defined:
+            if not self.partial:
+                text = f"`{name}` is computed again here, and is defined nowhere above"
+                hint = f"define what it begins with above the `while`: `{name}[...]: (shape) = ...`"
+                self.checker.error("undefined", text, define.tensor.place, hint)
+        elif define.member is not None or symbol.kind is Kind.OUTPUTS:
+            self.checker.error("index", "a `while` changes single tensors, no groups", define.place)
+        elif name in self.updated:
+            text = f"`{name}` is updated above; its updates come after the `while`"
+            self.checker.error("update", text, define.tensor.place)
+        if name in seen:
+            text = f"`{name}` is computed twice in one step; give the first a name of its own, `a = ...`"
+            self.checker.error("update", text, define.place)
+        if not all(map(_is_fresh, define.indices)):
+            text = "the indices of a `while` are fresh names, or `*name`"
+            self.checker.error("index", text, define.place)
+        elif [to_text(each) for each in define.indices] != [to_text(each) for each in first.indices]:
+            text = "the tensors of one `while` have the same indices: each element is computed by itself"
+            self.checker.error("index", text, define.place)
 
     def _if(self, item: s.If, outer: set[str]) -> set[str]:
         self.checker.check(item.condition, COMPUTE, {})
@@ -210,7 +175,7 @@ class ComputeChecker:
         self.checker.hidden = hidden - (bound.keys() & others.keys())
         self.symbols.update({name: symbol for name, symbol in bound.items() if name in others})
         known = self.symbols.keys()
-        _same_paths(then & known, other & known, item.place, self.checker)
+        same_paths(then & known, other & known, item.place, self.checker)
         return then & other
 
     def _branch(self, block: s.Block, outer: set[str]) -> tuple[set[str], dict[str, Symbol]]:
@@ -238,6 +203,7 @@ class ComputeChecker:
             local = self._member(item)
         elif item.member is not None:
             self.checker.error("index", f"`{name}` is one tensor, it has no members", item.place)
+        self.definitions.setdefault(name, []).append(item)
         self._shape(item, symbol)
         local = self._indices(item.indices, local)
         self.checker.check(item.value, COMPUTE, local)
@@ -331,6 +297,7 @@ class ComputeChecker:
         """Check an update; names of its left side that nothing binds are reported once, and known from then on."""
         name = item.tensor.name
         symbol = self.symbols.get(name)
+        self.updated.add(name)
         kind = local.get(name) or (symbol.kind if symbol else None)
         if kind is None:
             self.checker.check(item.tensor, COMPUTE, local)
@@ -355,3 +322,7 @@ class ComputeChecker:
             self.checker.check(index, COMPUTE, local)
         self.checker.check(item.value, COMPUTE, local)
         return local
+
+
+def _is_fresh(index: s.Expression | s.Star) -> bool:
+    return isinstance(index.value if isinstance(index, s.Star) else index, s.Name)

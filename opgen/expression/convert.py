@@ -20,8 +20,8 @@ _COMPARE: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.In: "in", ast.NotIn: "not-in",
 }  # fmt: skip
-STEPS: Final = (
-    "carry the state along an axis of steps, as in `n[t, i] = n[t - 1, i] + 1` (language reference: Scans)"
+WHILE: Final = (
+    "write `while x[i] > 1 and at_most(100):` at the top of `compute:`, around definitions of `x[i]`"
 )
 _INSTEAD: Final[dict[type[ast.AST], str]] = {
     ast.ListComp: "a list; write `tuple(... for ...)`",
@@ -39,7 +39,7 @@ _INSTEAD: Final[dict[type[ast.AST], str]] = {
     ast.GeneratorExp: "a generator on its own; it stands inside a reduction, `tuple(...)` or `next(...)`",
     ast.Import: "`import`",
     ast.ImportFrom: "`import`",
-    ast.While: f"`while`; {STEPS}",
+    ast.While: f"`while` here; {WHILE}",
     ast.Try: "`try`",
     ast.With: "`with`",
     ast.ClassDef: "`class`",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..diagnostics import Diagnostics, Place
 from . import syntax as s
 from .scope import ELEMENTS, TENSORS, Kind, Local, Namespace
-from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, OPS, REDUCTIONS
+from .vocabulary import AT_MOST, CONSTANTS, DTYPE_NAMES, LIBRARY, OPS, REDUCTIONS
 
 _LOOPS = frozenset({"range", "ndindex"})
 _UNROLLING = frozenset({"tuple", "sorted"})
@@ -232,6 +232,9 @@ class NameChecker:
             self._arity(node, *LIBRARY[name])
         elif name in DTYPE_NAMES:
             self.error("call", f"`{name}` is a dtype, not a function", node.place, f"write `cast(x, {name})`")
+        elif name == AT_MOST:
+            text = f"`{AT_MOST}(n)` stands in the condition of a `while`"
+            self.error("call", text, node.place, f"write `while x[i] > 1 and {AT_MOST}(100):`")
         elif name not in self.namespace.lost:
             hint = self.namespace.hint(name)
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)

@@ -8,13 +8,14 @@ from typing import Final
 
 from ..diagnostics import Diagnostics
 from . import syntax as s
-from .convert import STEPS, ExpressionConverter, Rejected, is_op_call
+from .convert import WHILE, ExpressionConverter, Rejected, is_op_call
 from .text import Text
+from .vocabulary import AT_MOST
 
 _PUT: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+=", ast.Mult: "*=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",
 }  # fmt: skip
-_INSTEAD_OF: Final[dict[type[ast.stmt], str]] = {ast.If: "write `return a if c else b`", ast.While: STEPS}
+_INSTEAD_OF: Final[dict[type[ast.stmt], str]] = {ast.If: "write `return a if c else b`", ast.While: WHILE}
 
 
 class StatementConverter(ExpressionConverter):
@@ -52,6 +53,8 @@ class StatementConverter(ExpressionConverter):
             )
         if isinstance(node, ast.For):
             return self._for(node, depth)
+        if isinstance(node, ast.While) and not self.static and not in_loop:
+            return self._while(node)
         if isinstance(node, ast.FunctionDef):
             return self._def(node, depth)
         if isinstance(node, ast.Expr):
@@ -132,6 +135,46 @@ class StatementConverter(ExpressionConverter):
         body = self.block(node.body, depth + 1, in_loop=True)
         return s.For(self.text.place(node.target), targets, unpack, iterable, body)
 
+    def _while(self, node: ast.While) -> s.Statement:
+        if node.orelse:
+            self.reject(node.orelse[0], "the language does not have `while ... else`")
+        operands = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+        limits = [each for each in operands if _is_limit(each)]
+        rest = [each for each in operands if each not in limits]
+        either = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
+        if len(limits) != 1 or either:
+            always = isinstance(node.test, ast.Constant) and node.test.value is True
+            condition = "" if always else f"{ast.unparse(node.test)[:60]} and "
+            hint = f"write `while {condition}{AT_MOST}(100):`, with a number that is enough"
+            text = (
+                f"a `while` has a greatest number of steps, `{AT_MOST}(n)`, joined to its condition by `and`"
+            )
+            self.reject(node.test, text, "unbounded", None if limits else hint)
+        (limit,) = limits
+        assert isinstance(limit, ast.Call)
+        if len(limit.args) != 1 or limit.keywords:
+            self.reject(limit, f"`{AT_MOST}` takes one number of steps", "call")
+        place = self.text.place(node.test)
+        parts = tuple(self.expression(each) for each in rest)
+        joined = s.Logic(place, "and", parts) if len(parts) > 1 else next(iter(parts), None)
+        body = tuple(self._step(line) for line in node.body)
+        return s.While(place, joined, self.expression(limit.args[0]), body)
+
+    def _step(self, line: ast.stmt) -> s.Assign | s.Define:
+        made = None
+        if isinstance(line, ast.Assign) and not is_op_call(line.value):
+            made = self._assign(line, in_loop=False)
+        if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Subscript):
+            hint = "write `x[i] = x[i] + ...`"
+            self.reject(line, "a `while` holds definitions, no updates", hint=hint)
+        if not isinstance(made, s.Assign | s.Define):
+            instead = "write `x[i] = a if c else b`" if isinstance(line, ast.If) else None
+            text = "a `while` holds definitions `x[i] = value` and lines `name = value`"
+            self.reject(line, text, hint=instead)
+        if isinstance(made, s.Assign) and len(made.targets) > 1:
+            self.reject(line, "a line of a `while` names one value; write two lines")
+        return made
+
     def _def(self, node: ast.FunctionDef, depth: int) -> s.Statement:
         if depth:
             hint = "write one `def`, whose value is `a if c else b`"
@@ -170,6 +213,10 @@ def _bound(node: ast.stmt) -> set[str]:
     }
     functions = {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef)}
     return stored | functions | {value.id for value in defined if isinstance(value, ast.Name)}
+
+
+def _is_limit(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == AT_MOST
 
 
 def _same(a: ast.AST, b: ast.Subscript) -> bool:

@@ -240,7 +240,24 @@ class Put(Node):
     value: Expression
 
 
-Statement = Assign | Define | Def | If | For | Put
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Node):
+    """`while condition and at_most(limit):` around definitions, and names for values; no condition: `limit` times."""
+
+    condition: Expression | None
+    limit: Expression
+    body: tuple[Assign | Define, ...]
+
+    @property
+    def defines(self) -> tuple[Define, ...]:
+        return tuple(item for item in self.body if isinstance(item, Define))
+
+    @property
+    def assigns(self) -> tuple[Assign, ...]:
+        return tuple(item for item in self.body if isinstance(item, Assign))
+
+
+Statement = Assign | Define | Def | If | For | Put | While
 Block = tuple[Statement, ...]
 
 

@@ -63,6 +63,8 @@ class _ComputeTranslator:
                 made.append(_assign(item, self._value(item)))
             elif isinstance(item, s.Define):
                 made += self._define(item)
+            elif isinstance(item, s.While):
+                made.append(self._while(item))
             elif isinstance(item, s.If):
                 test = call("truth", item.place, self.static.expression(item.condition, {}))
                 then, other = self._block(item.then), self._block(item.otherwise)
@@ -137,22 +139,51 @@ class _ComputeTranslator:
         statement = _define_call(chosen, body, self._positions(item), place)
         yield at(ast.For(target, source, [statement], [], None), place)
 
+    def _while(self, item: s.While) -> ast.stmt:
+        """`_l.iterate(limit, (x,), lambda x: lambda i: c, (0, lambda x, a: lambda i: ...))`; locals come last."""
+        place, first = item.place, item.defines[0]
+        tensors = [define.tensor.name for define in item.defines]
+        names = [*tensors, *(target.name for line in item.assigns for target in line.targets)]
+        handles: list[ast.expr] = [name(define.tensor.name, define.tensor.place) for define in item.defines]
+        condition: ast.expr = constant(None, place)
+        if item.condition is not None:
+            indices = first.indices if _mentions(item.condition, first.indices) else ()
+            inner = self._elements(indices, item.condition, {}, item.condition.place)
+            condition = make_lambda(tensors, inner, item.condition.place)
+        pieces: list[ast.expr] = []
+        local: Local = {}
+        for line in item.body:
+            target = line.tensor if isinstance(line, s.Define) else line.targets[0]
+            inner = self._elements(first.indices, line.value, local, line.place)
+            entries = [constant(names.index(target.name), line.place), make_lambda(names, inner, line.place)]
+            pieces.append(at(ast.Tuple(entries, ast.Load()), line.place))
+            if isinstance(line, s.Assign):
+                local = {**local, target.name: Kind.LOCAL}
+        limit = self.static.expression(item.limit, {})
+        states = at(ast.Tuple(handles, ast.Load()), place)
+        return at(ast.Expr(call("iterate", place, limit, states, condition, *pieces)), place)
+
     def _body(self, item: s.Define, local: Local) -> ast.Lambda:
+        return self._elements(item.indices, item.value, local, item.place)
+
+    def _elements(
+        self, indices: Sequence[s.Expression | s.Star], node: s.Expression, local: Local, place: Place
+    ) -> ast.Lambda:
         """The lambda of the fresh indices."""
         before: list[str] = []
         after: list[str] = []
         star: str | None = None
         local = dict(local)
-        for index in item.indices:
+        for index in indices:
             if isinstance(index, s.Star) and isinstance(index.value, s.Name):
                 star = index.value.name
                 local[star] = Kind.INDICES
             elif isinstance(index, s.Name):
                 (before if star is None else after).append(index.name)
                 local[index.name] = Kind.INDEX
-        value = self.translator.expression(item.value, local)
-        arguments = make_arguments(before, item.place, star, after)
-        return at(ast.Lambda(arguments, value), item.value.place)
+        value = self.translator.expression(node, local)
+        arguments = make_arguments(before, place, star, after)
+        return at(ast.Lambda(arguments, value), node.place)
 
     def _positions(self, item: s.Define) -> ast.expr | None:
         """`(0, _l.FREE, _l.REST)` where a position is fixed; None where all indices are fresh."""
@@ -281,6 +312,11 @@ def _define_call(tensor: ast.expr, body: ast.expr, positions: ast.expr | None, p
 
 def _with(context: ast.expr, body: list[ast.stmt], place: Place) -> ast.stmt:
     return at(ast.With([ast.withitem(context)], body), place)
+
+
+def _mentions(node: s.Node, indices: Sequence[s.Node]) -> bool:
+    """Whether an index of the left side stands in the node."""
+    return bool(_names(node) & {each for index in indices for each in _names(index)})
 
 
 def _pass(place: Place) -> ast.stmt:

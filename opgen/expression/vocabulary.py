@@ -60,6 +60,7 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     **{name: (row.arity, row.arity) for name, row in INTRINSICS.items()},
 }
 OPS: Final = "ops"  # what calls of ops begin with
+AT_MOST: Final = "at_most"  # the bound in the condition of a `while`
 CONSTANTS: Final = frozenset({"inf", "nan", "pi"})
 DTYPE_NAMES: Final = frozenset(DTYPES)
 ATTRIBUTES: Final = ("shape", "ndim", "dtype")

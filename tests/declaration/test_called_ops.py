@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -13,9 +11,6 @@ import pytest
 import opgen_runtime as rt
 from opgen.analyse import check_project
 from opgen.diagnostics import to_text
-from opgen.emit import apply
-from opgen.generation.generate import generate
-from opgen.project import find_project
 from opgen_runtime.declaration import OpDeclaration
 from opgen_runtime.operator import Op
 from opgen_runtime.run.compile import key
@@ -85,21 +80,10 @@ BODIES: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
 
 
 @pytest.fixture(scope="module")
-def called(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    """The package of ops of these computes, `called_0`, `called_1`, ..., generated and imported."""
-    root = tmp_path_factory.mktemp("called")
-    (root / "pyproject.toml").write_text('[tool.opgen]\npackage = "called_ops"\nnamespace = "called_ops"\n')
-    (root / "opdefs").mkdir()
-    for number, (compute, _) in enumerate(BODIES.values()):
-        (root / f"opdefs/{number}.yaml").write_text(declaration(f"called_{number}", compute))
-    made = generate(find_project(root), processes=1)
-    assert to_text(made.found) == ""
-    apply(made.plan())
-    sys.path.insert(0, str(root))
-    try:
-        yield importlib.import_module("called_ops")
-    finally:
-        sys.path.remove(str(root))
+def called(package_of: Callable[[str, Sequence[str]], ModuleType]) -> ModuleType:
+    """The package of ops of these computes, `called_0`, `called_1`, ..."""
+    computes = [compute for compute, _ in BODIES.values()]
+    return package_of("called_ops", [declaration(f"called_{k}", text) for k, text in enumerate(computes)])
 
 
 def declaration(name: str, compute: str) -> str:

@@ -6,7 +6,8 @@ from typing import Final
 
 from ...diagnostics import Diagnostics
 from ...expression import syntax as s
-from ...expression.blocks import check_compute, check_let
+from ...expression.blocks import check_compute
+from ...expression.definitions import check_let
 from ...expression.names import BOUNDS, DTYPE, PATTERN, REQUIRE, SHAPE, NameChecker
 from ...expression.print import to_text
 from ...expression.scope import Kind, Local, Namespace, Symbol

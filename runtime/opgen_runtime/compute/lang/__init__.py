@@ -20,6 +20,7 @@ docs/language.md.
     static.py      functions of shapes, dims and dtypes
     build.py       runs a compute function
     expand.py      calls of other ops: their compute functions, run among the same tensors
+    iterate.py     `while`: steps as rows of a recurrence
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ from .expand import Callee, call_op, expand
 from .failures import Failure
 from .functions import FUNCTIONS
 from .indexing import bcast, clip, item, ravel, reflect, unravel
+from .iterate import iterate
 from .ranges import each, ndindex, range_, reversed_
 from .reduce import all_, any_, argmax, argmin, max_, min_, next_, over, prod, sum_, when
 from .static import (
@@ -179,6 +181,7 @@ __all__ = [
     "isfloat",
     "isint",
     "item",
+    "iterate",
     "len",
     "less",
     "less_equal",

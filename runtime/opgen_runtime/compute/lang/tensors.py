@@ -352,7 +352,7 @@ class Defined:
             else:
                 fixed.append((axes[position], entry))
             position += 1
-        return _applied(definition.body, arguments), fixed
+        return applied(definition.body, arguments), fixed
 
 
 def _positions(body: Callable[..., Value], ndim: int) -> tuple[Position, ...]:
@@ -365,7 +365,7 @@ def _positions(body: Callable[..., Value], ndim: int) -> tuple[Position, ...]:
     return (FREE,) * count
 
 
-def _applied(body: Callable[..., Value], arguments: list[Value]) -> Callable[[], Value]:
+def applied(body: Callable[..., Value], arguments: list[Value]) -> Callable[[], Value]:
     """Lambdas take a starred name last: indices after it (`a, *i, b`) arrive as keyword-only parameters."""
     code = body.__code__
     names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
