@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.arith import free_vars
 from opgen_runtime.base.target import Target
+from opgen_runtime.compute.te import construct as constructing
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
@@ -41,13 +42,23 @@ def var(name: str, *shape: int, dtype: str = "float32") -> ir.Var:
 
 def agrees(variables: list[ir.Var], body: ir.Expr, threads: int, tolerance: float = 2e-5) -> None:
     """The kernel of the whole function gives what its ops give one by one."""
+    arrays = _arrays(variables)
+    function = ir.Function(tuple(variables), body, attrs={"Primitive": 1})
+    (found,) = pipeline.compile_segment(function, target(threads)).run(arrays)
+    _equals(found, variables, body, arrays, tolerance)
+
+
+def _arrays(variables: list[ir.Var]) -> list[np.ndarray]:
     random = np.random.default_rng(0)
-    arrays = [
+    return [
         random.standard_normal(v.checked_type.concrete_shape).astype(str(v.checked_type.dtype))  # type: ignore[attr-defined]  # a tensor type
         for v in variables
     ]
-    function = ir.Function(tuple(variables), body, attrs={"Primitive": 1})
-    (found,) = pipeline.compile_segment(function, target(threads)).run(arrays)
+
+
+def _equals(
+    found: Any, variables: list[ir.Var], body: ir.Expr, arrays: list[np.ndarray], tolerance: float
+) -> None:
     expected: Any = run_op_by_op(body, dict(zip(variables, arrays, strict=True)), ir.IRModule.from_expr(body))
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
@@ -119,6 +130,34 @@ def convolutions(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 @settings(max_examples=25, deadline=None)
 def test_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
+
+
+@given(convolutions(), st.sampled_from([1, 2]))
+@settings(max_examples=25, deadline=None)
+def test_convolutions_of_constant_weights(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
+    """Of few positions too, for which channels are the columns."""
+    variables, body = program
+    function = ir.Function(tuple(variables), body, attrs={"Primitive": 1})
+    parts = pipeline.compile_parts(function, {1}, target(threads))
+    arrays = _arrays(variables)
+    prepared = [] if parts.prepare is None else parts.prepare.run([arrays[k] for k in parts.constants])
+    (found,) = parts.main.run([*[arrays[k] for k in parts.operands], *prepared])
+    _equals(found, variables, body, arrays, 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_constant", "turned"),
+    [(64, 49, True, True), (64, 49, False, False), (64, 62, True, False), (50, 49, True, False)],
+)
+def test_constant_rows_change_places_with_columns_that_waste_lanes(
+    rows: int, columns: int, is_constant: bool, turned: bool
+) -> None:
+    a = constructing.placeholder("A", (rows, 128), "float32", is_constant)
+    b = te.placeholder((128, columns), name="B")
+    step = te.reduce_axis((0, 128), name="k")
+    c = te.compute((rows, columns), lambda y, x: te.sum(a[y, step] * b[step, x], axis=step), name="C")
+    schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
 
 
 def _contraction(tensor: te.Tensor) -> Contraction | None:

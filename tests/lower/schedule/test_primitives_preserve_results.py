@@ -88,7 +88,7 @@ def congruent(draw: st.DrawFn) -> Program:
 @settings(max_examples=120, deadline=None)
 @given(st.data(), st.one_of(programs(), congruent()))
 def test_repacked_stages(data: st.DataObject, program: Program) -> None:
-    """Axes divided and flattened, congruences solved, conditions pushed into factors, factors packed."""
+    """Axes divided, flattened and permuted, congruences solved, conditions pushed into factors, factors packed."""
     schedule = create_schedule(program.outputs)
     for stage in list(schedule.stages):
         if stage.body is None:
@@ -102,6 +102,8 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
         if data.draw(st.booleans()):
             count = data.draw(st.integers(1, len(made.axes)))
             made = schedule[schedule.flatten(made.tensor, count, data.draw(st.sampled_from([1, 4])))]
+        if data.draw(st.booleans()):
+            made = schedule[schedule.permute(made.tensor, data.draw(st.permutations(made.axes)))]
         body = made.body
         if isinstance(body, Reduce) and body.combiner == "sum":
             if body.condition is not None and isinstance(body.value, Binary) and body.value.op == "mul":

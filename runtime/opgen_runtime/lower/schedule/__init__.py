@@ -11,7 +11,7 @@ schedule.py  all stages of a program, and the primitives that add stages (caches
 narrowing.py values of dims for which another schedule is better
 group.py     stages that are placed together
 partials.py  what rfactor makes a stage of
-repack.py    what flatten, divide and pack make of a stage
+repack.py    what flatten, permute, divide and pack make of a stage
 congruence.py conditions that hold in every s-th step: the steps in which they do
 slopes.py    how indices move with variables
 separate.py  what separate makes of a reduction over windows

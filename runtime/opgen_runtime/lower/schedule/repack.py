@@ -1,5 +1,5 @@
-"""Primitives that change how the elements of a stage, or of one of its operands, lie in memory: flatten, divide
-and pack."""
+"""Primitives that change how the elements of a stage, or of one of its operands, lie in memory: flatten, permute,
+divide and pack."""
 
 from __future__ import annotations
 
@@ -61,6 +61,21 @@ def flattened(stage: Stage, count: int, multiple: int) -> tuple[Tensor, Expr]:
         f"{stage.name}_flat", tuple(axis.extent for axis in axes), body.dtype, Compute(axes, body)
     )
     return tensor, Read(body.dtype, tensor, (*(axis.var for axis in kept), position))
+
+
+def permuted(stage: Stage, order: Sequence[IterVar]) -> tuple[Tensor, Expr]:
+    """The tensor whose axes are those of a stage in another order, and the stage's new body, which reads it."""
+    if len(order) != len(stage.axes) or {*order} != {*stage.axes}:
+        given, own = (", ".join(axis.var.name for axis in axes) or "none" for axes in (order, stage.axes))
+        raise ScheduleError(f"permute on stage {stage.name}: expected its data axes, {own}; found {given}")
+    axes = tuple(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in order)
+    values: dict[Var, Expr] = {old.var: new.var for old, new in zip(order, axes, strict=True)}
+    assert stage.body is not None
+    body = substitute(stage.body, values)
+    tensor = Tensor(
+        f"{stage.name}_permuted", tuple(axis.extent for axis in axes), body.dtype, Compute(axes, body)
+    )
+    return tensor, Read(body.dtype, tensor, tuple(axis.var for axis in order))
 
 
 def padded(stage: Stage, axis: IterVar, multiple: int) -> tuple[Tensor, Expr]:

@@ -16,7 +16,7 @@ from .intrinsic import Intrinsic
 from .narrowing import Narrowing
 from .partials import partials
 from .relations import Split
-from .repack import divided, flattened, packed, padded
+from .repack import divided, flattened, packed, padded, permuted
 from .roll import Roller
 from .separate import separated
 from .stage import Stage
@@ -155,6 +155,16 @@ class Schedule:
         """
         stage = self._fresh(tensor, "flatten")
         return self._repacked(stage, *flattened(stage, count, multiple), "flatten")
+
+    @primitive
+    def permute(self, tensor: Tensor, order: Sequence[IterVar]) -> Tensor:
+        """C[i, j] = f(i, j)  -->  C_permuted[j, i] = f(i, j); C[i, j] = C_permuted[j, i]
+
+        `order` has the data axes of the stage as they lie in the new tensor, which is returned; its stage takes over
+        the body.  Refuses other axes, and stages with scheduled loops.
+        """
+        stage = self._fresh(tensor, "permute")
+        return self._repacked(stage, *permuted(stage, order), "permute")
 
     def pad(self, tensor: Tensor, axis: IterVar, multiple: int) -> Tensor:
         """C[i] = f(i)  -->  C_padded[i] = f(min(i, n - 1)) for a multiple of `multiple`; C[i] = C_padded[i]

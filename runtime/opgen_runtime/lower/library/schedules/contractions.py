@@ -8,6 +8,9 @@ that a panel needs is packed: read once, whatever it is computed from (padding, 
 element of k each.  Where Y is constant all of it is packed, panel by panel, once and for all.  A tile of rows and a
 panel of columns stay in registers over all of k.  What reads the result element by element runs where the tile is
 stored.
+
+Where the rows are constant and fill vectors better than the columns, the two change places: C[.., i, j..] is read from
+T[.., j, i].
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, wher
 _FEW_STEPS: Final = 2
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 4  # elements; further apart they are gathered
+_BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
 _PANELS_PER_THREAD: Final = 4  # fewer are shared among threads by tiles of rows
 
 
@@ -43,6 +47,9 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
+        if form is not None and _wants_turning(schedule, form, target):
+            stage = _turned(schedule, stage, form)
+            form = form_of(stage)
         if form is not None:
             leader = _leader(schedule, stage, {*placed, *done})
             done.update(_schedule(schedule, stage, form, leader, target))
@@ -140,6 +147,39 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
 
 
+def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
+    """Whether rows fill vectors better than columns do, and lie in panels of constants that are packed in advance."""
+    found = form.contraction
+    lanes = target.lanes(found.fixed.dtype)
+    columns, rows = total_extent(found.columns), found.row.extent
+    if columns is None or columns < LEAST_ROWS or not isinstance(rows, int):
+        return False
+    better = _filled(rows, lanes) >= _BETTER * _filled(columns, lanes)
+    return better and _is_constant(schedule, found.fixed) and not _is_constant(schedule, found.packed)
+
+
+def _filled(extent: int, lanes: int) -> float:
+    """Which share of the lanes is used, of vectors of so many elements side by side."""
+    return extent / (-(-extent // lanes) * lanes)
+
+
+def _turned(schedule: Schedule, stage: Stage, form: Form) -> Stage:
+    """C[.., i, j..] = T[.., j, i]: the stage of T, whose columns are the rows."""
+    made = prepare(schedule, stage, form)
+    found = contraction_of(made.axes, made.body)
+    assert found is not None
+    at_row = made.axes.index(found.row)
+    flat = schedule[schedule.flatten(made.tensor, len(found.columns))]
+    kept = [axis for n, axis in enumerate(flat.axes[:-1]) if n != at_row]
+    order = (*kept, flat.axes[-1], flat.axes[at_row])
+    turned = schedule[schedule.permute(flat.tensor, order)]
+    for each in dict.fromkeys((flat, made, stage)):
+        if not each.is_output:
+            each.compute_inline()
+    schedule.normalize()
+    return turned
+
+
 def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction) -> bool:
     """Whether lines of the columns can be read as they lie: by elements side by side, or near each other."""
     accesses = analyse(whole.packed, whole.packed.dtype)
@@ -196,7 +236,10 @@ def _pack_rows(
     tiles = rows if isinstance(extent, int) and extent % rows == 0 else None
     axes = (*outer, *summed, whole.row)
     packing = schedule[schedule.pack(flat.tensor, whole.fixed, axes, tiles)]
-    schedule_elementwise(packing, target)
+    if tiles is not None and tiles < target.lanes(packing.tensor.dtype):
+        packing.unroll(packing.axes[-1])  # parts of vectors, gathered under a mask, take longer
+    else:
+        schedule_elementwise(packing, target)
     return packing
 
 

@@ -12,6 +12,7 @@ from ...schedule import Schedule, Stage, divided, pushed, simplified
 from .access import likely, likely_extent, total_extent
 
 LEAST_ROWS: Final = 2
+_ENOUGH_ROWS: Final = 7  # fill a tile
 _LEAST_COLUMNS: Final = 4
 _LEAST_SUMMED: Final = 8
 
@@ -20,7 +21,8 @@ _LEAST_SUMMED: Final = 8
 class Contraction:
     """The axes of a contraction, and its operands: `fixed` moves with the row, `packed` with the columns.
 
-    Of several axes that move like the row, it is the longest; the others are among the `outer` ones.
+    Of several axes that move like the row, it is the last of those that are long enough, or the longest; the others are
+    among the `outer` ones.
     """
 
     outer: tuple[IterVar, ...]
@@ -99,7 +101,7 @@ def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction 
             columns.insert(0, rest.pop())
         rows = [axis for axis in rest if axis.var in mine and axis.var not in theirs]
         if rows and any(axis.var in theirs for axis in columns):
-            row = max(reversed(rows), key=lambda axis: likely(axis.extent))
+            row = max(reversed(rows), key=lambda axis: min(likely(axis.extent), _ENOUGH_ROWS))
             outer = tuple(axis for axis in rest if axis is not row)
             if not decided.isdisjoint(axis.var for axis in (row, *columns)):
                 return None
