@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime.base.arith import Expr, cast, maximum, minimum, select
+from opgen_runtime.base.arith import Expr, cast, const, maximum, minimum, select
 from opgen_runtime.base.errors import ScheduleError
 from opgen_runtime.base.vocabulary import INDEX, INT32
 from opgen_runtime.compute import te
@@ -203,6 +203,30 @@ def running(steps: int, n: int, age: int) -> Recurrence:
     t, i = (axis.var for axis in axes)
     state.body = te.read(x, t, i) + select(t >= age, te.read(state.tensor, t - age, i), 0)
     return Recurrence(x, [state.tensor], (steps, n), 0)
+
+
+@pytest.mark.parametrize(
+    ("steps", "n", "width", "with_"), [(2, 2, 16, ""), (2, 3, 18, ""), (2, 2, 16, "n"), (2, 2, 16, "t")]
+)
+def test_products_with_constant_matrices(steps: int, n: int, width: int, with_: str) -> None:
+    """h[t, n, k] = x[t, n, k] + sum(h[t-1, n, j] * w[k, j] for j), with a matrix for each n, or for each t, too."""
+    x, shape = te.placeholder("x", (steps, n, width), "int32"), (steps, n, width)
+    many = {"": 1, "n": n, "t": steps}[with_]
+    w = te.placeholder("w", (many, width, width), "int32", is_constant=True)
+    axes = te.data_axes(shape, ("t", "n", "k"))
+    mixed, state = State(te.data_axes(shape, ("t", "n", "k")), 0), State(axes, 0)
+    scan = Scan((mixed, state), steps, 1)
+    mixed.tensor, state.tensor = (Tensor(name, shape, INT32, scan) for name in ("mixed", "h"))
+    j = te.reduce_axis(width, "j")
+    t, i, k = (axis.var for axis in mixed.axes)
+    at: Expr = {"n": i, "t": t}.get(with_, const(0, INDEX))
+    old = select(t > 0, te.read(state.tensor, maximum(t - 1, 0), i, j.var), 0)
+    mixed.body = te.reduce("sum", j, old * te.read(w, at, k, j.var))
+    t, i, k = (axis.var for axis in axes)
+    state.body = bounded(te.read(x, t, i, k) + te.read(mixed.tensor, t, i, k))
+    schedule = schedules.generic((state.tensor,), eager("x86-64-v4"))
+    assert any(stage.origin == "pack for mixed" for stage in schedule.stages) == (with_ == "")
+    check_lowered(Program((x, w), (state.tensor,)), schedule)
 
 
 def kept(outputs: tuple[Tensor, ...], x: Tensor) -> int:

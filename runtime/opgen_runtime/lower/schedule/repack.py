@@ -164,7 +164,7 @@ def packed(
 ) -> tuple[Tensor, Expr]:
     """The tensor that holds `operand` over `axes`, and the stage's new body, which reads it.
 
-    With `panel` the last axis lies in panels, one after the other.
+    With `panel` the last axis lies in panels, one after the other, the last of which is filled up with 0.
     """
     assert stage.body is not None
     order = post_order(stage.body)
@@ -185,25 +185,30 @@ def packed(
     indices: tuple[Expr, ...] = tuple(axis.var for axis in axes)
     if panel is not None:
         column, extent = axes[-1].var, axes[-1].extent
-        left = extent % panel if isinstance(extent, int) else Analyzer().simplify(extent % panel)
-        if not (left == 0 if isinstance(left, int) else isinstance(left, Const) and left.value == 0):
-            raise ScheduleError(
-                f"pack on stage {stage.name}: panels of {panel} elements do not divide {column.name}, of {extent}"
-            )
-        count = extent // panel if isinstance(extent, int) else Analyzer().simplify(floordiv(extent, panel))
+        count = ceil_div(extent, panel)
+        if isinstance(count, Expr):
+            count = Analyzer().simplify(count)
         number = IterVar(Var(INDEX, f"{column.name}_o"), count)
         within = IterVar(Var(INDEX, f"{column.name}_i"), panel)
         made = (number, *made[:-1], within)
         values[column] = number.var * panel + within.var
         indices = (floordiv(column, panel), *indices[:-1], floormod(column, panel))
+    body = substitute(operand, values)
+    if panel is not None and not _divides(panel, extent):
+        body = _limited(body, [lt(values[column], extent)])
     tensor = Tensor(
         f"{stage.name}_packed",
         tuple(axis.extent for axis in made),
         operand.dtype,
-        Compute(made, substitute(operand, values)),
+        Compute(made, body),
     )
     read = Read(operand.dtype, tensor, indices)
     return tensor, rewrite(stage.body, lambda node: read if node is operand else None)
+
+
+def _divides(number: int, extent: int | Expr) -> bool:
+    left = extent % number if isinstance(extent, int) else Analyzer().simplify(extent % number)
+    return left == 0 if isinstance(left, int) else isinstance(left, Const) and left.value == 0
 
 
 def _all(stage: Stage) -> tuple[IterVar, ...]:

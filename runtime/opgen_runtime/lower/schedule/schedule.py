@@ -240,19 +240,31 @@ class Schedule:
 
     @primitive
     def pack(
-        self, tensor: Tensor, operand: Expr, axes: Sequence[IterVar], panel: int | None = None
+        self, of: Tensor | Stage, operand: Expr, axes: Sequence[IterVar], panel: int | None = None
     ) -> Tensor:
         """C[i, j] = sum(f(i, k) * g(j, k))  -->  P[k, j] = g(j, k); C[i, j] = sum(f(i, k) * P[k, j])
 
-        `operand` is a part of the stage's body, `axes` those of the stage that it moves with, in the order in which
-        they lie in the new tensor, which is returned.  With `panel` the last axis lies in panels of so many elements,
-        one after the other: P[j // panel, k, j % panel].  Refuses an operand that moves with other axes of the stage,
-        stages with scheduled loops, and a panel that does not divide the axis.
+        `of` is a stage, or the tensor that it computes; `operand` is a part of its body, `axes` those of the stage that
+        the operand moves with, in the order in which they lie in the new tensor, which is returned.  With `panel` the
+        last axis lies in panels of so many elements, one after the other: P[j // panel, k, j % panel]; where it does
+        not fill the last one, the rest is 0.  What is packed for a stage in the steps of a scan is computed before the
+        scan.  Refuses an operand that moves with other axes of the stage or, there, with the scan, and stages with
+        scheduled loops.
         """
-        stage = self._fresh(tensor, "pack")
+        stage = of if isinstance(of, Stage) else self[of]
+        self._require_unscheduled(stage, "pack")
         made, body = packed(stage, operand, axes, panel)
-        self._add(Stage((made,), made.op, f"pack for {tensor.name}"), self.stages.index(stage))
+        rows = stage.follows
+        before = stage
+        if rows is not None:
+            moved = [read.name for read in Compute((), operand).inputs() if read in rows.lines]
+            if moved:
+                raise ScheduleError(f"pack on stage {stage.name}: the scan computes {moved[0]} in its steps")
+            before = next(each for each in self.stages if each.rows is rows)
+        self._add(Stage((made,), made.op, f"pack for {stage.name}"), self.stages.index(before))
         stage.set_compute(stage.axes, body)
+        if rows is not None:
+            stage.follow(rows)
         return made
 
     def _insert(self, tensor: Tensor, scope: str, position: int, origin: str) -> None:
@@ -262,11 +274,14 @@ class Schedule:
 
     def _fresh(self, tensor: Tensor, use: str) -> Stage:
         stage = self[tensor]
-        stage.require_loops(use)
         stage.require_whole(use)
+        self._require_unscheduled(stage, use)
+        return stage
+
+    def _require_unscheduled(self, stage: Stage, use: str) -> None:
+        stage.require_loops(use)
         if stage.relations or stage.kinds or stage.tile_of:
             raise ScheduleError(f"{use} on stage {stage.name}: its loops are scheduled already; do it first")
-        return stage
 
     # ------------------------------------------------------------------ scans
 
@@ -379,10 +394,13 @@ def replay(trace: str, outputs: Sequence[Tensor], intrinsics: Sequence[Intrinsic
 
 def reads_of(stage: Stage) -> tuple[Tensor, ...]:
     """The tensors that a stage reads."""
-    from_body = stage.body
-    if from_body is not None:
-        return Compute(stage.axes, from_body).inputs()
-    return stage.op.inputs()
+    if stage.body is not None:
+        return Compute(stage.axes, stage.body).inputs()
+    if stage.rows is None:
+        return stage.op.inputs()
+    own = [member for member in stage.rows.members if member.tensor in stage.tensors]
+    read = dict.fromkeys(tensor for member in own for tensor in reads_of(member))
+    return tuple([tensor for tensor in read if tensor not in stage.tensors])
 
 
 def _redirect(node: Expr, old: Tensor, new: Tensor) -> Expr | None:

@@ -142,7 +142,7 @@ class Trace:
         scope: Any = on
         for _, kind, value in arguments:
             if kind == "Stage" or (kind == "Tensor" and scope is None):
-                scope = value if kind == "Stage" else self.stage_of(value)  # type: ignore[arg-type]
+                scope = self.stage_of(value) if isinstance(value, Tensor) else value
         axes = () if scope is None else (*scope.axes, *scope.reduce_axes)
         body = None if scope is None else scope.body
         return Step(primitive, on, tuple(arguments), scope, axes, body, None)

@@ -90,7 +90,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     vectors = -(-likely_extent(found.columns) // lanes)
     panel = lanes * min(vectors, PANEL_VECTORS.of(target, _panel_vectors(vectors, registers)))
     most = TILE_ROWS.of(target, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
-    rows = _tile_rows(found.row, most)
+    rows = tile_rows(found.row, most)
     is_one_tile = _is_one_tile(found.row, rows)
     made = prepare(schedule, stage, form)
     whole_tiles = made
@@ -122,7 +122,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     tiles, tile = leader.split(kept[at_row], rows)
     nest = (*around, *still, tiles, panels) if near else (*around, panels, *still, tiles)
     leader.reorder(*nest, tile, within)
-    _in_registers(leader, tile, within, lanes)
+    in_registers(leader, tile, within, lanes)
     every = (*flat.axes, *flat.reduce_axes)
     shared = is_shared(every, likely_extent(every), target)
     few = shared and likely_extent((*around, panels)) < _PANELS_PER_THREAD * target.num_threads
@@ -155,7 +155,7 @@ def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
     if columns is None or columns < LEAST_ROWS or not isinstance(rows, int):
         return False
     better = _filled(rows, lanes) >= _BETTER * _filled(columns, lanes)
-    return better and _is_constant(schedule, found.fixed) and not _is_constant(schedule, found.packed)
+    return better and is_constant(schedule, found.fixed) and not is_constant(schedule, found.packed)
 
 
 def _filled(extent: int, lanes: int) -> float:
@@ -185,7 +185,7 @@ def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction) -> bool:
     accesses = analyse(whole.packed, whole.packed.dtype)
     column = flat.axes[-1].var
     near = all(read.strides.get(column, 1) <= _FAR or column in read.entangled for read in accesses.reads)
-    return near and not _is_constant(schedule, whole.packed)
+    return near and not is_constant(schedule, whole.packed)
 
 
 def _panel_vectors(vectors: int, registers: int) -> int:
@@ -213,7 +213,7 @@ def _pack(
     outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
     axes = (*outer, *summed, flat.axes[-1])
     size = likely_extent(axes) * whole.packed.dtype.itemsize
-    constant = _is_constant(schedule, whole.packed)
+    constant = is_constant(schedule, whole.packed)
     near = not constant and size <= most
     lines = panel if near or constant else None
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
@@ -228,7 +228,7 @@ def _pack_rows(
     target: Target,
 ) -> Stage | None:
     """The rows of a tile side by side, for each element of k; None where they are read as they lie."""
-    if is_plain(whole.fixed) and not _is_constant(schedule, whole.fixed):
+    if is_plain(whole.fixed) and not is_constant(schedule, whole.fixed):
         return None
     mine = vars_of(whole.fixed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
@@ -269,14 +269,14 @@ def _narrow_rows(schedule: Schedule, found: Contraction, count: Var, rows: int, 
         schedule.narrowings.append(narrowing(count, 1 if constant else LEAST_ROWS, rows))
 
 
-def _is_constant(schedule: Schedule, operand: Expr) -> bool:
+def is_constant(schedule: Schedule, operand: Expr) -> bool:
     """Whether all that an expression reads is constant."""
     constant = constant_stages(schedule)
     reads = [node for node in post_order(operand) if isinstance(node, Read)]
     return bool(reads) and all(schedule[read.tensor] in constant for read in reads)
 
 
-def _tile_rows(row: IterVar, most: int) -> int:
+def tile_rows(row: IterVar, most: int) -> int:
     """How many rows a tile has: as many as fit, fewer where that leaves none over."""
     rows = row.extent
     if not isinstance(rows, int):
@@ -287,7 +287,7 @@ def _tile_rows(row: IterVar, most: int) -> int:
     return next((n for n in range(most, most // 2, -1) if rows % n == 0), even)
 
 
-def _in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:
+def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:
     stage.unroll(tile)
     if within.extent == lanes:
         stage.vectorize(within)
@@ -320,7 +320,7 @@ def _multiply(
         flat.reorder(*outer, tiles, panels, *summed, steps, tile, step, within)
     else:
         flat.reorder(*outer, tiles, panels, *summed, tile, within)
-    _in_registers(flat, tile, within, lanes)
+    in_registers(flat, tile, within, lanes)
 
 
 def _pack_a_panel(packing: Stage, target: Target) -> None:

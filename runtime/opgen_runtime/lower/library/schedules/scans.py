@@ -1,17 +1,29 @@
-"""Scans: few rows kept, what reads them in their steps, and loops for a row where positions depend on each other."""
+"""Scans: few rows kept, what reads them in their steps, and loops for a row where positions depend on each other.
+
+A product of a row and a constant matrix has the matrix packed before the scan, in panels of columns, and tiles of
+several sequences and a panel in registers.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
+from .contractions import in_registers, is_constant, tile_rows
 from .elementwise import schedule_elementwise
+from .products import LEAST_ROWS, contraction_of, vars_of
 from .reductions import schedule_reduction
+
+_MOST_ROWS: Final = 8  # of a tile
+_MOST_VECTORS: Final = 4  # of a panel
+_SUMS: Final = 8  # vectors of a tile; with 16, of rows that are read under a condition, products take longer
 
 
 def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
-    """Roll every scan and schedule what runs in its steps; returns the stages that follow scans."""
+    """Roll every scan and schedule what runs in its steps; returns what follows scans, and what is packed for it."""
     led: set[Stage] = set()
     for scan in [stage for stage in schedule.stages if stage.rows is not None]:
         schedule.roll(scan.tensor)
@@ -20,8 +32,45 @@ def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
         led.update((*rows.members, *rows.closing))
         if not rows.separable:
             for member in rows.members:
-                _schedule_row(member, target)
+                packing = _schedule_product(schedule, member, target)
+                if packing is None:
+                    _schedule_row(member, target)
+                else:
+                    led.add(packing)
     return led
+
+
+def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stage | None:
+    """Loops for a member that is a product of several rows and a constant matrix, which is packed; None for others."""
+    found = contraction_of(member.loop_axes, member.body) if member.reduce_axes else None
+    if found is None or len(found.columns) != 1 or not is_constant(schedule, found.packed):
+        return None
+    lanes, extents = target.lanes(found.packed.dtype), [axis.extent for axis in (found.row, *found.columns)]
+    rows, columns = (each if isinstance(each, int) else 0 for each in extents)
+    theirs = vars_of(found.packed)
+    own = {axis.var for axis in (*member.loop_axes, *member.reduce_axes)}
+    if rows < LEAST_ROWS or columns < lanes or not theirs <= own:
+        return None
+    tile = tile_rows(found.row, _MOST_ROWS)
+    most = min(_MOST_VECTORS, max(1, _SUMS // tile))
+    panel = lanes * (1 if columns % lanes else _panel_vectors(columns // lanes, most))
+    outer = [axis for axis in member.loop_axes if axis not in (found.row, *found.columns)]
+    summed = member.reduce_axes
+    moving = [axis for axis in outer if axis.var in theirs]
+    at = [member.loop_axes.index(axis) for axis in (found.row, *found.columns)]
+    packing = schedule[schedule.pack(member, found.packed, (*moving, *summed, *found.columns), panel)]
+    schedule_elementwise(packing, target)
+    row, column = (member.loop_axes[n] for n in at)
+    rows_outer, row_tile = member.split(row, tile)
+    panels, within = member.split(column, panel)
+    member.reorder(*outer, panels, rows_outer, *member.reduce_axes, row_tile, within)
+    in_registers(member, row_tile, within, lanes)
+    return packing
+
+
+def _panel_vectors(vectors: int, most: int) -> int:
+    """How many vectors a panel has: as many as leave none over."""
+    return next(n for n in range(most, 0, -1) if vectors % n == 0)
 
 
 def _schedule_row(member: Stage, target: Target) -> None:
