@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,32 +15,12 @@ from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Splat, Store
+from tests.fenced import Fenced
 
 STRIDES = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]
 DTYPES = ["bool", "int8", "bfloat16", "float32", "int64"]
 TARGETS = {"host": "llvm", "x86-64": "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64"}
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
-_PROTECT = ctypes.CDLL(None).mprotect
-
-
-class Fenced:
-    """An array whose first or last byte lies beside a page that nobody may touch."""
-
-    def __init__(self, values: np.ndarray, at_end: bool) -> None:
-        page = mmap.PAGESIZE
-        inside = -(-values.nbytes // page) * page
-        self._memory = mmap.mmap(-1, inside + 2 * page)
-        start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        offset = page + (inside - values.nbytes if at_end else 0)
-        self.array = np.frombuffer(self._memory, values.dtype, values.size, offset)
-        self.array[:] = values
-        for fence in (start, start + page + inside):
-            assert _PROTECT(ctypes.c_void_p(fence), page, 0) == 0
-        self._fences = (start, start + page + inside)
-
-    def open(self) -> None:
-        for fence in self._fences:
-            _PROTECT(ctypes.c_void_p(fence), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 @pytest.mark.parametrize("name", TARGETS)
