@@ -7,12 +7,13 @@ vectorized, and the accumulators are a tile, in registers where elements are use
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from ....base import Target
 from ....base.vocabulary import POSITIONAL
-from ....compute.te.tensor import IterVar, Reduce
+from ....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ...schedule import Schedule, Stage
 from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
@@ -23,6 +24,8 @@ _ROWS_UNROLLED: Final = 4
 _REGISTER_ROWS: Final = 4
 _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
 _PARTS_PER_THREAD: Final = 4
+_FAR_BYTES: Final = 24 << 20  # of operands: what a last-level cache of today leaves to one kernel
+_MOST_SUMMED: Final = 1 << 16  # elements of a row: each sum of a lane adds up a few thousand of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> 
     if shape.across:
         outer = _across(stage, shape, target)
     elif shape.along:
-        outer = _along(stage, shape, target)
+        outer = _along(stage, shape, target, attached)
     else:
         outer = list(stage.loop_axes)
     if shared and outer:
@@ -112,7 +115,7 @@ def _fused_reduction(stage: Stage, accesses: Accesses) -> list[IterVar]:
     return [stage.fuse(*group) for group in contiguous_groups(stage.reduce_axes, accesses)]
 
 
-def _along(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
+def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> list[IterVar]:
     """for i: for k  -->  for i: for k_o: unrolled for k_u: vectorized for k_l; returns the loops that may be shared."""
     data = list(stage.loop_axes)
     reduce_loops = _fused_reduction(stage, shape.accesses)
@@ -128,7 +131,7 @@ def _along(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
             data[data.index(axis)] = outer
             tiles.append(tile)
     rest, lane = (None, inner) if inner.extent == lanes else stage.split(inner, lanes)
-    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(shape.accesses.cost, stage)))
+    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(stage, shape.accesses, attached)))
     steps: list[IterVar] = []
     if rest is not None:
         if vectors > 1:
@@ -149,10 +152,22 @@ def _fitting(lanes: int, axis: IterVar) -> int:
     return min(lanes, 1 << max(0, likely(axis.extent).bit_length() - 1))
 
 
-def _adders(cost: int, stage: Stage) -> int:
-    """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each."""
+def _adders(stage: Stage, accesses: Accesses, attached: bool) -> int:
+    """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each.
+
+    One keeps up with memory, and leaves prefetching to the machine: for a plain sum of what no cache holds.
+    """
     body = stage.body
-    return 4 if cost <= 8 and not (isinstance(body, Reduce) and body.combiner in POSITIONAL) else 2
+    assert isinstance(body, Reduce)
+    if body.combiner == "sum" and not attached and isinstance(body.value, Read):
+        far = all(_bytes(read.tensor) >= _FAR_BYTES for read in accesses.reads)
+        if far and likely_extent(stage.reduce_axes) <= _MOST_SUMMED:
+            return 1
+    return 4 if accesses.cost <= 8 and body.combiner not in POSITIONAL else 2
+
+
+def _bytes(tensor: Tensor) -> int:
+    return math.prod([likely(extent) for extent in tensor.shape]) * tensor.dtype.itemsize
 
 
 def _vectors(rest: IterVar | None, wanted: int) -> int:
