@@ -244,12 +244,72 @@ def test_why_ops_stay_apart_is_said() -> None:
     assert why_apart(ir.Function((a,), ops.tanh(ops.exp(a))), opt_level=0) == [
         "exp -> tanh: every op is a segment of its own at level 0"
     ]
-    halves = ops.split(ops.exp(a), indices_or_sections=2, axis=0)
-    assert why_apart(ir.Function((a,), ops.multiply(ops.sigmoid(halves[0]), halves[1]))) == [
-        "exp -> split: split has several results",
-        "split -> sigmoid: split has several results",
-        "split -> multiply: split has several results",
+    values, places = ops.topk(ops.exp(a), k=2)
+    assert why_apart(
+        ir.Function((a,), ops.multiply(ops.sigmoid(values), ops.cast(places, dtype="float32")))
+    ) == [
+        "exp -> topk: topk has several results",
+        "topk -> sigmoid: topk has several results",
+        "topk -> cast: topk has several results",
     ]
+    first, second = ops.split(ops.exp(a), indices_or_sections=2, axis=0)
+    assert why_apart(ir.Function((a,), ir.Tuple((ops.abs(first), second)))) == [
+        "exp -> split: no op comes after all that read exp",
+    ]
+
+
+HALVES = ops.split(ops.exp(x()), indices_or_sections=2, axis=0)
+FIELDS = {
+    "all into one reader, with what they are made of": (
+        ops.multiply(ops.sigmoid(HALVES[0]), HALVES[1]),
+        [["exp", "split", "sigmoid", "multiply"]],
+    ),
+    "each into its reader": (
+        ir.Tuple((ops.sum(HALVES[0], axis=1), ops.abs(HALVES[1]))),
+        [["exp"], ["split", "sum"], ["split", "abs"]],
+    ),
+    "nothing reads them": (ir.Tuple((HALVES[0], HALVES[1])), [["exp", "split"]]),
+    "one is not read": (ops.abs(HALVES[1]), [["exp", "split", "abs"]]),
+    "some reader takes another op": (
+        ir.Tuple((ops.cumsum(HALVES[0], axis=1), HALVES[1])),
+        [["exp", "split"], ["cumsum"]],
+    ),
+    "read whole, too": (ir.Tuple((ops.abs(HALVES[0]), HALVES)), [["exp"], ["split"], ["abs"]]),
+    "twice from one": (ops.add(HALVES[0], ops.abs(HALVES[0])), [["exp", "split", "abs", "add"]]),
+    "fields of what is made of fields": (
+        ops.add(*ops.split(ops.concatenate((HALVES[1], HALVES[0])), indices_or_sections=2, axis=0)),
+        [["exp", "split", "concatenate", "split", "add"]],
+    ),
+    "an epilogue of a product": (
+        ops.multiply(ops.dense(HALVES[0], x("w", TensorType((3, 3), "float32"))), HALVES[1]),
+        [["exp"], ["split"], ["dense", "split", "multiply"]],
+    ),
+    "in branches": (
+        ir.If(x("c", TensorType((), "bool")), ops.abs(HALVES[0]), ops.tanh(HALVES[1])),
+        [["exp"], ["split", "abs"], ["split", "tanh"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_are_joined_each_for_itself(name: str) -> None:
+    expr, expected = FIELDS[name]
+    assert segments(expr) == expected
+    variables = ir.free_vars(expr)
+    types = [var.checked_type for var in variables]
+    values = {
+        var: np.linspace(-1, 1, int(np.prod(t.concrete_shape)), dtype=np.float32).reshape(t.concrete_shape)  # type: ignore[attr-defined]
+        if t != TensorType((), "bool")
+        else np.array(True)
+        for var, t in zip(variables, types, strict=True)
+    }
+    whole = create_executor("debug").evaluate(expr, values)
+    for one, other in zip(_flat(whole), _flat(create_executor("graph").evaluate(expr, values)), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-7)
+
+
+def test_an_op_of_several_results_is_one_kernel_at_level_0() -> None:
+    assert segments(ir.Tuple((ops.abs(HALVES[0]), HALVES[1])), opt_level=0) == [["exp"], ["split"], ["abs"]]
 
 
 def test_branches_and_lets_are_borders() -> None:
@@ -316,7 +376,12 @@ def programs(draw: st.DrawFn) -> tuple[ir.Expr, list[ir.Var]]:
     nodes: list[ir.Expr] = list(variables)
     for _ in range(draw(st.integers(1, 10))):
         a, b = draw(st.sampled_from(nodes[-4:])), draw(st.sampled_from(nodes))
-        match draw(st.integers(0, 3)):
+        match draw(st.integers(0, 4)):
+            case 4:
+                axis = draw(st.integers(0, 1))
+                rows = ops.split(a, indices_or_sections=3, axis=axis)
+                nodes.append(ops.concatenate((rows[1], ops.tanh(rows[2]), rows[0]), axis=axis))
+                nodes.append(ops.tanh(ops.add(ops.multiply(rows[0], b), rows[1])))
             case 0 | 1:
                 nodes.append(ops.tanh(ir.make_call(Op.get(draw(st.sampled_from(UNARY))), (a,))))
             case 2:
@@ -359,5 +424,6 @@ def test_random_programs_mean_the_same_after_fusion(program: tuple[ir.Expr, list
 
 
 def _flat(result: object) -> list[np.ndarray]:
-    parts = result if isinstance(result, tuple) else (result,)
-    return [part.numpy() for part in parts]
+    if isinstance(result, tuple):
+        return [array for part in result for array in _flat(part)]
+    return [result.numpy()]  # type: ignore[attr-defined]

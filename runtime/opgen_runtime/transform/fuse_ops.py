@@ -5,6 +5,9 @@ Each segment becomes a function marked `Primitive`, called in place of its ops. 
     level 1   by patterns: elementwise and injective ops with what reads them, reductions with their epilogues
     level 2   by rows: reductions with what reads them, where the schedule can keep a row near (softmax, layer norm)
               sweeps over one shape that share an operand of that shape, as one segment of several results
+
+The fields of an op of several results, such as a split, are joined each for itself with what reads it; those with which
+nothing was joined stay one segment.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from ..lower.library.fusion import (
     dataflow,
     find_post_dominators,
     join_by_pattern,
+    join_fields,
     join_rows,
     join_sweeps,
     partition,
@@ -61,4 +65,5 @@ def _grouped(function: Function, max_ops: int, opt_level: int) -> tuple[list[Nod
         if opt_level > 1:
             join_rows(nodes, groups)
             join_sweeps(nodes, groups)
+    join_fields(nodes, groups)
     return nodes, groups

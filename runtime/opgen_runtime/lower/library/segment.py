@@ -43,6 +43,11 @@ class ChosenCall:
     selection: Selection
 
     @property
+    def rank(self) -> OpPattern:
+        """How restrictive the pattern is; of several results none is reduced."""
+        return OpPattern.INJECTIVE if self.pattern == OpPattern.TUPLE else self.pattern
+
+    @property
     def is_own(self) -> bool:
         """Whether compute and schedule are the runtime's or generated of it, so that they were checked with it."""
         chosen = self.selection.implementation
@@ -74,7 +79,7 @@ class Segment:
         """The call whose schedule the segment follows: the last of the most restrictive pattern."""
         best: ChosenCall | None = None
         for call in self.calls:
-            if best is None or call.pattern >= best.pattern:
+            if best is None or call.rank >= best.rank:
                 best = call
         return best
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ....base.vocabulary import OpPattern
 from ....declaration import pattern_of
-from ....ir import Call, Expr, Function, Tuple, post_order
+from ....ir import Call, Expr, Function, Tuple, TupleGetItem, post_order
 from ....ir.scopes import Block, blocks_of
 from ....operator import Op, TensorType
 
@@ -20,14 +20,16 @@ from ....operator import Op, TensorType
 class Node:
     """A node of the graph.
 
-    `users`: (call that reads this one, how it does) for each read; `parts`: the nodes that it is
-    made of, `readers`: those that have it as a part.  `escapes`: the value is needed by something that
-    cannot be fused with (the result, a branch, another block).  `parent`: the immediate post-dominator, or None.
+    `call`: the call of an op that it is, or is a field of; None for what is no op.  `users`: (call that reads this one,
+    how it does) for each read; `parts`: the nodes that it is made of, `readers`: those that have it as a part.
+    `escapes`: the value is needed by something that cannot be fused with (the result, a branch, another block).
+    `parent`: the immediate post-dominator, or None.
     `reach`: the most restrictive way in which the paths up to `parent` read.  `position`: in the order of `dataflow`;
     `block`: the block of control flow that it belongs to.
     """
 
     expr: Expr
+    call: Call | None
     pattern: OpPattern
     position: int
     block: Block | None
@@ -47,25 +49,29 @@ def dataflow(body: Expr) -> list[Node]:
     """
     order = post_order(body, is_segment)
     blocks = blocks_of(body, order)
+    calls = {id(expr): expr for expr in order if isinstance(expr, Call) and is_op_call(expr)}
+    in_calls = {id(arg) for call in calls.values() for arg in call.children() if isinstance(arg, Tuple)}
+    fields = _fields(order, body)
+    apart = {id(call) for call in fields.values()}
+    order = [expr for expr in order if id(expr) not in apart]
+    calls.update(fields)
     nodes = {
-        id(expr): Node(expr, _pattern(expr), position, blocks.at.get(id(expr)))
+        id(expr): Node(
+            expr, calls.get(id(expr)), _pattern(expr, calls.get(id(expr))), position, blocks.at.get(id(expr))
+        )
         for position, expr in enumerate(order)
     }
-    in_calls = {
-        id(arg) for expr in order if is_op_call(expr) for arg in expr.children() if isinstance(arg, Tuple)
-    }
-    elsewhere = {id(child) for expr in order if not is_op_call(expr) for child in expr.children()} | {
+    elsewhere = {id(child) for expr in order if id(expr) not in calls for child in expr.children()} | {
         id(body)
     }
     for expr in order:
         node = nodes[id(expr)]
         if not is_segment(expr):
-            for child in expr.children():
+            for child in (expr if node.call is None else node.call).children():
                 node.parts.append(nodes[id(child)])
                 nodes[id(child)].readers.append(node)
-        if is_op_call(expr):
-            assert isinstance(expr, Call)
-            for operand in operands(expr):
+        if node.call is not None:
+            for operand in operands(node.call):
                 source = nodes[id(operand)]
                 source.users.append((node, _edge(node, operand)))
                 source.escapes |= source.block is not node.block
@@ -76,6 +82,22 @@ def dataflow(body: Expr) -> list[Node]:
                 nodes[id(child)].escapes = True
     nodes[id(body)].escapes = True
     return [nodes[id(expr)] for expr in order]
+
+
+def _fields(order: Sequence[Expr], body: Expr) -> dict[int, Call]:
+    """The calls of several results that are read field by field, by the ids of the fields.
+
+    Each field is computed where it is needed, so none may reduce: what several share would be computed for each.
+    """
+    found: dict[int, Call] = {}
+    whole = {id(body)}
+    for expr in order:
+        call = expr.tuple_value if isinstance(expr, TupleGetItem) else None
+        if isinstance(call, Call) and is_op_call(call) and _call_pattern(call) == OpPattern.TUPLE:
+            found[id(expr)] = call
+        else:
+            whole.update(map(id, expr.children()))
+    return {field: call for field, call in found.items() if id(call) not in whole}
 
 
 def position(node: Node) -> int:
@@ -128,10 +150,16 @@ def _common(a: Node, b: Node, reach: OpPattern, limit: int) -> tuple[Node, OpPat
     return None
 
 
-def _pattern(expr: Expr) -> OpPattern:
-    if isinstance(expr, Call) and isinstance(expr.op, Op) and isinstance(expr.checked_type, TensorType):
-        return pattern_of(expr.op, expr.attrs, [arg.checked_type for arg in expr.args])
-    return OpPattern.OPAQUE
+def _pattern(expr: Expr, call: Call | None) -> OpPattern:
+    """The pattern of a call, or of a field of one; what has several results is opaque."""
+    if call is None or not isinstance(expr.checked_type, TensorType):
+        return OpPattern.OPAQUE
+    return _call_pattern(call) if expr is call else OpPattern.INJECTIVE
+
+
+def _call_pattern(call: Call) -> OpPattern:
+    assert isinstance(call.op, Op)
+    return pattern_of(call.op, call.attrs, [arg.checked_type for arg in call.args])
 
 
 def _edge(user: Node, operand: Expr) -> OpPattern:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ....base.vocabulary import OpPattern
-from .dataflow import Node, is_op_call
+from .dataflow import Node
 
 Rule = Callable[[OpPattern, bool], bool]
 """`(pattern of a group, whether it is the sink) -> whether it may be joined`."""
@@ -46,7 +46,7 @@ class Groups:
 
     def __init__(self, nodes: Sequence[Node], max_ops: int) -> None:
         self._of = {
-            node: Group(node, node.pattern, [node] if is_op_call(node.expr) else [], node.position)
+            node: Group(node, node.pattern, [] if node.call is None else [node], node.position)
             for node in nodes
         }
         self.max_ops = max_ops

@@ -11,7 +11,7 @@ from typing import Final
 
 from ....base.vocabulary import OpPattern
 from ....operator import TensorType
-from .dataflow import Node, is_op_call, position
+from .dataflow import Node, position
 from .groups import Group, Groups
 
 _MOST_RESULTS: Final = 16
@@ -24,7 +24,7 @@ def join_sweeps(nodes: Sequence[Node], groups: Groups) -> None:
         if not node.users:
             continue
         near = [user for user, _ in node.users]
-        if is_op_call(node.expr):
+        if node.call is not None:
             near.insert(0, node)
         sweeps = [group for group in groups.of(near) if _sweeps(group, node)]
         for other in sweeps[1:]:
@@ -42,7 +42,7 @@ def _sweeps(group: Group, node: Node) -> bool:
         and isinstance(own, TensorType)
         and shape.shape == own.shape
         and len(shape.shape) > 0
-        and (group.root.block is node.block or not is_op_call(node.expr))
+        and (group.root.block is node.block or node.call is None)
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from ....ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, rebuild
 from ....operator import TupleType
-from .dataflow import Node, is_op_call, is_segment, position
+from .dataflow import Node, is_segment, position
 from .groups import Group, Groups
 from .joint import results
 
@@ -73,10 +73,13 @@ def made_segment(members: Sequence[Node], outer: Sequence[Node]) -> tuple[Functi
         return found
 
     for member in members:
-        call = member.expr
-        assert isinstance(call, Call)
-        args = tuple([operand(arg) for arg in call.args])
-        inside[id(call)] = Call(call.op, args, call.attrs, call.type_args, span=call.span)
+        call, expr = member.call, member.expr
+        assert call is not None
+        if id(call) not in inside:
+            args = tuple([operand(arg) for arg in call.args])
+            inside[id(call)] = Call(call.op, args, call.attrs, call.type_args, span=call.span)
+        if isinstance(expr, TupleGetItem):
+            inside[id(expr)] = TupleGetItem(inside[id(call)], expr.index, span=expr.span)
     values = tuple([inside[id(result.expr)] for result in outer])
     return Function(
         tuple(params), values[0] if len(values) == 1 else Tuple(values), attrs=PRIMITIVE
@@ -108,7 +111,7 @@ def _units(nodes: Sequence[Node], groups: Groups) -> Iterator[Group | Node]:
 
 
 def _unit(node: Node, groups: Groups) -> Group | Node:
-    return groups.find(node) if is_op_call(node.expr) else node
+    return node if node.call is None else groups.find(node)
 
 
 def _needed(unit: Group | Node, groups: Groups) -> list[Group | Node]:

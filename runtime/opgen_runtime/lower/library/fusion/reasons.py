@@ -5,34 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....base.vocabulary import OpPattern
-from ....ir import Call, TupleGetItem
+from ....ir import TupleGetItem
 from ....operator import Op, TupleType
-from .dataflow import Node, is_op_call
+from .dataflow import Node
 from .groups import Groups
 
 
 def reasons(nodes: Sequence[Node], groups: Groups) -> list[str]:
     """A line for each pair of ops, `exp -> sum: why`, in the order of the readers."""
-    return [
-        f"{_name(node)} -> {_name(user)}: {_why(node, user, groups)}"
+    found = {
+        (id(node.call), id(user.call), why): f"{_name(node)} -> {_name(user)}: {why}"
         for node in nodes
-        if is_op_call(node.expr)
+        if node.call is not None
         for user in _readers(node)
         if groups.find(user) is not groups.find(node)
-    ]
+        for why in (_why(node, user, groups),)
+    }
+    return list(found.values())
 
 
 def _readers(node: Node) -> list[Node]:
     """The ops that read a node's result, or a field of it, each once."""
-    fields = [part for part in node.readers if isinstance(part.expr, TupleGetItem)]
+    fields = [part for part in node.readers if part.call is None and isinstance(part.expr, TupleGetItem)]
     return list(dict.fromkeys([user for part in (node, *fields) for user, _ in part.users]))
 
 
 def _name(node: Node) -> str:
-    call = node.expr
-    assert isinstance(call, Call)
-    assert isinstance(call.op, Op)
-    return call.op.name
+    assert node.call is not None
+    assert isinstance(node.call.op, Op)
+    return node.call.op.name
 
 
 def _why(node: Node, user: Node, groups: Groups) -> str:
