@@ -50,6 +50,7 @@ from .types import (
     dims_equal,
     infer_unknown,
     is_absent,
+    meeting,
     parse_layout,
     relate,
     stored_indices,
@@ -64,7 +65,7 @@ __all__ = [
     "Signature", "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter",
     "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
     "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent",
-    "list_ops", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
+    "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
     "set_op_loader", "stored_indices", "to_canonical", "value_text",
 ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from opgen_runtime.operator.types import (
     TypeVar,
     broadcast,
     certainly_different,
+    meeting,
 )
 
 
@@ -45,7 +46,11 @@ def test_broadcast_symbols() -> None:
     assert broadcast((n, 1), (1, m)) == (n, m)
     assert broadcast((n,), (n,)) == (n,)
     assert broadcast((n,), (5,)) == (5,)
-    assert broadcast((n,), (m,)) == (n,)
+    (met,) = broadcast((n,), (m,))
+    assert str(met) == "m if n == 1 else n"
+    assert meeting(met) == (n, m)
+    assert meeting(n) is None
+    assert broadcast((met,), (m,)) == broadcast((n,), (met,)) == (met,)
     assert broadcast((10, 20), (10, 1)) == (10, 20)
     assert broadcast() == ()
     unknown = Any()

@@ -19,6 +19,7 @@ from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...declaration import compute_call, pattern_of, stated
 from ...operator import Binding, Op, TensorType, TupleType, Type
+from ..schedule import Narrowing
 from .strategy import Selection, StrategyCall, choose
 
 Value = Tensor | tuple["Value", ...]
@@ -60,7 +61,8 @@ class Segment:
 
     `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
-    A part takes only the parameters' tensors at `operands`, and after them what was `prepared`.
+    A part takes only the parameters' tensors at `operands`, and after them what was `prepared`.  Where one of the
+    `narrowings` holds of the dims, the tensors are others.
     """
 
     function: ir.Function
@@ -73,6 +75,7 @@ class Segment:
     calls: tuple[ChosenCall, ...]
     operands: tuple[int, ...] = ()
     prepared: tuple[Tensor, ...] = ()
+    narrowings: tuple[Narrowing, ...] = ()
 
     @property
     def anchor(self) -> ChosenCall | None:

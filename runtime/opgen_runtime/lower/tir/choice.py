@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...base.arith import Expr, Var, substitute
+from ...base.arith import Expr, Var, free_vars, substitute
 from .relocate import Relocator
 from .stmt import Allocate, Buffer, If, PrimFunc, Stmt, to_text
 
@@ -26,7 +26,8 @@ def chosen(func: PrimFunc, cases: Sequence[tuple[Expr, Mapping[Var, Expr], PrimF
         moved = dict(zip((*case.inputs, *case.outputs), own, strict=True))
         dims = {value: dim for dim, value in values.items() if isinstance(value, Var)}
         body = If(condition, _Adopted(moved, dims).stmt(case.body), body)
-    return replace(func, body=body)
+    asked = [var for condition, _, _ in cases for var in free_vars(condition)]
+    return replace(func, body=body, dims=tuple(dict.fromkeys([*func.dims, *asked])))
 
 
 def alike(a: PrimFunc, b: PrimFunc) -> bool:

@@ -28,7 +28,7 @@ from .layout import (
 )
 from .relation import Assumption, FuncType, RelationFunction, TypeRelation, TypeReporter, substitute_types
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
-from .shapes import broadcast, certainly_different, dim_text, dims_equal, normalise_dim, shape_text
+from .shapes import broadcast, certainly_different, dim_text, dims_equal, meeting, normalise_dim, shape_text
 from .signature import Signature
 from .solver import TypeSolver
 from .type import IncompleteType, TensorType, TupleType, Type, TypeVar
@@ -71,6 +71,7 @@ __all__ = [
     "dims_equal",
     "infer_unknown",
     "is_absent",
+    "meeting",
     "normalise_dim",
     "parse_layout",
     "relate",

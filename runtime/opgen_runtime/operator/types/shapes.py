@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
-from ...base.arith import structural_equal, structural_hash
+from ...base.arith import Compare, Select, eq, select, structural_equal, structural_hash
 from ...base.arith.expr import Any, AnyDim, Binary, Const, Dim, Expr, Shape, Var
 from ...base.errors import ShapeError, shown
 
@@ -101,9 +101,9 @@ def _split_offset(d: Dim) -> tuple[Expr | None, int]:
 def broadcast(*shapes: Sequence[Dim]) -> Shape:
     """numpy's broadcast of shapes, aligned at the right: each dim is the operands' common one; 1 gives way.
 
-    With symbolic dims: 1 and n give n; n and n give n; an int other than 1 wins over n; n and m cannot be
-    decided and are taken to be equal (the check is repeated with the values).  `?` stays `?` beside anything
-    but an int other than 1.  Raises ShapeError for two ints that differ, neither being 1.
+    With symbolic dims: 1 and n give n; n and n give n; an int other than 1 wins over n; n and m give
+    `m if n == 1 else n` (the check that they are equal, or one of them 1, is repeated with the values).  `?` stays `?`
+    beside anything but an int other than 1.  Raises ShapeError for two ints that differ, neither being 1.
     """
     if len(shapes) == 2:
         first, second = shapes
@@ -127,7 +127,31 @@ def _join(a: Dim, b: Dim, shapes: Sequence[Sequence[Dim]]) -> Dim:
         return a
     if isinstance(b, int):
         return a if b == 1 else b
-    return b if isinstance(b, AnyDim) else a
+    if isinstance(a, AnyDim) or isinstance(b, AnyDim):
+        return b if isinstance(b, AnyDim) else a
+    if _holds(a, b):  # what met a dim before
+        return a
+    return b if _holds(b, a) else select(eq(a, 1), b, a)
+
+
+def _holds(joined: Expr, each: Expr) -> bool:
+    """Whether all dims of which broadcasts have made one dim are among those of the other."""
+    return all(any(dims_equal(a, b) for a in _joined(joined)) for b in _joined(each))
+
+
+def _joined(dim: Dim) -> list[Dim]:
+    """The dims that have met in broadcasts to give a dim; itself where none have."""
+    pair = meeting(dim)
+    return [dim] if pair is None else [*_joined(pair[0]), *_joined(pair[1])]
+
+
+def meeting(dim: Dim) -> tuple[Expr, Expr] | None:
+    """The two dims that have met in a broadcast to give `dim`; None for any other."""
+    if not isinstance(dim, Select) or not isinstance(dim.condition, Compare) or dim.condition.op != "eq":
+        return None
+    a, one = dim.condition.a, dim.condition.b
+    met = dim.otherwise is a and isinstance(one, Const) and one.value == 1
+    return (a, dim.then) if met else None
 
 
 def dim_text(d: Dim) -> str:

@@ -215,6 +215,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
     }
     if isinstance(kernel, SymbolicKernel):
         made["symbolic"] = [sizes.var(dim) for dim in kernel.dims]
+        made["meetings"] = [[sizes.dim(a), sizes.dim(b)] for a, b in kernel.meetings]
     if isinstance(kernel, NativeKernel | SymbolicKernel):
         image = kernel.image
         made |= {
@@ -241,7 +242,9 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
     rest = (code, tuple(made["imports"]), constants, lengths, *known)
     if "symbolic" in made:
         image = Image(made["name"], (), (), *rest)
-        return SymbolicKernel(image, inputs, outputs, [sizes.vars[k] for k in made["symbolic"]])
+        dims = [sizes.vars[k] for k in made["symbolic"]]
+        meetings = [(sizes.expr(a), sizes.expr(b)) for a, b in made["meetings"]]
+        return SymbolicKernel(image, inputs, outputs, dims, meetings)
     return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
 
 

@@ -16,13 +16,14 @@ from ...transform import InferType
 from .kernel import Kernel
 from .parts import Parts
 from .symbolic import are_told
+from .variants import why_no_variants
 
 _KEPT: Final = 64  # combinations of dims a segment; the least recently used go
 
 
 def is_late(segment: Function) -> bool:
-    """Whether the shapes of a segment's operands do not tell all its dims, so that it has no symbolic kernel."""
-    return not are_told(segment)
+    """Whether a segment has no symbolic kernel: its operands' shapes do not tell all its dims, or too many meet."""
+    return not are_told(segment) or why_no_variants(segment) is not None
 
 
 def late_parts(segment: Function, compiled: Callable[[Function], Kernel]) -> Parts:

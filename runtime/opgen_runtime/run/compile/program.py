@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 
 from ...base import Target
+from ...base.arith import Expr, substitute
 from ...codegen import Loaded, compiled, imports_of, load
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
 from .extern import ExternKernel
 from .kernel import Image, Kernel, NativeKernel, Slot
-from .plan import Plan
+from .plan import Plan, Run
 from .pointers import address_of
 from .symbolic import SymbolicKernel, symbolic_slot
 
@@ -103,7 +104,16 @@ class SymbolicProgram(SymbolicKernel):
             )
         )
         self.linked = linked
-        super().__init__(image, inputs, outputs, linked.plan.dims, linked.loaded)
+        meetings = [pair for run in linked.plan.runs for pair in self._meetings(run)]
+        super().__init__(image, inputs, outputs, linked.plan.dims, meetings, linked.loaded)
+
+    def _meetings(self, run: Run) -> list[tuple[Expr, Expr]]:
+        """The dims of the program that meet in a run of a kernel."""
+        kernel = self.linked.kernels[run.kernel]
+        if not isinstance(kernel, SymbolicKernel) or not kernel.meetings:
+            return []
+        values = kernel.bound([self.linked.plan.held[slot].shape for slot in run.inputs])
+        return [(substitute(a, values), substitute(b, values)) for a, b in kernel.meetings]
 
     def run(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None

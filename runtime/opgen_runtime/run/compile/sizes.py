@@ -151,9 +151,10 @@ class SizesIn:
         return tuple([self.dim(each) for each in made])
 
     def dim(self, made: Any) -> Dim:
-        return made if isinstance(made, int) else self._expr(made)
+        return made if isinstance(made, int) else self.expr(made)
 
-    def _expr(self, made: Any) -> Expr:
+    def expr(self, made: Any) -> Expr:
+        """A size that is no int."""
         if isinstance(made, int):
             return const(made, INDEX)
         op, *parts = made
@@ -161,5 +162,5 @@ class SizesIn:
             return const(parts[0], BOOL if isinstance(parts[0], bool) else INDEX)
         if op == "dim":
             return self.vars[int(parts[0])]
-        operands = [self._expr(part) for part in parts]
+        operands = [self.expr(part) for part in parts]
         return select(*operands) if op == "select" else CONSTRUCTORS[op](*operands)

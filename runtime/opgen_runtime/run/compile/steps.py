@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ... import codegen, ir
-from ...base.arith import Expr
+from ...base.arith import Expr, Var, free_vars
 from ...base.contract import Contract
 from ...base.errors import CodegenError, OpgenError
 from ...base.vocabulary import DType
@@ -40,7 +40,7 @@ from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .symbolic import SymbolicKernel, SymbolicSlot, dims_in, symbolic_slot
-from .variants import Variant, distinct, narrowed
+from .variants import Variant, apart, distinct, meetings, met, narrowed
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -57,7 +57,12 @@ def translate(request: Request) -> Segment | EmptyKernel:
     known = [shape for shape in shapes if shape is not None]
     if len(known) == len(shapes) and is_empty(known) and not dims_in(request.function):
         return EmptyKernel(interface.name, interface.slots, _output_slots(interface.outputs, known))
-    return segment_of(request.function, request.target, request.constant)
+    pair = met(request.function)
+    if pair is None:
+        return segment_of(request.function, request.target, request.constant)
+    a, b = pair
+    equal = segment_of(narrowed(request.function, {b: a}), request.target, request.constant)
+    return replace(equal, function=request.function, narrowings=apart(pair))
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel:
@@ -74,8 +79,10 @@ def schedule(normal: Normal) -> Scheduled:
     """The anchor's schedule if its strategy chose a special one, else the library's; with the variants it asks for."""
     made = _scheduled(normal)
     variants: list[Variant[Scheduled]] = []
-    for narrowing in distinct(made.schedule.narrowings):
+    needed = normal.segment.narrowings
+    for narrowing in distinct([*needed, *made.schedule.narrowings]):
         special = _narrowed(normal, narrowing)
+        assert special is not None or narrowing not in needed, narrowing
         if special is not None:
             variants.append(Variant(narrowing, _scheduled(special)))
     return replace(made, variants=tuple(variants))
@@ -142,7 +149,7 @@ def _part(
     if is_main:
         return made
     name = f"{segment.name}_prepare"
-    return replace(made, name=name, outputs=outputs, results=len(outputs), counts=())
+    return replace(made, name=name, outputs=outputs, results=len(outputs), counts=(), narrowings=())
 
 
 def _is_constant(tensor: Tensor) -> bool:
@@ -290,7 +297,8 @@ def _kernel(
     )
     known = dims_in(function)
     if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):
-        return SymbolicKernel(image, inputs, outputs, [known[k] for k in facts["dims"]])
+        dims = [known[k] for k in facts["dims"]]
+        return SymbolicKernel(image, inputs, outputs, dims, meetings(function))
     static = replace(
         image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
     )
@@ -313,8 +321,14 @@ def _facts(segment: Segment) -> dict[str, Any]:
         "outputs": [[list(_shape_of(t)), str(t.dtype)] for t in results] if static else None,
         "operations": operations(segment.outputs) if static else None,
         "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
-        "dims": [known.index(var) for var in tir.dims_of(segment.inputs, segment.outputs)],
+        "dims": [known.index(var) for var in _dims_of(segment)],
     }
+
+
+def _dims_of(segment: Segment) -> tuple[Var, ...]:
+    """The dims that the code takes: those of its operands, and those by which it chooses a variant."""
+    guards = [var for each in segment.narrowings for var in free_vars(each.guard)]
+    return tuple(dict.fromkeys([*tir.dims_of(segment.inputs, segment.outputs), *guards]))
 
 
 # ------------------------------------------------------------------ what a kernel takes and gives

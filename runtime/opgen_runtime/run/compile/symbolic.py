@@ -60,9 +60,10 @@ class SymbolicKernel(Kernel):
         inputs: Sequence[SymbolicSlot],
         outputs: Sequence[SymbolicSlot],
         dims: Sequence[Var],
+        meetings: Sequence[tuple[Expr, Expr]] = (),
         loaded: Loaded | None = None,
     ) -> None:
-        """`loaded`: the code, if it is in memory already.
+        """`meetings`: dims that are equal, or one of them 1.  `loaded`: the code, if it is in memory already.
 
         Raises CodegenError for a dim that no shape of an input tells.
         """
@@ -70,6 +71,7 @@ class SymbolicKernel(Kernel):
         self.image = image
         self.operands = tuple(inputs), tuple(outputs)
         self.dims = tuple(dims)
+        self.meetings = tuple(meetings)
         self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
         self._kernels: Kept[Kernel] = Kept(_KEPT)  # by the shapes of the inputs
         self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
@@ -123,6 +125,13 @@ class SymbolicKernel(Kernel):
             raise ExecutorError(
                 f"{self.name}: no input tells the dim {missing[0]}; shapes are {list(shapes)}"
             )
+        for a, b in self.meetings:
+            x, y = concrete((a, b), values)
+            if x != y and 1 not in (x, y):
+                raise ExecutorError(
+                    f"{self.name}: dims {str(a)!r} and {str(b)!r} meet in a broadcast, "
+                    f"but are {x} and {y}: they must be equal, or one of them 1"
+                )
         own, made = (tuple([slot.at(values) for slot in part]) for part in (inputs, outputs))
         if all([0 in slot.shape for slot in made]):
             return EmptyKernel(self.name, own, made)

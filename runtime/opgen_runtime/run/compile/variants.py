@@ -6,19 +6,33 @@ guard holds of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from ...base.arith import Analyzer, Const, Expr, Var, free_vars, structural_equal, substitute
+from ...base.arith import (
+    Analyzer,
+    AnyDim,
+    Const,
+    Expr,
+    Var,
+    free_vars,
+    hinted,
+    structural_equal,
+    substitute,
+)
+from ...base.errors import CodegenError
+from ...base.vocabulary import INDEX
 from ...ir import Call, Function, post_order, rebuild
 from ...ir import Expr as Node
 from ...ir import Var as Parameter
-from ...lower.schedule import Narrowing
-from ...operator import Attrs, TensorType, TupleType, Type
+from ...lower.library.segment import flat_types
+from ...lower.schedule import Narrowing, narrowing
+from ...operator import Attrs, TensorType, TupleType, Type, meeting
 
 MOST_VARIANTS: Final = 4  # of a segment, the whole of it included
 
+Pair = tuple[Var, Var]
 A = TypeVar("A")
 Values = Mapping[Var, Expr]
 
@@ -31,7 +45,7 @@ class Variant(Generic[A]):
     what: A
 
 
-def distinct(narrowings: list[Narrowing]) -> list[Narrowing]:
+def distinct(narrowings: Sequence[Narrowing]) -> list[Narrowing]:
     """The first of the narrowings, without those whose guards come before, as many as there may be."""
     found: list[Narrowing] = []
     for each in narrowings:
@@ -40,10 +54,77 @@ def distinct(narrowings: list[Narrowing]) -> list[Narrowing]:
     return found[: MOST_VARIANTS - 1]
 
 
+def meetings(function: Function) -> tuple[tuple[Expr, Expr], ...]:
+    """The pairs of symbolic dims of a segment that meet in broadcasts: they are equal, or one of them is 1."""
+    found: dict[str, tuple[Expr, Expr]] = {}
+    kinds = [node.checked_type for node in post_order(function.body)]
+    while kinds:
+        kind = kinds.pop(0)
+        if isinstance(kind, TupleType):
+            kinds[:0] = kind.fields
+        elif isinstance(kind, TensorType):
+            for dim in kind.shape:
+                pair = meeting(dim)
+                if pair is not None:
+                    found.setdefault(str(dim), pair)
+    return tuple(found.values())
+
+
+def why_no_variants(function: Function) -> str | None:
+    """Why the dims of a segment that meet in broadcasts have no variants; None where they have, or none meet."""
+    pairs = meetings(function)
+    if len(pairs) > 1 or not all([isinstance(dim, Var) for pair in pairs for dim in pair]):
+        shown = ", ".join([f"{x} and {y}" for x, y in pairs])
+        return f"more dims meet in broadcasts than one kernel has variants for: {shown}"
+    return None
+
+
+def met(function: Function) -> Pair | None:
+    """The two dims of a segment that meet in broadcasts; None where none do.
+
+    Raises CodegenError where there are more, or others than whole dims.
+    """
+    why_not = why_no_variants(function)
+    if why_not is not None:
+        raise CodegenError(why_not)
+    for a, b in meetings(function):
+        assert isinstance(a, Var), a
+        assert isinstance(b, Var), b
+        return a, b
+    return None
+
+
+def apart(pair: Pair) -> tuple[Narrowing, ...]:
+    """Where dims that meet in broadcasts differ: one of them is 1."""
+    return tuple([narrowing(dim, 1, 1) for dim in pair])
+
+
 def narrowed(function: Function, values: Values) -> Function:
     """A segment of which dims are replaced by what they are known to be."""
+    return _retyped(function, lambda dim: _dim(dim, values))
+
+
+def opened(function: Function) -> Function:
+    """A segment in which sizes that no whole dim of an operand tells, such as `n + m`, are dims of their own."""
+    kinds = [kind for param in function.params for kind in flat_types(param.checked_type, param.name_hint)]
+    sizes = [dim for kind in kinds for dim in kind.shape if isinstance(dim, Expr)]
+    told = {dim for dim in sizes if isinstance(dim, Var)}
+    made: dict[str, Var] = {}
+    for dim in sizes:
+        if not isinstance(dim, AnyDim) and not told.issuperset(free_vars(dim)):
+            made.setdefault(_name(dim), Var(INDEX, f"d{len(made)}", size=True, hint=hinted(dim)))
+    return _retyped(function, lambda dim: made.get(_name(dim), dim)) if made else function
+
+
+def _name(dim: Expr) -> str:
+    """The text of a size with the identity of its dims, by which it is known."""
+    return f"{dim} {[id(var) for var in free_vars(dim)]}"
+
+
+def _retyped(function: Function, sized: Callable[[Expr], int | Expr]) -> Function:
+    """A segment with other sizes in place of those that are expressions, in types and in attrs."""
     params = [
-        Parameter(param.name_hint, _type(param.checked_type, values), span=param.span)
+        Parameter(param.name_hint, _type(param.checked_type, sized), span=param.span)
         for param in function.params
     ]
     new: dict[int, Node] = {id(old): param for old, param in zip(function.params, params, strict=True)}
@@ -52,19 +133,19 @@ def narrowed(function: Function, values: Values) -> Function:
             continue
         children = [new[id(child)] for child in node.children()]
         if isinstance(node, Call) and node.attrs is not None:
-            attrs = _attrs(node.attrs, values)
+            attrs = _attrs(node.attrs, sized)
             new[id(node)] = Call(node.op, tuple(children), attrs, node.type_args, span=node.span)
         else:
             new[id(node)] = rebuild(node, children)
     return Function(tuple(params), new[id(function.body)], attrs=function.attrs)
 
 
-def _type(kind: Type, values: Values) -> Type:
+def _type(kind: Type, sized: Callable[[Expr], int | Expr]) -> Type:
     if isinstance(kind, TupleType):
-        return TupleType(tuple([_type(field, values) for field in kind.fields]))
+        return TupleType(tuple([_type(field, sized) for field in kind.fields]))
     if not isinstance(kind, TensorType):
         return kind
-    dims = [dim if isinstance(dim, int) else _dim(dim, values) for dim in kind.shape]
+    dims = [dim if isinstance(dim, int) else sized(dim) for dim in kind.shape]
     return TensorType(tuple(dims), kind.dtype)
 
 
@@ -75,14 +156,14 @@ def _dim(dim: Expr, values: Values) -> int | Expr:
     return int(found.value) if isinstance(found, Const) else found
 
 
-def _attrs(attrs: Attrs, values: Values) -> Attrs:
-    changes = {name: _value(value, values) for name, value in attrs.as_dict().items()}
+def _attrs(attrs: Attrs, sized: Callable[[Expr], int | Expr]) -> Attrs:
+    changes = {name: _value(value, sized) for name, value in attrs.as_dict().items()}
     changed = {name: value for name, value in changes.items() if value is not attrs[name]}
     return attrs.replace(**changed) if changed else attrs
 
 
-def _value(value: object, values: Values) -> object:
+def _value(value: object, sized: Callable[[Expr], int | Expr]) -> object:
     if isinstance(value, tuple):
-        parts = tuple([_value(part, values) for part in value])
+        parts = tuple([_value(part, sized) for part in value])
         return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
-    return _dim(value, values) if isinstance(value, Expr) else value
+    return sized(value) if isinstance(value, Expr) else value

@@ -24,6 +24,7 @@ from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
+from ..compile.variants import opened
 from .executable import Executable, Native, copy_into, executable_of
 
 if TYPE_CHECKING:
@@ -53,13 +54,16 @@ def build(
     module = partitioned(module, params, chosen, context)
     function = module["main"]
     segments = segments_of(*module.functions.values())
+    functions, digests = list(segments.functions), list(segments.digests)
+    if not _is_one_kernel(function):
+        functions = [opened(segment) for segment in functions]
+        same = zip(functions, segments.functions, digests, strict=True)
+        digests = [digest if new is old else "" for new, old, digest in same]
     parts = [
         late_parts(segment, lambda narrowed: compile_segment(narrowed, chosen, context))
         if is_late(segment)
         else compile_parts(segment, constant, chosen, context, digest)
-        for segment, digest, constant in zip(
-            segments.functions, segments.digests, segments.constant, strict=True
-        )
+        for segment, digest, constant in zip(functions, digests, segments.constant, strict=True)
     ]
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
