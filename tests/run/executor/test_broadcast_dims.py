@@ -13,6 +13,7 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import ExecutorError, ShapeError
+from opgen_runtime.run.compile.pipeline import compile_parts
 
 N, M = dim("n"), dim("m")
 SIZES = (0, 1, 2, 5)
@@ -101,3 +102,15 @@ def test_sizes_that_no_dim_tells_are_dims_of_the_kernels_that_take_them() -> Non
     for n, m in ((0, 1), (1, 0), (3, 4)):
         x, y, w = arrays(built, n, m)
         np.testing.assert_allclose(built.run([x, y, w]), np.concatenate([x, y]) @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_constants_that_variants_would_prepare_otherwise_are_prepared_in_each_run() -> None:
+    """One row is no contraction, whose weight is not packed: none of the kernels takes a packed one."""
+    weight = np.random.default_rng(3).standard_normal((16, 32)).astype(np.float32)
+    x, w, z = var("x", N, 32), var("w", 16, 32), var("z", M, 16)
+    parts = compile_parts(ir.Function((x, w, z), ops.add(ops.dense(x, w), z)), [1], "llvm -num-threads=1")
+    assert parts.prepare is None
+    for n, m in ((9, 9), (1, 9), (9, 1), (1, 1), (3, 1), (1, 3)):
+        a, b = np.full((n, 32), 0.5, np.float32), np.full((m, 16), 2, np.float32)
+        (found,) = parts.main.run([a, weight, b])
+        np.testing.assert_allclose(found, a @ weight.T + b, rtol=1e-5, atol=1e-5)

@@ -122,6 +122,8 @@ def split(scheduled: Scheduled) -> Scheduled:
     main = replace(normal, segment=_part(segment, parts.main, segment.outputs, parts.prepared))
     variants = [replace(each, what=split(each.what)) for each in scheduled.variants]
     same = [each for each in variants if _prepares_the_same(each.what, main.segment, prepare)]
+    if not {str(each) for each in segment.narrowings} <= {str(each.narrowing) for each in same}:
+        return scheduled  # each run computes what could be prepared, as its dims are
     return Scheduled(main, parts.main, prepare, tuple(same))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,6 +15,7 @@ from ...base.errors import CodegenError, ExecutorError
 from ...base.kept import Kept
 from ...base.vocabulary import INDEX
 from ...codegen import Loaded, load
+from ...ir import Expr as Node
 from ...ir import Function, post_order
 from ...operator import TensorType, TupleType
 from .entry import Entry
@@ -193,29 +194,25 @@ def concrete(shape: Shape, values: Values) -> tuple[int, ...]:
 def dims_in(function: Function) -> tuple[Var, ...]:
     """The symbolic dims of a function's types, in the order in which they occur, which equal functions share."""
     found: dict[Var, None] = {}
-    kinds = [param.checked_type for param in function.params]
-    kinds += [node.checked_type for node in post_order(function.body)]
+    for dim in sizes_of([*function.params, *post_order(function.body)]):
+        if not isinstance(dim, AnyDim):
+            found.update(dict.fromkeys(free_vars(dim)))
+    return tuple(found)
+
+
+def sizes_of(nodes: Sequence[Node]) -> Iterator[Expr]:
+    """The dims in the types of nodes that are no ints, in order."""
+    kinds = [node.checked_type for node in nodes]
     while kinds:
         kind = kinds.pop(0)
         if isinstance(kind, TupleType):
             kinds[:0] = kind.fields
         elif isinstance(kind, TensorType):
-            for dim in kind.shape:
-                if isinstance(dim, Expr) and not isinstance(dim, AnyDim):
-                    found.update(dict.fromkeys(free_vars(dim)))
-    return tuple(found)
+            yield from [dim for dim in kind.shape if isinstance(dim, Expr)]
 
 
 def are_told(segment: Function) -> bool:
     """Whether each dim of a segment is the whole dim of an operand somewhere, and none is unknown."""
-    told: set[Expr] = set()
-    needed: set[Expr] = set(dims_in(segment))
-    kinds = [param.checked_type for param in segment.params]
-    while kinds:
-        kind = kinds.pop()
-        if isinstance(kind, TupleType):
-            kinds.extend(kind.fields)
-        elif isinstance(kind, TensorType):
-            told.update([dim for dim in kind.shape if isinstance(dim, Var)])
-            needed.update([dim for dim in kind.shape if isinstance(dim, AnyDim)])
-    return needed <= told
+    sizes = list(sizes_of(segment.params))
+    needed = {*dims_in(segment), *[dim for dim in sizes if isinstance(dim, AnyDim)]}
+    return needed <= {dim for dim in sizes if isinstance(dim, Var)}

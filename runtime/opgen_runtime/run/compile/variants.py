@@ -26,9 +26,9 @@ from ...base.vocabulary import INDEX
 from ...ir import Call, Function, post_order, rebuild
 from ...ir import Expr as Node
 from ...ir import Var as Parameter
-from ...lower.library.segment import flat_types
 from ...lower.schedule import Narrowing, narrowing
 from ...operator import Attrs, TensorType, TupleType, Type, meeting
+from .symbolic import sizes_of
 
 MOST_VARIANTS: Final = 4  # of a segment, the whole of it included
 
@@ -57,16 +57,10 @@ def distinct(narrowings: Sequence[Narrowing]) -> list[Narrowing]:
 def meetings(function: Function) -> tuple[tuple[Expr, Expr], ...]:
     """The pairs of symbolic dims of a segment that meet in broadcasts: they are equal, or one of them is 1."""
     found: dict[str, tuple[Expr, Expr]] = {}
-    kinds = [node.checked_type for node in post_order(function.body)]
-    while kinds:
-        kind = kinds.pop(0)
-        if isinstance(kind, TupleType):
-            kinds[:0] = kind.fields
-        elif isinstance(kind, TensorType):
-            for dim in kind.shape:
-                pair = meeting(dim)
-                if pair is not None:
-                    found.setdefault(str(dim), pair)
+    for dim in sizes_of(list(post_order(function.body))):
+        pair = meeting(dim)
+        if pair is not None:
+            found.setdefault(str(dim), pair)
     return tuple(found.values())
 
 
@@ -106,8 +100,7 @@ def narrowed(function: Function, values: Values) -> Function:
 
 def opened(function: Function) -> Function:
     """A segment in which sizes that no whole dim of an operand tells, such as `n + m`, are dims of their own."""
-    kinds = [kind for param in function.params for kind in flat_types(param.checked_type, param.name_hint)]
-    sizes = [dim for kind in kinds for dim in kind.shape if isinstance(dim, Expr)]
+    sizes = list(sizes_of(function.params))
     told = {dim for dim in sizes if isinstance(dim, Var)}
     made: dict[str, Var] = {}
     for dim in sizes:
