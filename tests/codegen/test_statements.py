@@ -10,7 +10,7 @@ from opgen_runtime.base.arith import Const, Select, Var, const
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import BOOL, FLOAT32, INDEX, INT32, DType
-from opgen_runtime.codegen import emit
+from opgen_runtime.codegen import emit, optimise_and_compile
 from opgen_runtime.lower.tir.stmt import (
     Allocate,
     Block,
@@ -202,6 +202,33 @@ def test_a_sum_uses_fused_multiply_add_and_a_formula_does_not(build):
     assert text.count("fmul reassoc contract") == text.count("fadd reassoc contract") == 1
     text = emit(PrimFunc("kernel", (a, b), (total,), loop(i, 56, formula)), target)
     assert "contract" not in text
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_extreme_of_as_many_elements_as_the_data_say_runs_in_vectors(build, op, dtype):
+    """A loop that accumulates by itself: LLVM knows `maximum` for a reduction, and NaN stays NaN wherever it stands."""
+    kind, i = DType(dtype), index("i")
+    source, count, result = (
+        Buffer("source", (200,), kind),
+        Buffer("count", (1,), INT32),
+        Buffer("result", (1,), kind),
+    )
+    least = Const(kind, -np.inf if op == "max" else np.inf)
+    step = arith.Binary(kind, op, Load(kind, result, (ZERO,)), Load(kind, source, (i,)))
+    extent = arith.cast(Load(INT32, count, (ZERO,)), INDEX)
+    body = Block((Store(result, (ZERO,), least), loop(i, extent, Store(result, (ZERO,), step))))
+    func = PrimFunc("kernel", (source, count), (result,), body)
+    target = Target.parse("llvm -mcpu=x86-64-v3")
+    assert f"@llvm.vector.reduce.f{op}imum.v" in optimise_and_compile(emit(func, target), target).ir
+    values = np.random.default_rng(0).standard_normal(200).astype(dtype)
+    for length in (0, 1, 7, 64, 199):
+        expected = getattr(np, op)(values[:length], initial=least.value)
+        assert build.run(func, [values, np.array([length], np.int32)])[0][0] == expected
+    for at in (0, 1, 31, 64, 187):
+        wrong = values.copy()
+        wrong[at] = np.nan
+        assert np.isnan(build.run(func, [wrong, np.array([188], np.int32)])[0][0])
 
 
 @pytest.mark.parametrize("extent", [0, 1, 2, 7])

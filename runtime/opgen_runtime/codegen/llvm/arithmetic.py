@@ -34,7 +34,7 @@ _PREDICATES: Final[dict[str, tuple[str, str, str]]] = {  # float, signed, unsign
 def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = False) -> Value:
     """`a op b`; uniform vectors are computed once, and sums of index sequences stay sequences.
 
-    `contract` lets a float operation be reordered with its like and fused into a multiply-add.
+    `contract` lets a float operation be reordered with its like, and fused into a multiply-add.
     """
     lanes = max(a.lanes, b.lanes)
     if lanes > 1:
@@ -53,7 +53,8 @@ def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = Fal
         return _plain(f, _BOOL_OPS[op], a, b, lanes)
     emitter = _EMITTERS.get(op)
     if emitter is not None:
-        return emitter(f, a, b, lanes)
+        reduces = contract and lanes == 1 and op in _REDUCED_BY_LLVM
+        return _reduced_by_llvm(f, op, a, b) if reduces else emitter(f, a, b, lanes)
     if dtype.is_float:
         if op in _FLOAT_OPS:
             return _plain(f, f"{_FLOAT_OPS[op]}{' reassoc contract' if contract else ''}", a, b, lanes)
@@ -129,6 +130,17 @@ def _extreme(op: str) -> Callable[[FunctionText, Value, Value, int], Value]:
         return register(a.dtype, lanes, result)
 
     return emit
+
+
+_REDUCED_BY_LLVM: Final = {"min": "minimum", "max": "maximum"}
+
+
+def _reduced_by_llvm(f: FunctionText, op: str, a: Value, b: Value) -> Value:
+    """min or max of floats in a form of which LLVM makes vectors where a loop accumulates; NaN stays NaN."""
+    kind = register_type(a.dtype, 1)
+    name = f"llvm.{_REDUCED_BY_LLVM[op]}.{suffix(kind)}"
+    text = f.call(name, kind, ((kind, f.vector(a, 1)), (kind, f.vector(b, 1))), "nsz ")
+    return register(a.dtype, 1, text)
 
 
 def _shift(op: str) -> Callable[[FunctionText, Value, Value, int], Value]:

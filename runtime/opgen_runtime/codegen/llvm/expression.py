@@ -29,6 +29,9 @@ class Names(Protocol):
     def buffer(self, buffer: Buffer) -> Memory: ...
 
 
+_ACCUMULATING: Final = frozenset({"add", "mul", "min", "max"})
+
+
 class ExpressionEmitter:
     """Emits the expressions of one statement; a new statement may see other memory, so values start afresh."""
 
@@ -48,12 +51,12 @@ class ExpressionEmitter:
         self._done[id(node)] = value
 
     def accumulates(self, stmt: Store) -> None:
-        """Let `x[i] = x[i] + a * b` of floats use a fused multiply-add and any order: a sum has none.
+        """Let `x[i] = x[i] + a * b` of floats use a fused multiply-add and any order: a sum has none, nor a maximum.
 
         Nowhere else may LLVM contract or reorder: what a formula says is what every executor computes.
         """
         value = stmt.value
-        if not (isinstance(value, Binary) and value.op in ("add", "mul") and value.dtype.is_float):
+        if not (isinstance(value, Binary) and value.op in _ACCUMULATING and value.dtype.is_float):
             return
         for own, other in ((value.a, value.b), (value.b, value.a)):
             if isinstance(own, Load) and own.buffer is stmt.buffer:
