@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .operator.types import TupleType as TupleType
     from .run import executor as executor
     from .run.calls import eager as eager
+    from .run.calls.tracing import checkpoint as checkpoint
     from .run.calls.tracing import custom_vjp as custom_vjp
     from .run.calls.tracing import grad as grad
     from .run.calls.tracing import jit as jit
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from .run.calls.tracing import stop_gradient as stop_gradient
     from .run.calls.tracing import value_and_grad as value_and_grad
     from .run.calls.tracing import vjp as vjp
+    from .run.calls.tracing import while_loop as while_loop
     from .run.compile.scheduled import lower as lower
     from .run.executor import Executable as Executable
     from .run.executor import GraphRuntime as GraphRuntime
@@ -97,7 +99,9 @@ _NAMES = {
         "const", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
-    "run.calls.tracing": ("custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp"),
+    "run.calls.tracing": (
+        "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp", "while_loop",
+    ),
     "operator.registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
     "base.target": ("Target",),
     "transform": ("PassContext", "Sequential"),

@@ -8,6 +8,7 @@ build.py         calls from what users write
 traced.py        what stands for an expression while a Python function is traced
 operators.py     Python's operators on expressions
 visitor.py       walks and rewriting without recursion
+loops.py         loops as values
 module.py        IRModule
 scopes.py        which block of the text a node belongs to
 text.py          names, types and constants as text

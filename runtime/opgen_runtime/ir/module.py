@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ..base.errors import RegistryError
 from .expr import Expr, Function, GlobalVar
+from .loops import lifted
 from .picture import Pictured
 from .visitor import free_vars
 
@@ -41,9 +42,14 @@ class IRModule(Pictured):
 
     @staticmethod
     def from_expr(expr: Expr) -> IRModule:
-        """A module whose `main` is `expr`, as a function of its free variables if it is not a function."""
-        function = expr if isinstance(expr, Function) else Function(tuple(free_vars(expr)), expr)
-        return IRModule({GlobalVar("main", function.checked_type): function})
+        """A module whose `main` is `expr`, as a function of its free variables if it is not a function.
+
+        The loops that it holds (`loops.py`) are functions of the module.
+        """
+        found, loops = lifted(expr, ("main",))
+        function = found if isinstance(found, Function) else Function(tuple(free_vars(found)), found)
+        named = {GlobalVar(name, loop.checked_type): loop for name, loop in loops.items()}
+        return IRModule({GlobalVar("main", function.checked_type): function, **named})
 
     def global_var(self, name: str) -> GlobalVar:
         """The variable that names function `name`. Raises RegistryError, listing the names there are."""

@@ -13,6 +13,7 @@ infer_type.py       InferType
 fusion/             which ops become one segment, and why others do not
 fuse_ops.py         FuseOps
 gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
+loop_gradient.py    reverse mode through loops, with states kept or computed again
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 

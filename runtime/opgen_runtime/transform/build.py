@@ -10,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from ..ir import Call, Constant, Expr, Tuple
+from ..base.errors import PassError
+from ..ir import Call, Constant, Expr, Tuple, const
 from ..ir.operators import apply_operator
-from ..operator import Attrs, Op, TensorType
+from ..operator import Attrs, Op, TensorType, Type
 
 # What passes build with -> (op, the attr that says how).
 EXPAND: Final = ("expand_dims", "axis")
@@ -24,6 +25,9 @@ STACK: Final = ("stack", "axis")
 SPLIT: Final = ("split", "axis")
 COLLAPSE: Final = ("collapse_sum_to", "shape")
 FULL: Final = ("full", "shape")
+TAKE: Final = ("take", "axis")
+UPDATE: Final = "scatter_nd"
+ALL: Final = "logical_and"
 LAYOUT: Final = ("layout_transform", "src_layout", "dst_layout")
 # The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
 SYMBOLS: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
@@ -86,6 +90,27 @@ def collapse(x: Expr, shape: Sequence[int]) -> Expr:
 def full(value: Expr, shape: Sequence[int]) -> Expr:
     """A tensor of one value, of rank 0."""
     return call(FULL[0], [value], **{FULL[1]: tuple(shape)})
+
+
+def zeros(type_: Type) -> Expr:
+    """A tensor of zeros. Raises PassError for a shape that is not known."""
+    if not isinstance(type_, TensorType) or not type_.is_static:
+        raise PassError(f"zeros of type {type_}: expected a tensor of known shape")
+    dtype = type_.dtype
+    zero = 0.0 if dtype.is_float else False if dtype.is_bool else 0
+    return full(const(zero, dtype), type_.concrete_shape)
+
+
+def row(rows: Expr, place: Expr) -> Expr:
+    """The row of a tensor, along its first axis, at a place, which is an integer of rank 0."""
+    return call(TAKE[0], [rows, place], **{TAKE[1]: 0})
+
+
+def with_row(rows: Expr, place: Expr, value: Expr) -> Expr:
+    """The tensor with another row at a place."""
+    type_ = value.checked_type
+    assert isinstance(type_, TensorType)
+    return call(UPDATE, [rows, reshape(place, (1, 1)), reshape(value, (1, *type_.concrete_shape))])
 
 
 def binary(op: str, a: Expr, b: Expr) -> Expr | None:

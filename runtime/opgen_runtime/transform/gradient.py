@@ -4,7 +4,8 @@
 
 Each call of an op gives a call of its derived op (`declaration/gradient.py`) for every operand that depends on a
 variable; what several users contribute is added, zeros are left out.  Bindings and functions are written out first; a
-branch is a branch of adjoints.  A call of a function that carries a rule (`MARK`) has its adjoints from the rule.
+branch is a branch of adjoints, a function that calls itself a loop (`loop_gradient.py`).  A call of a function that
+carries a rule (`MARK`) has its adjoints from the rule.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from ..base.errors import LanguageError, PassError
-from ..base.vocabulary import DType
 from ..declaration import OpDeclaration
 from ..declaration.gradient import derived_of, vjp_attrs, vjp_op
 from ..ir import (
@@ -26,14 +26,17 @@ from ..ir import (
     If,
     IRModule,
     Let,
+    MixedModeMutator,
     Steps,
     Tuple,
     TupleGetItem,
     Var,
     const,
     post_order,
+    rebuild,
     substitute,
 )
+from ..ir.loops import EVERY, MOST, SELF, is_loop, loop_of
 from ..ir.operators import apply_operator
 from ..operator import (
     Op,
@@ -42,7 +45,8 @@ from ..operator import (
     Type,
     needs_of,
 )
-from .build import collapse, full
+from .build import collapse, full, zeros
+from .loop_gradient import LoopGradient
 
 MARK: Final = "gradient"
 """The attr of a function whose calls have their adjoints from a rule."""
@@ -62,25 +66,31 @@ def pull(
 
     `module`: where functions that are called by name are found.  Raises PassError for what has no gradient, naming it.
     """
+    return values_and_pull(results, cotangents, variables, module)[1]
+
+
+def values_and_pull(
+    results: Sequence[Expr],
+    cotangents: Sequence[Expr | None],
+    variables: Sequence[Var],
+    module: IRModule | None = None,
+) -> tuple[list[Expr], list[Expr | None]]:
+    """`pull`, and the results as the adjoints find them: loops run once for both."""
     whole = written_out(Tuple(tuple(results)), module)
     assert isinstance(whole, Tuple)
     reverse = _Reverse(whole, variables)
     for result, cotangent in zip(whole.fields, cotangents, strict=True):
         if cotangent is not None:
             reverse.send(result, (), cotangent)
-    return reverse.run()
+    found = reverse.run()
+    replacing = _Replacing(reverse.run_again)
+    values = [replacing.rewrite(each) for each in whole.fields]
+    return values, [None if each is None else replacing.rewrite(each) for each in found]
 
 
 def written_out(expr: Expr, module: IRModule | None = None, marked: bool = True) -> Expr:
     """The expression without bindings and calls of functions; without `marked`, without those that carry rules, too."""
     return _Writing(module, marked).visit(expr)
-
-
-def zeros(type_: Type) -> Expr:
-    """A tensor of zeros. Raises PassError for a shape that is not known."""
-    if not isinstance(type_, TensorType) or not type_.is_static:
-        raise PassError(f"zeros of type {type_}: expected a tensor of known shape")
-    return full(const(_zero(type_.dtype), type_.dtype), type_.concrete_shape)
 
 
 def ones(type_: TensorType) -> Expr:
@@ -92,11 +102,9 @@ def _or_zeros(adjoint: Expr | None, type_: Type) -> Expr:
     return zeros(type_) if adjoint is None else adjoint
 
 
-def _zero(dtype: DType) -> bool | int | float:
-    return 0.0 if dtype.is_float else False if dtype.is_bool else 0
-
-
 class _Writing(ExprMutator):
+    """One body; `inside`: the functions of the module that are being written, from without."""
+
     def __init__(self, module: IRModule | None, marked: bool, inside: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.module = module
@@ -108,8 +116,11 @@ class _Writing(ExprMutator):
         body: Expr = yield let.body
         return body
 
-    def visit_function(self, function: Function) -> Expr:  # type: ignore[override]  # a plain result is one, too
-        return function
+    def visit_function(self, function: Function) -> Steps[Expr]:
+        if not is_loop(function):
+            return function
+        body: Expr = yield _Writing(self.module, self.marked, (*self.inside, SELF)), function.body
+        return rebuild(function, (*function.params, body))
 
     def visit_call(self, call: Call) -> Steps[Expr]:
         if isinstance(call.op, Op):
@@ -121,19 +132,44 @@ class _Writing(ExprMutator):
         if isinstance(callee, Var):
             callee = yield callee
         if isinstance(callee, GlobalVar):
+            if callee.name == (inside[-1] if inside else None):
+                if callee.name == SELF:
+                    return rebuild(call, (callee, *args))
+                own = GlobalVar(SELF, callee.type)
+                return Call(own, tuple(args), call.attrs, call.type_args, span=call.span)
             if self.module is None or callee.name not in self.module or callee.name in inside:
-                raise PassError(f"the gradient of a call of @{callee.name}, which calls itself, is not there")
-            inside = (*inside, callee.name)
-            callee = self.module[callee.name]
+                raise PassError(
+                    f"the gradient of @{callee.name}, which calls itself through other functions, is not there"
+                )
+            name, callee = callee.name, self.module[callee.name]
+            inside = (*inside, name)
+            if any(isinstance(node, GlobalVar) and node.name == name for node in post_order(callee)):
+                body: Expr = yield _Writing(self.module, self.marked, inside), callee.body
+                stated = {key: callee.attrs[key] for key in (MOST, EVERY) if key in callee.attrs}
+                callee = loop_of(f"@{name}", callee.params, body, callee.body.checked_type, **stated)
         if not isinstance(callee, Function):
             raise PassError(
                 f"the gradient of a call of {type(callee).__name__} is not there; expected a function"
             )
+        if is_loop(callee):
+            written: Expr = yield callee
+            return Call(written, tuple(args), call.attrs, call.type_args, span=call.span)
         if self.marked and MARK in callee.attrs:
             return Call(callee, tuple(args), call.attrs, call.type_args, span=call.span)
         body = substitute(callee.body, dict(zip(callee.params, args, strict=True)))
         found: Expr = yield _Writing(self.module, self.marked, inside), body
         return found
+
+
+class _Replacing(MixedModeMutator):
+    """Calls by what is computed in their place."""
+
+    def __init__(self, values: Mapping[int, Expr]) -> None:
+        super().__init__()
+        self.values = values
+
+    def rewrite_call(self, pre: Call, post: Call) -> Expr:
+        return self.rewrite(self.values[id(pre)]) if id(pre) in self.values else post
 
 
 class _Reverse:
@@ -144,6 +180,7 @@ class _Reverse:
         self.order = post_order(whole, lambda node: isinstance(node, If | Function))
         self.active = self._active(set(map(id, variables)))
         self.sent: dict[int, dict[Place, list[Expr]]] = {}
+        self.run_again: dict[int, Expr] = {}  # a call of a loop -> its value where its states are kept
 
     def _active(self, found: set[int]) -> set[int]:
         for node in self.order:
@@ -183,7 +220,17 @@ class _Reverse:
         found = self.sent.get(id(var))
         return _sum(found[()]) if found else None
 
+    def _loop(self, call: Call, adjoints: Mapping[Place, Expr]) -> None:
+        """What a loop gives is found with its states from then on, so that it runs once."""
+        made = LoopGradient(call, [id(arg) in self.active for arg in call.args], pull)
+        self.run_again[id(call)] = made.value
+        for position, adjoint in made.adjoints(adjoints):
+            self.send(call.args[position], (), adjoint)
+
     def _call(self, call: Call, adjoints: Mapping[Place, Expr]) -> None:
+        if is_loop(call.op):
+            self._loop(call, adjoints)
+            return
         if isinstance(call.op, Function):
             rule: Rule = call.op.attrs[MARK]  # type: ignore[assignment]  # functions without one are written out
             for arg, adjoint in zip(call.args, rule(call.args, call, adjoints), strict=True):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...ir import Expr, IRModule, Var
+from ...ir.loops import lifted
 from ...transform import infer_type
 from ..compile.interpret import Arrays, concrete_types, run_op_by_op
 from .base import Executor
@@ -20,6 +21,9 @@ class DebugExecutor(Executor):
     def run(self, expr: Expr, arrays: Mapping[Var, np.ndarray], module: IRModule | None) -> Arrays:
         if module is None:
             infer_type(expr, concrete_types(arrays))  # type errors come before anything runs
+        expr, loops = lifted(expr, () if module is None else module)
+        if loops:
+            module = (module or IRModule()).with_functions(loops)
         return _own(run_op_by_op(expr, arrays, module), list(arrays.values()))
 
 

@@ -2,6 +2,8 @@
 
 jitted.py       jit and Jitted
 gradient.py     grad, value_and_grad, vjp, jvp, stop_gradient, custom_vjp
+loops.py        while_loop, checkpoint
+programs.py     modules and functions of the IR as functions
 trees.py        trees of values
 arguments.py    arguments: what decides the program, what is given when it runs
 tracer.py       Tracer, an array's stand-in, and what it refuses
@@ -16,8 +18,10 @@ indexing.py     tensor[...]
 from . import face as face
 from .gradient import custom_vjp, grad, jvp, stop_gradient, value_and_grad, vjp
 from .jitted import Jitted, jit
+from .loops import checkpoint, while_loop
 from .tracer import Tracer
 
 __all__ = [
-    "Jitted", "Tracer", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp",
+    "Jitted", "Tracer", "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp",
+    "while_loop",
 ]  # fmt: skip

@@ -22,13 +22,15 @@ from ....ir import Call, Expr, Function, Traced, Tuple, Var, const, expr_of, sub
 from ....operator import (
     TensorType,
 )
-from ....transform.gradient import MARK, pull, written_out, zeros
+from ....transform.build import zeros
+from ....transform.gradient import MARK, pull, values_and_pull, written_out
 from .jitted import Jitted, jit
 from .operands import tensor
 from .tracer import Tracer, wrap
 from .trees import filled, leaves, mapped
 
-_depth: ContextVar[int] = ContextVar("opgen_gradients", default=0)  # of gradients that are being traced
+gradients: ContextVar[int] = ContextVar("opgen_gradients", default=0)
+"""How many gradients are being traced, one inside the other."""
 _kept: Final[WeakKeyDictionary[Callable[..., Any], dict[str, Jitted[..., Any]]]] = WeakKeyDictionary()
 
 
@@ -110,7 +112,7 @@ class custom_vjp:  # a decorator
         if self._rules is None:
             raise CallError(f"{self._name}: custom_vjp without a gradient; call {self._name}.defvjp(...)")
         flat = [leaf for _, leaf in leaves(args)]
-        if _depth.get() == 0 or not any(map(_is_open, flat)):
+        if gradients.get() == 0 or not any(map(_is_open, flat)):
             return self._function(*args)
         forward, backward = self._rules
         given = [tensor(leaf) for leaf in flat]
@@ -202,8 +204,13 @@ def _value_and_grad(
         value, aux = _split(result, has_aux, name)
         expr = _scalar(value, name)
         one = const(1.0, expr.checked_type.dtype)  # type: ignore[attr-defined]  # a tensor, as was just seen
-        adjoints = trace.adjoints([expr], [one])
-        whole = (wrap(expr), aux) if has_aux else wrap(expr)
+        others = [leaf for _, leaf in leaves(aux)]
+        known = [k for k, leaf in enumerate(others) if isinstance(leaf, Traced) and not leaf.weak]
+        results = [expr, *[others[k].expr for k in known]]
+        (expr, *found), adjoints = trace.adjoints(results, [one, *[None] * len(known)])
+        for k, each in zip(known, found, strict=True):
+            others[k] = wrap(each)
+        whole = (wrap(expr), filled(aux, iter(others))) if has_aux else wrap(expr)
         return trace.closed((whole, adjoints[0] if isinstance(argnums, int) else tuple(adjoints)))
 
     return both
@@ -211,7 +218,7 @@ def _value_and_grad(
 
 def _pulled(function: Callable[..., Any], xs: Any, cotangent: Any) -> Any:
     trace, results, given = _traced_pull(function, xs, cotangent)
-    return trace.closed(tuple(trace.adjoints(results, given)))
+    return trace.closed(tuple(trace.adjoints(results, given)[1]))
 
 
 def _traced_pull(
@@ -311,20 +318,24 @@ class _Trace:
 
     def call(self, function: Callable[[], Any]) -> Any:
         """The traced result."""
-        token = _depth.set(_depth.get() + 1)
+        token = gradients.set(gradients.get() + 1)
         try:
             return function()
         finally:
-            _depth.reset(token)
+            gradients.reset(token)
 
-    def adjoints(self, results: Sequence[Expr], cotangents: Sequence[Expr]) -> list[Any]:
-        """The adjoints of the arguments, in their trees."""
-        found = dict(zip(self.variables, pull(results, cotangents, self.variables), strict=True))
-        known = {var: adjoint for var, adjoint in found.items() if adjoint is not None}
+    def adjoints(
+        self, results: Sequence[Expr], cotangents: Sequence[Expr | None]
+    ) -> tuple[list[Expr], list[Any]]:
+        """The results as the adjoints find them, and the adjoints of the arguments, in their trees."""
+        values, pulled = values_and_pull(results, cotangents, self.variables)
+        known = {
+            var: adjoint for var, adjoint in zip(self.variables, pulled, strict=True) if adjoint is not None
+        }
         trees = []
         for arg, makers in zip(self.args, self.leaves, strict=True):
             trees.append(filled(arg, iter([wrap(make(known)) for make in makers])))
-        return trees
+        return values, trees
 
     def closed(self, tree: Any) -> Any:
         """Over the values themselves, all at once: what several share stays shared.
@@ -334,7 +345,7 @@ class _Trace:
         flat = [leaf for _, leaf in leaves(tree)]
         open_ = [k for k, leaf in enumerate(flat) if isinstance(leaf, Traced) and not leaf.weak]
         whole = substitute(Tuple(tuple([flat[k].expr for k in open_])), self.values)
-        if not _depth.get():
+        if not gradients.get():
             whole = written_out(whole, marked=False)
         assert isinstance(whole, Tuple)
         for k, expr in zip(open_, whole.fields, strict=True):

@@ -21,11 +21,22 @@ from ....base import Target
 from ....base.errors import CallError
 from ....base.kept import Kept
 from ....base.vocabulary import FLOAT64, DType
-from ....ir import Expr, Function, Traced, Tuple, TupleGetItem, admissible, is_literal, literal_array
+from ....ir import (
+    Expr,
+    Function,
+    IRModule,
+    Traced,
+    Tuple,
+    TupleGetItem,
+    admissible,
+    is_literal,
+    literal_array,
+)
 from ....operator import TupleType
 from ...executor import Entry, Executable, Profile, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
+from .programs import as_function
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -163,6 +174,8 @@ class _Compiled:
 
 
 @overload
+def jit(function: IRModule | Function, target: Target | str | None = None) -> Jitted[..., Any]: ...
+@overload
 def jit(
     function: Callable[P, R],
     target: Target | str | None = None,
@@ -179,13 +192,15 @@ def jit(
     static_argnames: str | Iterable[str] = (),
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
-    function: Callable[P, R] | None = None,
+    function: Callable[P, R] | IRModule | Function | None = None,
     target: Target | str | None = None,
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
 ) -> Any:
     """`function`, compiled for each signature it is called with; a decorator, too, with or without options.
+
+    A module of the IR is a function, too, its main: inside other functions it is a part of the program.
 
     Inside, arguments are tracers, which take numpy's operators, methods and functions and the ops of
     `opgen_runtime.ops`, and have numpy's shapes and dtypes:
@@ -209,6 +224,8 @@ def jit(
     chosen = Target.parse(target) if isinstance(target, str) else target
     if function is None:
         return lambda function: Jitted(function, chosen, positions, names)
+    if isinstance(function, IRModule | Function):
+        function = as_function(function)
     return Jitted(function, chosen, positions, names)
 
 

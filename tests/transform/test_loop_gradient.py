@@ -1,0 +1,214 @@
+"""Reverse mode through loops: against the same loop unrolled, and against differences; states that are kept or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.base.errors import CallError, PassError
+from opgen_runtime.run.compile.plan import Loop
+from opgen_runtime.transform.gradient import pull
+from tests.fuzz import loop_gradients
+
+RANDOM = np.random.default_rng(0)
+X, W = RANDOM.normal(size=(2, 3)), RANDOM.normal(size=(3, 3)) / 2
+TYPE, NUMBER = rt.TensorType((3,), "float64"), rt.TensorType((), "int64")
+STEPS = 7
+
+
+def step(x: Any, y: Any, w: Any) -> Any:
+    return np.tanh(y @ w) + x
+
+
+def looped(x: Any, w: Any, **options: Any) -> Any:
+    _, y = rt.while_loop(lambda s: s[0] < STEPS, lambda s: (s[0] + 1, step(x, s[1], w)), (0, x), **options)
+    return (y * y).sum()
+
+
+def unrolled(x: Any, w: Any) -> Any:
+    y = x
+    for _ in range(STEPS):
+        y = step(x, y, w)
+    return (y * y).sum()
+
+
+def second(function: Callable[..., Any]) -> Callable[..., Any]:
+    return rt.grad(lambda x, w: (rt.grad(function)(x, w) ** 2.0).sum(), argnums=(0, 1))
+
+
+def test_a_loop_has_the_gradient_of_its_steps() -> None:
+    wanted = rt.value_and_grad(unrolled, argnums=(0, 1))(X, W)
+    compiled = rt.jit(rt.value_and_grad(looped, argnums=(0, 1)))
+    value, found = compiled(X, W)
+    assert value == wanted[0]
+    for one, other in zip(found, wanted[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+    executable: Any = compiled._made((X, W), {})[0].executable
+    assert (
+        sum(isinstance(each, Loop) for each in executable.plan.code) == 2
+    )  # one native function: there and back
+    # of what a step computes, its second operand alone is read by its adjoint
+    assert executable.explain().count("scatter") == 1
+
+
+def test_what_is_computed_again_is_the_same_to_the_bit() -> None:
+    kept = rt.grad(looped, argnums=(0, 1))(X, W)
+    for every in (2, 3, 7, 100):
+        found = rt.grad(lambda x, w, k=every: looped(x, w, checkpoint=k), argnums=(0, 1))(X, W)
+        for one, other in zip(found, kept, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_gradients_of_gradients_of_loops() -> None:
+    wanted = second(unrolled)(X, W)
+    for function in (looped, lambda x, w: looped(x, w, checkpoint=3)):
+        for one, other in zip(second(function)(X, W), wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-11)
+    t, u = RANDOM.normal(size=X.shape), RANDOM.normal(size=W.shape)
+    np.testing.assert_allclose(
+        rt.jvp(looped, (X, W), (t, u))[1], rt.jvp(unrolled, (X, W), (t, u))[1], rtol=1e-12
+    )
+
+
+def test_a_loop_ends_when_the_data_says() -> None:
+    def grown(p: Any, w: Any, **options: Any) -> Any:
+        def more(s: Any) -> Any:
+            return (s["y"] * s["y"]).sum() < 50.0
+
+        def again(s: Any) -> Any:
+            return {"y": s["y"] * 1.3 + np.sin(s["y"]) @ w, "same": s["same"]}
+
+        return (lambda s: (s["y"] * s["same"]).sum())(
+            rt.while_loop(more, again, {"y": p, "same": p * 2.0}, **options)
+        )
+
+    gradient = rt.grad(lambda x, w: grown(x, w, most=100), argnums=(0, 1))(X, W)
+    t, u, h = RANDOM.normal(size=X.shape), RANDOM.normal(size=W.shape), 1e-6
+    ends = [grown(X + e * t, W + e * u) for e in (h, -h)]
+    found = (gradient[0] * t).sum() + (gradient[1] * u).sum()
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * h), rtol=1e-6)
+    cut = rt.jit(lambda x: rt.while_loop(lambda y: (y > 0.0).all(), lambda y: y + 1.0, x, most=4))
+    np.testing.assert_array_equal(cut(np.ones(2)), np.full(2, 5.0))
+
+
+def peak(function: Callable[..., Any], *args: Any) -> int:
+    executable: Any = rt.jit(function)._made(args, {})[0].executable
+    return int(executable.plan.memory)
+
+
+def test_states_that_are_computed_again_take_less_memory() -> None:
+    x = np.zeros((64, 3))
+
+    def long(x: Any, w: Any, every: int) -> Any:
+        return rt.while_loop(
+            lambda s: s[0] < 100, lambda s: (s[0] + 1, step(x, s[1], w)), (0, x), checkpoint=every
+        )[1].sum()
+
+    whole, tenth = [peak(rt.grad(lambda x, w, k=k: long(x, w, k)), x, W) for k in (1, 10)]
+    assert tenth < whole / 3
+
+
+def layers(wrap: Callable[[Any], Any]) -> Callable[..., Any]:
+    layer = wrap(lambda p, x: {"x": ops.softmax(np.exp(-np.sin(np.tanh(x["x"] @ p))) * 3.0) + x["x"]})
+
+    def net(x: Any, weights: Any) -> Any:
+        found = {"x": x}
+        for w in weights:
+            found = layer(w, found)
+        return (found["x"] * found["x"]).sum()
+
+    return net
+
+
+def test_checkpoint_keeps_arguments_alone() -> None:
+    x, weights = RANDOM.normal(size=(256, 8)), list(RANDOM.normal(size=(5, 8, 8)) / 8)
+    results, peaks = [], []
+    for wrap in (lambda f: f, rt.checkpoint):
+        gradient = rt.value_and_grad(layers(wrap), argnums=(0, 1))
+        results.append(gradient(x, weights))
+        peaks.append(peak(gradient, x, weights))
+    (value, (dx, dw)), (again, (dy, dv)) = results
+    assert value == again
+    np.testing.assert_array_equal(dx, dy)
+    np.testing.assert_array_equal(dw, dv)
+    assert peaks[1] < 0.75 * peaks[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_loops(seed: int) -> None:
+    loop_gradients.case(seed)
+
+
+def test_a_loop_of_a_module_is_a_part_of_a_program() -> None:
+    called = rt.jit(loop_gradients.module(3, None))
+    a, b, c = RANDOM.normal(size=(3, 3))
+    gradient = rt.grad(lambda a, b, c: (called(a, b, c) ** 2.0).sum(), argnums=(0, 1, 2))
+    found, direction, h = gradient(a, b, c), RANDOM.normal(size=(3, 3)), 1e-6
+    moved = [(called(*(np.array([a, b, c]) + e * direction)) ** 2.0).sum() for e in (h, -h)]
+    np.testing.assert_allclose(
+        (np.array(found) * direction).sum(), (moved[0] - moved[1]) / (2 * h), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "text"),
+    [
+        (
+            lambda: rt.grad(lambda x: rt.while_loop(lambda y: y.sum() < 9.0, lambda y: y * 2.0, x).sum())(X),
+            PassError,
+            r"the gradient of while_loop keeps its states, and nothing says how many .* rt.while_loop\(..., most=n\)",
+        ),
+        (lambda: rt.while_loop(lambda x: x < 1.0, lambda x: x, X), CallError, r"the test gives Tensor\[\(2, 3\), bool"),
+        (
+            lambda: rt.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, s[1].sum()), (0, X)),
+            CallError,
+            r"state\[1\] is Tensor\[\(2, 3\), float64\], and a step gives Tensor\[\(\), float64\]",
+        ),
+        (
+            lambda: rt.while_loop(lambda s: s[0] < 1, lambda s: s[0], (0, X)),
+            CallError,
+            r"a step gives 1 values at the top, the state has 2 at \[0\], \[1\]",
+        ),
+        (lambda: rt.while_loop(lambda s: s < 1, lambda s: s, 0, most=0), CallError, "most is 0, expected a count"),
+    ],
+)  # fmt: skip
+def test_what_loops_refuse(attempt: Callable[[], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        attempt()
+
+
+@pytest.mark.parametrize(
+    ("test", "first", "pace", "steps"),
+    [
+        (lambda n: ops.less(n, np.array(9)), 0, 2, 5),
+        (lambda n: ops.less_equal(n, np.array(8)), 0, 2, 5),
+        (lambda n: ops.greater(n, np.array(1)), 4, -1, 3),
+        (lambda n: ops.greater_equal(np.array(4), n), -1, 1, 6),
+        (lambda n: ops.logical_and(ops.less(n, np.array(3)), ops.less(n, np.array(9))), 0, 1, 3),
+    ],
+)
+def test_what_a_counter_says_of_the_steps(test: Any, first: int, pace: int, steps: int) -> None:
+    n, x = rt.var("n", NUMBER), rt.var("x", TYPE)
+    own = ir.GlobalVar("loop", rt.FuncType((NUMBER, TYPE), TYPE))
+    body = ir.If(test(n), ir.Call(own, (ops.add(n, np.array(pace)), ops.sin(x))), x)
+    module = ir.IRModule({own: ir.Function((n, x), body, TYPE)})
+    a, g = rt.var("a", TYPE), rt.var("g", TYPE)
+    (found,) = pull([ir.Call(own, (ir.const(np.array(first)), a))], [g], [a], module)
+    assert f"rows1: Tensor[({steps}, 3), float64]" in str(ir.IRModule.from_expr(ir.Function((a, g), found)))  # type: ignore[arg-type]
+
+
+def test_what_calls_itself_elsewhere_is_refused_by_name() -> None:
+    n, x = rt.var("n", NUMBER), rt.var("x", TYPE)
+    own = ir.GlobalVar("twice", rt.FuncType((NUMBER, TYPE), TYPE))
+    inside = ops.sin(ir.Call(own, (ops.subtract(n, np.array(1)), x)))
+    module = ir.IRModule({own: ir.Function((n, x), ir.If(ops.greater(n, np.array(0)), inside, x), TYPE)})
+    a, g = rt.var("a", TYPE), rt.var("g", TYPE)
+    with pytest.raises(
+        PassError, match="of @twice, which calls itself elsewhere than at its end, is not there; a call"
+    ):
+        pull([ir.Call(own, (ir.const(np.array(3)), a))], [g], [a], module)
