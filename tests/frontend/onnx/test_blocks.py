@@ -145,6 +145,30 @@ CHANGING = """g (float[3] x, int64 n) => (float[3] y) {
           a = Constant <value_ints = [0]> ()  l = Unsqueeze (k, a)  e = Expand (go, l)  d = Add (s, x) }> }"""
 
 
+EARLY = """g (float[3] x) => (float[3] last, float[q, 3] y) {
+    m = Constant <value_int = 40> ()  top = Constant <value_float = 100.0> ()
+    last, y = Loop (m, , x) <body = b (int64 i, bool go, float[3] s) => (bool more, float[3] d, float[3] row)
+        { d = Add (s, x)  c = ReduceMax <keepdims = 0> (d)  more = Less (c, top)  row = Neg (d) }> }"""
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0, 1000.0, -1.0])
+def test_a_loop_that_ends_early_collects_the_rows_of_its_steps(scale: float) -> None:
+    module, weights = load(model(EARLY))
+    executable = rt.build(module, weights)
+    x = np.array([0.25, 1.0, 3.0], np.float32) * np.float32(scale)
+    wanted, total = [], x
+    for _ in range(40):
+        total = total + x
+        wanted.append(-total)
+        if total.max() >= 100:
+            break
+    last, rows = executable.run([x])
+    np.testing.assert_allclose(last, total, rtol=1e-6)
+    np.testing.assert_allclose(rows, np.array(wanted), rtol=1e-6)
+    for one, other in zip(run(model(EARLY), [x]), (last, rows), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -6,9 +6,9 @@ A branch becomes an `If` of the program.  A loop becomes a function of the progr
         if going and step < limit then @loop(step + 1, again, limit, results.., rows'.., outer..)
         else (step, going, carried.., rows..)
 
-`outer`: what the body reads from around the loop.  `rows`: what it collects, a tensor that each step fills one row of,
-so the number of steps must be known before.  What cannot be such a block raises NotSupported with the reason; the
-mappings then unroll.
+`outer`: what the body reads from around the loop.  `rows`: what it collects, a tensor that each step fills one row of.
+It has room for as many as there may be steps, which must be known before; those of a loop that ends early are cut
+behind it.  What cannot be such a block raises NotSupported with the reason; the mappings then unroll.
 """
 
 from __future__ import annotations
@@ -113,8 +113,10 @@ def _repeat(
         if steps.count <= _FEW:
             raise NotSupported("it has few steps")
         state.budget.step(steps.count - 1)
+    if collected and ends_early and state.has_arrays:
+        raise NotSupported("it collects as many rows as the data says")  # unrolled, it has one size
     rows = [
-        _Rows(value, steps, ends_early, k < len(steps.backwards) and steps.backwards[k])
+        _Rows(value, steps, k < len(steps.backwards) and steps.backwards[k])
         for k, value in enumerate(collected)
     ]
     updated = [each.after(step) for each in rows]
@@ -145,16 +147,19 @@ def _repeat(
         state.refuse(cut, f"a loop of more than {most:,} steps (Limits.steps)")
     else:
         made = Call(name, arguments)
-    return [TupleGetItem(made, 2 + k) for k in range(len(own) + len(rows))]
+    found: list[Expr] = [TupleGetItem(made, 2 + k) for k in range(len(own) + len(rows))]
+    if rows and ends_early:
+        found[len(own) :] = [_cut(each, TupleGetItem(made, 0)) for each in found[len(own) :]]
+    return found
 
 
 class _Rows:
     """What a loop collects: a tensor with a row for each step, along a new first axis."""
 
-    def __init__(self, value: Expr, steps: Steps, ends_early: bool, backwards: bool) -> None:
+    def __init__(self, value: Expr, steps: Steps, backwards: bool) -> None:
         type_ = value.checked_type
         assert isinstance(type_, TensorType)
-        if steps.count is None or ends_early:
+        if steps.count is None:
             raise NotSupported("it collects as many rows as the data says")
         shape = (steps.count, *type_.concrete_shape)
         if steps.count * math.prod(shape) * type_.dtype.numpy.itemsize > _MOST_COPIED:
@@ -175,6 +180,15 @@ class _Rows:
 
     def zeros(self) -> Expr:
         return op.zeros(shape=self.type.concrete_shape, dtype=str(self.type.dtype))
+
+
+def _cut(rows: Expr, count: Expr) -> Expr:
+    """The first `count` rows."""
+    type_ = rows.checked_type
+    assert isinstance(type_, TensorType)
+    place = const(np.arange(type_.concrete_shape[0], dtype=np.int64))
+    filled = op.argwhere(op.less(place, count))
+    return op.take(rows, op.reshape(filled, newshape=(-1,)), axis=0)
 
 
 def _static(value: Value, what: str) -> Expr:
