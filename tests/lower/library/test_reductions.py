@@ -39,3 +39,30 @@ def test_accumulators(n: int, m: int, kind: str, vectors: int) -> None:
     trace = str(schedules.generic((out,), _TARGET).trace)
     assert (f"k_o_o, k_o_i = out.split(k_o, {vectors})" in trace) == (vectors > 1), trace
     assert "k_o, k_i = out.split(k, 8)" in trace
+
+
+def softmax(n: int, m: int) -> Tensor:
+    x, k = dsl.placeholder((n, m), name="x"), dsl.reduce_axis((0, m), name="k")
+    e = dsl.compute((n, m), lambda i, j: dsl.exp(x[i, j]), name="e")
+    s = dsl.compute((n,), lambda i: dsl.sum(e[i, k], axis=k), name="s")
+    return dsl.compute((n, m), lambda i, j: e[i, j] / s[i], name="out")
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "threads", "rows"),
+    [
+        (1000, 100, 1, 4),
+        (1001, 100, 1, 4),  # the last tile has fewer
+        (999, 100, 1, 3),  # no tile is left over
+        (8, 100, 1, 2),  # few rows
+        (3, 100, 1, 1),
+        (1000, 600, 1, 1),  # a row keeps the machine busy by itself
+        (32, 500, 2, 4),  # enough for two threads
+        (24, 500, 2, 3),
+    ],
+)
+def test_rows_at_once(n: int, m: int, threads: int, rows: int) -> None:
+    target = Target.parse(f"llvm -mcpu=x86-64-v3 -num-threads={threads}")
+    trace = str(schedules.generic((softmax(n, m),), target).trace)
+    assert (f"i_o, i_i = out.split(i, {rows})" in trace) == (rows > 1), trace
+    assert f"s.compute_at(out, {'i_o' if rows > 1 else 'i'})" in trace

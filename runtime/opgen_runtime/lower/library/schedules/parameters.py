@@ -49,12 +49,15 @@ WIDE_TILE: Final = Parameter(
 )
 PARTS: Final = Parameter("reduction.parts_per_thread", (1, 2, 4, 8), "partial results for each thread")
 COLUMN_VECTORS: Final = Parameter("rows.column_vectors", (1, 2, 4, 8), "vectors of columns computed at once")
+ROWS_AT_ONCE: Final = Parameter(
+    "rows.at_once", (1, 2, 3, 4, 8), "rows that each stage computes before the next one"
+)
 
 PARAMETERS: Final = {
     each.name: each
     for each in (
         PANEL_VECTORS, TILE_ROWS, NEAR_BYTES, CHUNKS, CROSSED_ROWS, VECTORS, SUM_VECTORS, SUM_ROWS, WIDE_TILE, PARTS,
-        COLUMN_VECTORS,
+        COLUMN_VECTORS, ROWS_AT_ONCE,
     )
 }  # fmt: skip
 

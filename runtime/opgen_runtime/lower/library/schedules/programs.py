@@ -6,19 +6,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
+from ....base.arith import post_order
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, constant_stages, create_schedule
-from .access import analyse, contiguous_groups, is_shared, likely_extent
+from .access import analyse, contiguous_groups, cost_of, is_shared, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
-from .parameters import COLUMN_VECTORS, check_tuned
+from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
 from .plan import Placement, inline_cheap, place, readers_of
 from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
 from .scans import schedule_scans
 from .windows import schedule_windows
 
 _COLUMN_VECTORS: Final = 4
+_DEAR: Final = 16  # the cost of a function that takes tens of cycles
+_SHORT_ROW: Final = 512  # elements; a longer one keeps the machine busy by itself
+_MOST_ROWS: Final = 4
+_PARTS_PER_THREAD: Final = 4
 
 
 def injective(outputs: Sequence[Tensor], target: Target) -> Schedule:
@@ -123,7 +128,13 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     work = _work(placement)
     at = leader.fuse(*outer)
     several = likely_extent(placement.axes) > 1
-    if several and is_shared((*leader.axes, *(a for s in reductions for a in s.reduce_axes)), work, target):
+    every = (*leader.axes, *(a for s in reductions for a in s.reduce_axes))
+    shared = several and is_shared(every, work, target)
+    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, at, target.num_threads if shared else 1))
+    if rows > 1 and not any(reduce_shape(s, target).across for s in reductions):
+        at, row = leader.split(at, rows)
+        inner = row if inner is None else inner
+    if shared:
         leader.parallel(at)
     if inner is not None:
         lanes, vectors = vector_shape(inner, accesses, target)
@@ -134,6 +145,21 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         else:
             schedule_elementwise(stage, target, attached=True)
         stage.compute_at(leader, at)
+
+
+def _rows_at_once(placement: Placement, at: IterVar, threads: int) -> int:
+    """How many rows each stage computes before the next one begins.
+
+    A short row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
+    """
+    dear = any(
+        stage.body is not None and cost_of(post_order(stage.body)) >= _DEAR for stage in placement.stages
+    )
+    elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
+    if not dear or not isinstance(at.extent, int) or elements > _SHORT_ROW * at.extent:
+        return 1
+    most = min(_MOST_ROWS, at.extent // (_PARTS_PER_THREAD * threads))
+    return next((rows for rows in range(most, 1, -1) if at.extent % rows == 0), max(1, most))
 
 
 def _column_tile(
