@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from ..diagnostics import Diagnostics, did_you_mean
@@ -199,7 +200,8 @@ class ExpressionConverter:
     def op_call(self, node: ast.Call) -> s.OpCall:
         """A call for which `is_op_call` holds."""
         assert isinstance(node.func, ast.Attribute)
-        place = self.text.place(node.func)
+        whole = self.text.place(node.func)
+        place = replace(whole, line=whole.end_line, column=whole.end_column - len(node.func.attr))
         attrs: list[tuple[s.Name, s.Expression]] = []
         for keyword in node.keywords:
             if keyword.arg is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import opgen_runtime as rt
 from opgen.analyse import check_project
+from opgen.commands import main
 from opgen.diagnostics import to_text
 from opgen_runtime.declaration import OpDeclaration
 from opgen_runtime.operator import Op
@@ -152,6 +155,16 @@ def test_what_is_refused(compute: str, found: str) -> None:
     line = next(k for k, each in enumerate(files["called.yaml"].splitlines(), 1) if "ops." in each)
     assert text.startswith(f"called.yaml:{line}:")
     assert found in text
+
+
+def test_a_misspelt_op_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(main, ["init", "mended"]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "mended")
+    path = Path("opdefs/own.yaml")
+    path.write_text(declaration("own", "y = ops.softmx(x, axis=0)\nout[*i] = y[*i]"))
+    assert CliRunner().invoke(main, ["generate", "--fix"]).exit_code == 0
+    assert path.read_text() == declaration("own", "y = ops.softmax(x, axis=0)\nout[*i] = y[*i]")
 
 
 def test_an_update_with_what_is_made_of_it_is_refused() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from click.shell_completion import BashComplete
@@ -38,7 +43,7 @@ def completed(line: str) -> list[str]:
         ("opgen explain axis_abs --attr axis=1 --attr i", ["indice="]),
         ("opgen run axis_abs --attr i", ["indice="]),
         ("opgen explain axis_abs --stage llvm", ["llvm", "llvm optimised"]),
-        ("opgen explain-error unb", ["unbound-dim"]),
+        ("opgen explain-error unbound", ["unbound-dim", "unbounded"]),
         ("opgen generate --fo", ["--format"]),
     ],
 )
@@ -65,3 +70,36 @@ def test_the_script_of_each_shell(shell: str) -> None:
     done = CliRunner().invoke(main, [], env={"_OPGEN_COMPLETE": f"{shell}_source"}, prog_name="opgen")
     assert done.exit_code == 0
     assert "_OPGEN_COMPLETE" in done.output
+
+
+ASKED: Final = {
+    "bash": """
+eval "$(_OPGEN_COMPLETE=bash_source opgen)"
+ask() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    "$(complete -p opgen | sed 's/.*-F \\([^ ]*\\).*/\\1/')" opgen 2> /dev/null
+    printf '%s\\n' "${COMPREPLY[@]}"
+}
+ask opgen explain axis_abs --attr axis=1 --attr i
+ask opgen explain-error unbound-
+""",
+    "fish": """
+_OPGEN_COMPLETE=fish_source opgen | source
+complete -C "opgen explain axis_abs --attr axis=1 --attr i"
+complete -C "opgen explain-error unbound-"
+""",
+}
+
+
+@pytest.mark.parametrize("shell", ASKED)
+def test_a_shell_that_has_sourced_it(shell: str, tmp_path: Path) -> None:
+    """The shell itself asks `opgen`, as after a press of the tabulator key."""
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not installed here")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [found], input=ASKED[shell], env={**os.environ, "PATH": path, "HOME": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["indice=", "unbound-dim"], done.stderr
