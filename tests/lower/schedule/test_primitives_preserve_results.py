@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import opgen_runtime.te as dsl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime.base.arith import Binary, Expr, eq, floormod, free_vars, ge, logical_and, lt
+from opgen_runtime.base.arith import Binary, Expr, eq, floormod, free_vars, ge, logical_and, lt, post_order, select
+from opgen_runtime.base.errors import ScheduleError
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Reduce
 from opgen_runtime.lower.library import schedules
-from opgen_runtime.lower.schedule import congruences, create_schedule, reads_of, why_not_separable
+from opgen_runtime.lower.schedule import congruences, create_schedule, reads_of, simplified, why_not_separable
 from tests.lower.library.test_library_preserves_results import eager
 from tests.lower.tir.programs import Program, check_lowered, programs, scramble
 
@@ -118,6 +120,42 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
                 packing = schedule[schedule.pack(made.tensor, factor, data.draw(st.permutations(axes)))]
                 scramble(data.draw, packing)
         scramble(data.draw, made)
+    check_lowered(program, schedule)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.data(), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-2, 2), st.integers(0, 2)
+)
+def test_windows_are_covered(
+    data: st.DataObject, n: int, window: int, stride: int, dilation: int, padding: int
+) -> None:
+    """Windows of a padded line, of any step and direction: covered where a loop moves by one, else refused."""
+    size = data.draw(st.integers(1, 8))
+    a, b = te.placeholder("a", (size, 2), "float32"), te.placeholder("b", (window, n), "float32")
+    k, j = te.reduce_axis(window, "k"), te.reduce_axis(2, "j")
+
+    def value(i: Expr) -> Expr:
+        at = i * stride + k.var * dilation - padding
+        inside = logical_and(at >= 0, at < size)
+        return te.reduce("sum", (k, j), select(inside, te.read(a, at, j.var), 0.0) * te.read(b, k.var, i))
+
+    program = Program((a, b), (te.compute("c", (n,), "float32", value),))
+    schedule = create_schedule(program.outputs)
+    (stage,) = [stage for stage in schedule.stages if stage.body is not None]
+    assert isinstance(stage.body, Reduce)
+    assert isinstance(stage.body.value, Binary)
+    operand = stage.body.value.a
+    known = simplified(stage.axes, stage.body).value
+    reads = any(isinstance(node, te.Read) and node.tensor is a for node in post_order(known))
+    if not reads or (n > 1 < window and dilation and 1 not in (stride, abs(dilation))):
+        with pytest.raises(ScheduleError, match=r"one read|by one"):
+            schedule.cover(stage.tensor, operand)
+    else:
+        covering = schedule[schedule.cover(stage.tensor, operand)]
+        assert covering.tensor.shape[-1] == 2
+        scramble(data.draw, covering)
+    scramble(data.draw, stage)
     check_lowered(program, schedule)
 
 

@@ -12,6 +12,7 @@ narrowing.py values of dims for which another schedule is better
 group.py     stages that are placed together
 partials.py  what rfactor makes a stage of
 repack.py    what flatten, permute, divide and pack make of a stage
+cover.py     an operand of a stage, once for each position that is read
 congruence.py conditions that hold in every s-th step: the steps in which they do
 slopes.py    how indices move with variables
 separate.py  what separate makes of a reduction over windows
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 from .congruence import congruences, pushed, simplified
 from .contract import SCHEDULE, schedule_by
+from .cover import positions
 from .domain import Domain, is_taken_apart, spread
 from .group import Group
 from .intrinsic import Intrinsic
@@ -71,6 +73,7 @@ __all__ = [
     "match",
     "narrowing",
     "parts_of",
+    "positions",
     "pushed",
     "reads_of",
     "replay",

@@ -10,6 +10,7 @@ from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
 from .congruence import pushed, simplified, solved
+from .cover import covered
 from .group import Group
 from .inline import Folder
 from .intrinsic import Intrinsic
@@ -265,6 +266,20 @@ class Schedule:
         stage.set_compute(stage.axes, body)
         if rows is not None:
             stage.follow(rows)
+        return made
+
+    @primitive
+    def cover(self, tensor: Tensor, operand: Expr) -> Tensor:
+        """C[i] = sum(f(i + k) * g(k) for k)  -->  P[p] = f(p); C[i] = sum(P[i + k] * g(k) for k)
+
+        `operand` is a part of the stage's body that reads one tensor; the new one, which is returned, holds it once for
+        each position that is read: what overlapping windows share, with the padding around.  Refuses positions
+        that do not move evenly, an operand that depends on more than them, and scheduled loops.
+        """
+        stage = self._fresh(tensor, "cover")
+        made, body = covered(stage, operand)
+        self._add(Stage((made,), made.op, f"cover for {tensor.name}"), self.stages.index(stage))
+        stage.set_compute(stage.axes, body)
         return made
 
     def _insert(self, tensor: Tensor, scope: str, position: int, origin: str) -> None:

@@ -21,7 +21,7 @@ from typing import Final
 from ....base import Target
 from ....base.arith import Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
-from ...schedule import Schedule, Stage, constant_stages, narrowing
+from ...schedule import Schedule, Stage, constant_stages, narrowing, positions
 from .access import analyse, contiguous_groups, is_shared, likely_extent, total_extent
 from .elementwise import schedule_elementwise
 from .parameters import NEAR_BYTES, PANEL_VECTORS, TILE_ROWS
@@ -47,8 +47,11 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
-        if form is not None and _wants_turning(schedule, form, target):
-            stage = _turned(schedule, stage, form)
+        if form is not None and form.heavy and not is_constant(schedule, form.contraction.packed):
+            stage = _turned(schedule, stage, form, joined=False)
+            form = form_of(stage)
+        elif form is not None and _wants_turning(schedule, form, target):
+            stage = _turned(schedule, stage, form, joined=True)
             form = form_of(stage)
         if form is not None:
             leader = _leader(schedule, stage, {*placed, *done})
@@ -104,6 +107,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     for each in folded:
         each.compute_inline()
     schedule.normalize()
+    covering = _cover_rows(schedule, flat, target)
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
@@ -113,7 +117,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     packing, near = (
         (None, False) if once else _pack(schedule, flat, whole, summed, panel, NEAR_BYTES.of(target, _NEAR))
     )
-    fixed = _pack_rows(schedule, flat, whole, summed, rows, target)
+    fixed = covering or _pack_rows(schedule, flat, whole, summed, rows, target)
     axes = _divide_loops(leader, form.factors, stage)
     kept, columns = axes[: len(flat.axes) - 1], axes[len(flat.axes) - 1 :]
     around = [axis for n, axis in enumerate(kept) if n in moving]
@@ -163,15 +167,14 @@ def _filled(extent: int, lanes: int) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def _turned(schedule: Schedule, stage: Stage, form: Form) -> Stage:
-    """C[.., i, j..] = T[.., j, i]: the stage of T, whose columns are the rows."""
+def _turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage:
+    """C[.., i, j..] = T[.., j.., i]: the stage of T, whose columns are the rows; if `joined`, its rows the columns as one."""
     made = prepare(schedule, stage, form)
     found = contraction_of(made.axes, made.body)
     assert found is not None
     at_row = made.axes.index(found.row)
-    flat = schedule[schedule.flatten(made.tensor, len(found.columns))]
-    kept = [axis for n, axis in enumerate(flat.axes[:-1]) if n != at_row]
-    order = (*kept, flat.axes[-1], flat.axes[at_row])
+    flat = schedule[schedule.flatten(made.tensor, len(found.columns))] if joined else made
+    order = (*[axis for n, axis in enumerate(flat.axes) if n != at_row], flat.axes[at_row])
     turned = schedule[schedule.permute(flat.tensor, order)]
     for each in dict.fromkeys((flat, made, stage)):
         if not each.is_output:
@@ -217,6 +220,21 @@ def _pack(
     near = not constant and size <= most
     lines = panel if near or constant else None
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
+
+
+def _cover_rows(schedule: Schedule, flat: Stage, target: Target) -> Stage | None:
+    """What the rows read, with what is around it, where they are windows that overlap; None where they are not."""
+    whole = contraction_of(flat.axes, flat.body)
+    assert whole is not None
+    if is_plain(whole.fixed) or is_constant(schedule, whole.fixed):
+        return None
+    every, mine = (*flat.axes, *flat.reduce_axes), vars_of(whole.fixed)
+    found = positions(every, whole.fixed)
+    if isinstance(found, str) or likely_extent(found[0]) >= likely_extent([a for a in every if a.var in mine]):
+        return None
+    covering = schedule[schedule.cover(flat.tensor, whole.fixed)]
+    schedule_elementwise(covering, target)
+    return covering
 
 
 def _pack_rows(

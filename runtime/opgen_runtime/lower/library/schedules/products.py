@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, pushed, simplified
-from .access import likely, likely_extent, total_extent
+from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
 
 LEAST_ROWS: Final = 2
 _ENOUGH_ROWS: Final = 7  # fill a tile
 _LEAST_COLUMNS: Final = 4
 _LEAST_SUMMED: Final = 8
+_LEAST_LINE: Final = 16  # elements side by side that are read in vectors
+_APART: Final = 8  # elements that are read or stored one by one take so much longer than in vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,15 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What makes a stage a contraction: `factors` divide its axes, conditions are pushed into its operands."""
+    """What makes a stage a contraction: `factors` divide its axes, conditions are pushed into its operands.
+
+    `heavy`: far less would be packed if the row were the columns.
+    """
 
     contraction: Contraction
     factors: Mapping[IterVar, int]
     conditional: bool
+    heavy: bool
 
 
 def form_of(stage: Stage) -> Form | None:
@@ -57,7 +63,31 @@ def form_of(stage: Stage) -> Form | None:
     found = contraction_of(made.axes, body)
     if found is None or not _pays(found, body):
         return None
-    return Form(found, factors, conditional)
+    return Form(found, factors, conditional, not conditional and _is_heavy(found, made.axes, body))
+
+
+def _is_heavy(found: Contraction, axes: Sequence[IterVar], body: Reduce) -> bool:
+    """Whether far less would be packed if the row were the columns, though its elements are stored apart then.
+
+    So it is where columns are windows that overlap, which are packed element by element, each as often as it is read.
+    """
+    rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
+    row = max(rows, key=lambda axis: likely(axis.extent))
+    turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
+    if not isinstance(found.row.extent, int) or total_extent(rows) is None or not _pays(turned, body):
+        return False
+    return 2 * (_to_pack(turned, body) + _APART * likely_extent(axes)) <= _to_pack(found, body)
+
+
+def _to_pack(found: Contraction, body: Reduce) -> int:
+    """About how much work it is to pack the columns."""
+    theirs = vars_of(found.packed)
+    axes = [axis for axis in (*found.outer, *body.axes, *found.columns) if axis.var in theirs]
+    accesses = analyse(found.packed, found.packed.dtype)
+    line = contiguous_groups(found.columns, accesses)[-1]
+    var = leading_axis(line).var
+    near = all(read.strides.get(var) == 1 and var not in read.entangled for read in accesses.reads)
+    return likely_extent(axes) * (1 if near and likely_extent(line) >= _LEAST_LINE else _APART)
 
 
 def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
