@@ -66,7 +66,7 @@ def check_op(
         reference = check_reference(
             op.reference, [*arguments, *lost], outputs, op.reference.place, diagnostics
         )
-    gradients = check_gradients(op, known_ops, diagnostics)
+    gradients = check_gradients(op, namespace, known_ops, diagnostics)
     upgrades = check_upgrades(op, roots, known_ops, diagnostics)
     cases = check_cases(op, attrs, diagnostics)
     called = callees.of(op, diagnostics)

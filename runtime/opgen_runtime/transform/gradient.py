@@ -43,6 +43,7 @@ from ..operator import (
     TensorType,
     TupleType,
     Type,
+    binding_of,
     needs_of,
 )
 from .build import collapse, full, zeros
@@ -283,6 +284,8 @@ def vjp_call(
     count = len(declaration.signature.inputs)
     inputs = [*call.args, *[_ABSENT] * (count - len(call.args))]
     outputs, cotangents = _results(declaration, call, adjoints)
+    if all(_is_empty(each) for each in cotangents):
+        return None
     if declaration.signature.inputs[position].name in declaration.gradients:
         return _declared(declaration, call, position, inputs, outputs, cotangents)
     target = vjp_op(op)
@@ -297,6 +300,18 @@ def vjp_call(
     inputs = [arg if k in found.reads else _unread(arg) for k, arg in enumerate(inputs)]
     outputs = [each if count + k in found.reads else _ABSENT for k, each in enumerate(outputs)]
     return Call(target, (*inputs, *outputs, *cotangents), attrs, span=call.span)
+
+
+def _is_empty(cotangent: Expr) -> bool:
+    """Whether a cotangent is absent, or has no elements."""
+    types = [cotangent.checked_type]
+    while types:
+        type_ = types.pop()
+        if isinstance(type_, TupleType):
+            types += type_.fields
+        elif not isinstance(type_, TensorType) or 0 not in type_.shape:
+            return False
+    return True
 
 
 def _declared(
@@ -317,7 +332,11 @@ def _declared(
         name = f"grad_{output.name}" if several or "grad" in names else "grad"
         names[name] = zeros(value.checked_type) if cotangent is _ABSENT else cotangent
     function = declaration.gradients[signature.inputs[position].name]
-    made: Expr = function(**{name: names[name] for name in needs_of(function)})
+    needed = needs_of(function)
+    if not names.keys() >= set(needed):  # dims, and what is said of them
+        types = tuple([each.checked_type for each in inputs])
+        names = binding_of(signature, declaration.full_name, call.attrs, types, call.span).names | names
+    made: Expr = function(**{name: names[name] for name in needed})
     found, wanted = made.checked_type, inputs[position].checked_type
     assert isinstance(wanted, TensorType)
     if isinstance(found, TensorType) and found.shape != wanted.shape:

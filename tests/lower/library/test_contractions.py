@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from opgen_runtime.compute.te import construct as constructing
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
+from opgen_runtime.lower.library.segment import segment_of
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
@@ -191,6 +193,44 @@ def transposed(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 @settings(max_examples=25, deadline=None)
 def test_transposed_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
+    """The gradient of a convolution for its filters: columns are windows that overlap."""
+    groups, out = draw(st.sampled_from([1, 1, 2])), draw(st.integers(1, 20))
+    height, width = draw(st.integers(6, 16)), draw(st.integers(6, 20))
+    kernel = (draw(st.integers(1, 3)), draw(st.integers(1, 4)))
+    strides, dilation = (draw(st.tuples(st.integers(1, 2), st.integers(1, 2))) for _ in range(2))
+    data = var("data", draw(st.integers(1, 2)), draw(st.integers(1, 10)) * groups, height, width)
+    attrs = {
+        "strides": strides,
+        "dilation": dilation,
+        "padding": (draw(st.integers(0, 2)), 1),
+        "groups": groups,
+    }
+    weight = var("weight", out * groups, data.checked_type.shape[1] // groups, *kernel)  # type: ignore[attr-defined]  # a tensor type
+    grad = ir.Var("grad", ops.conv2d(data, weight, **attrs).checked_type)
+    return [grad, data], ops.conv2d_backward_weight(grad, data, kernel_size=kernel, **attrs)
+
+
+@given(filters(), st.sampled_from([1, 2]))
+@settings(max_examples=15, deadline=None)
+def test_gradients_for_filters(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
+    agrees(*program, threads)
+
+
+def test_windows_are_packed_once_for_each_position() -> None:
+    """Not once for each step of the sum: channels of the result are columns, the padded image is read as it lies."""
+    grad, data = var("grad", 2, 32, 14, 14), var("data", 2, 16, 14, 14)
+    body = ops.conv2d_backward_weight(grad, data, kernel_size=(3, 3), padding=(1, 1))
+    function = ir.Function((grad, data), body, attrs={"Primitive": 1})
+    outputs = segment_of(function, target(1)).outputs
+    shapes = {
+        stage.origin.split(" for")[0]: stage.tensor.shape for stage in generic(outputs, target(1)).stages
+    }
+    assert shapes["cover"] == (2, 16, 16, 16)
+    assert math.prod(shapes["pack"]) == 2 * 14 * 14 * 32
 
 
 def test_two_products_in_one_program() -> None:

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime.base.arith import Binary, Expr, eq, floormod, free_vars, ge, logical_and, lt, post_order, select
+from opgen_runtime.base.arith import (
+    Binary,
+    Expr,
+    eq,
+    floormod,
+    free_vars,
+    ge,
+    logical_and,
+    lt,
+    post_order,
+    select,
+)
 from opgen_runtime.base.errors import ScheduleError
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Reduce

@@ -1,13 +1,13 @@
 """An operand of a stage once for each position of what it reads.
 
-    C[i] = sum(f(i * b + k - 1) * g(k) for k)  -->  P[p] = f(p - 1); C[i] = sum(P[i * b + k] * g(k) for k)
+C[i] = sum(f(i * b + k - 1) * g(k) for k)  -->  P[p] = f(p - 1); C[i] = sum(P[i * b + k] * g(k) for k)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import Analyzer, Const, Expr, Var, const, free_vars, post_order, rewrite, substitute
+from ...base.arith import Analyzer, Expr, Var, const, free_vars, post_order, rewrite, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Tensor

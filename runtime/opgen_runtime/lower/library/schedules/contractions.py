@@ -168,7 +168,7 @@ def _filled(extent: int, lanes: int) -> float:
 
 
 def _turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage:
-    """C[.., i, j..] = T[.., j.., i]: the stage of T, whose columns are the rows; if `joined`, its rows the columns as one."""
+    """C[.., i, j..] = T[.., j.., i]: the stage of T, whose columns are the rows; `joined` columns become one row."""
     made = prepare(schedule, stage, form)
     found = contraction_of(made.axes, made.body)
     assert found is not None
@@ -230,7 +230,9 @@ def _cover_rows(schedule: Schedule, flat: Stage, target: Target) -> Stage | None
         return None
     every, mine = (*flat.axes, *flat.reduce_axes), vars_of(whole.fixed)
     found = positions(every, whole.fixed)
-    if isinstance(found, str) or likely_extent(found[0]) >= likely_extent([a for a in every if a.var in mine]):
+    if isinstance(found, str) or likely_extent(found[0]) >= likely_extent(
+        [a for a in every if a.var in mine]
+    ):
         return None
     covering = schedule[schedule.cover(flat.tensor, whole.fixed)]
     schedule_elementwise(covering, target)
