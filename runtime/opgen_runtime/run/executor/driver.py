@@ -43,8 +43,8 @@ def build(
 
     `params`: values of parameters, by name or variable, which become constants of the program; `run` takes the others.
     `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
-    says more.  Types must be known, dims need not be: a segment on symbolic dims, or on those of what depends on data,
-    is compiled when it runs, once for each combination of them.  Raises what the passes and the compilation raise;
+    says more.  Types must be known, dims need not be: a segment on the dims of what depends on data is compiled when
+    it runs first.  Raises what the passes and the compilation raise;
     ExecutorError for a value of no parameter, or one that does not fit.
     """
     context = context or PassContext.current()
@@ -60,7 +60,7 @@ def build(
         same = zip(functions, segments.functions, digests, strict=True)
         digests = [digest if new is old else "" for new, old, digest in same]
     parts = [
-        late_parts(segment, lambda narrowed: compile_segment(narrowed, chosen, context))
+        late_parts(segment, lambda narrowed: compile_parts(narrowed, (), chosen, context).main)
         if is_late(segment)
         else compile_parts(segment, constant, chosen, context, digest)
         for segment, digest, constant in zip(functions, digests, segments.constant, strict=True)
