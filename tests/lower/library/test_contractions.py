@@ -305,6 +305,20 @@ def test_a_sum_of_one_step_of_near_elements_runs_in_vectors(stride: int, is_vect
     ) == is_vector
 
 
+def test_conditions_of_what_is_packed_are_decided_once() -> None:
+    """Outside of the loops that they do not depend on: B moves by one column, what comes in is 0."""
+    a, b = te.placeholder((16, 128), name="A"), te.placeholder((128, 63), name="B")
+    step = te.reduce_axis((0, 128), name="k")
+    c = te.compute(
+        (16, 64),
+        lambda y, x: te.sum(a[y, step] * te.if_then_else(x > 0, b[step, x - 1], 0.0), axis=step),
+        name="C",
+    )
+    schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    (packing,) = [stage for stage in schedule.stages if stage.origin == "pack for C_flat"]
+    assert [leaf.var.name for leaf in packing.leaves] == ["x_o", "x_i_o", "k", "x_i_i"]
+
+
 def test_what_is_no_contraction() -> None:
     a, b, c = _product(16, 16, 16)
     assert _contraction(c) is not None

@@ -22,7 +22,7 @@ from ....base import Target
 from ....base.arith import Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, narrowing, positions
-from .access import analyse, contiguous_groups, is_shared, likely_extent, total_extent
+from .access import analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent
 from .elementwise import schedule_elementwise
 from .parameters import NEAR_BYTES, PANEL_VECTORS, TILE_ROWS
 from .plan import readers_of
@@ -132,7 +132,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     few = shared and likely_extent((*around, panels)) < _PANELS_PER_THREAD * target.num_threads
     if packing is None or near or few or packing in constant_stages(schedule):
         if packing is not None:
-            schedule_elementwise(packing, target)
+            _pack_all(packing, target)
         at = leader.fuse(*nest) if shared else nest[-1]
         if shared:
             leader.parallel(at)
@@ -343,8 +343,22 @@ def _multiply(
     in_registers(flat, tile, within, lanes)
 
 
-def _pack_a_panel(packing: Stage, target: Target) -> None:
-    """Loops over what conditions depend on come first, so that they are decided once for all others."""
+def _pack_all(packing: Stage, target: Target) -> None:
+    """Loops for columns that are packed before the first row."""
+    assert packing.body is not None
+    accesses = analyse(packing.body, packing.tensor.dtype)
+    if packing.axes[-1].var not in accesses.used or likely(packing.axes[-1].extent) < target.lanes(
+        accesses.widest
+    ):
+        schedule_elementwise(packing, target)
+        return
+    outer = _pack_a_panel(packing, target)
+    if is_shared(packing.axes, likely_extent(packing.axes) * accesses.cost, target):
+        packing.parallel(outer)
+
+
+def _pack_a_panel(packing: Stage, target: Target) -> IterVar:
+    """Loops over what conditions depend on come first, so that they are decided once for all others; the outermost."""
     assert packing.body is not None
     accesses = analyse(packing.body, packing.tensor.dtype)
     column = packing.axes[-1]
@@ -354,3 +368,4 @@ def _pack_a_panel(packing: Stage, target: Target) -> None:
     decided = [axis for axis in rest if axis.var in accesses.used]
     packing.reorder(*decided, part, *rest[len(decided) :], lane)
     packing.vectorize(lane)
+    return packing.leaves[0]
