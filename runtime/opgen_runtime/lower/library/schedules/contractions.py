@@ -143,12 +143,27 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         packing.compute_at(leader, panels)
         if shared:
             leader.parallel(panels)
+    _prefetch_operands(leader, flat, at)
     _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
     if isinstance(found.row.extent, Var) and not is_one_tile:
         constant = packing is not None and packing in constant_stages(schedule)
         _narrow_rows(schedule, found, found.row.extent, rows, constant)
     flat.compute_at(leader, at)
     return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
+
+
+def _prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
+    """What the leader adds to the product, where it is much: lines of the next tile come near while this one is made.
+
+    A tile touches few lines of many rows, which machines do not foresee.
+    """
+    assert leader.body is not None
+    if likely_extent(leader.axes) * leader.tensor.dtype.itemsize <= _NEAR:
+        return
+    reads = [node for node in post_order(leader.body) if isinstance(node, Read)]
+    for tensor in dict.fromkeys(read.tensor for read in reads if _is_own(read, leader)):
+        if tensor is not flat.tensor:
+            leader.prefetch(tensor, at, 1)
 
 
 def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
