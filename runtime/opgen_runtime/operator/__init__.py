@@ -53,6 +53,7 @@ from .types import (
     meeting,
     parse_layout,
     relate,
+    shape_text,
     stored_indices,
     to_canonical,
 )
@@ -66,7 +67,7 @@ __all__ = [
     "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
     "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent",
     "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
-    "set_op_loader", "stored_indices", "to_canonical", "value_text",
+    "set_op_loader", "shape_text", "stored_indices", "to_canonical", "value_text",
 ]  # fmt: skip
 
 register_class(Type)

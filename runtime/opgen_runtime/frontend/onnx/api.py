@@ -10,11 +10,11 @@ import numpy as np
 from ...base import Target
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, IRModule, MixedModeMutator, Tuple, Var
-from ...operator import Dim, TensorType, dim
+from ...operator import Dim, TensorType
 from .check import checked_model
 from .convert import Conversion
 from .decode import ModelLike
-from .errors import ModelError, Unsupported, UnsupportedOperatorError
+from .errors import Unsupported, UnsupportedOperatorError
 from .graph import Model
 from .limits import DEFAULT_LIMITS, Limits
 from .program import Program
@@ -26,7 +26,8 @@ from .supported import check_supported
 def prepare(model: ModelLike, target: Target | str | None = None, limits: Limits = DEFAULT_LIMITS) -> Program:
     """A callable that takes the inputs (a sequence in the graph's order, or a mapping by name) and gives a list.
 
-    It compiles once for each combination of the inputs' shapes and of the values of shape-like inputs.
+    It compiles for the shapes of the first call, then once for all sizes of dims that the model leaves open, where its
+    operators allow that, else for each combination of shapes and of the values of shape-like inputs.
     `model`: a `ModelProto`, its bytes, or the path of a file.  `limits`: what it may ask for.  Raises ModelError for a
     model that breaks a rule of ONNX, UnsupportedOperatorError with all nodes that have no mapping.
     """
@@ -77,16 +78,7 @@ def _input_type(given: TensorInput, shape: Sequence[int] | None, dims: dict[str,
     if shape is not None:
         given.check(np.broadcast_to(np.zeros((), given.dtype.numpy), tuple(shape)))
         return TensorType(tuple(shape), given.dtype)
-    if given.dims is None:
-        raise ModelError(f"input {given.name!r} has no rank; give its shape: load(model, shapes={{...}})")
-    found: list[Dim] = []
-    for position, extent in enumerate(given.dims):
-        if isinstance(extent, int):
-            found.append(extent)
-        else:
-            name = extent or f"{given.name}_{position}"
-            found.append(dims.setdefault(name, dim(name)))
-    return TensorType(found, given.dtype)
+    return given.open_type(given.dtype, dims)
 
 
 class _Lift(MixedModeMutator):

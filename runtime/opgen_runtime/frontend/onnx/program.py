@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from ...base import Target
+from ...base.arith import evaluate_scalar
 from ...base.errors import OpgenError
 from ...base.kept import Kept
+from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
-from ...operator import TensorType
+from ...operator import Dim, DimVar, TensorType
 from ...run.executor import Executable, array_type, build
 from .check import checked_model
 from .convert import Conversion
@@ -20,23 +22,14 @@ from .decode import ModelLike
 from .errors import ModelError, said
 from .graph import Model
 from .limits import DEFAULT_LIMITS, Limits
-from .narrow import Narrow, NarrowArray, NarrowType
-from .signature import Signature, signature_of
+from .narrow import Narrow, NarrowArray
+from .signature import Signature, TensorInput, signature_of
 from .state import Probe, State, Value, fresh_key
+from .structure import filled, structure_of
 from .supported import check_supported
 from .texts import Texts
 
 _KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
-Structure: TypeAlias = "int | _Narrowed | Texts | list[Structure] | None"
-"""Where the tensors of a result stand among all of them, in the lists of sequences; strings themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Narrowed:
-    """The tensor at a position, as an array of a narrow type."""
-
-    position: int
-    kind: NarrowType
 
 
 class Program:
@@ -56,6 +49,9 @@ class Program:
         self.signature: Signature = signature_of(self.model)
         self._names = self.signature.names
         self._compiled: Kept[list[_Specialisation]] = Kept(_KEPT)  # by the types of the inputs
+        self._first: object = None  # types of inputs
+        self._open: _Specialisation | None = None  # for all sizes of the inputs' dims
+        self._why_not_open: str | None = self._why_closed()
         self._direct: Kept[_Direct] = Kept(_KEPT)  # by the shapes of the inputs
 
     def __call__(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
@@ -93,14 +89,77 @@ class Program:
             if result is not None:
                 break
         else:
-            found = _Specialisation(self.model, self._names, values, self.target, self.limits)
+            found, result = self._opened(key, values, arrays) or self._made(values, arrays)
             known.append(found)
             del known[:-_KEPT]
-            result = found.first_result(arrays)
         direct = found.direct() if all([isinstance(value, np.ndarray) for value in values]) else None
         if direct is not None:
             self._direct.put(tuple([array.shape for array in arrays]), direct)
         return result
+
+    def _made(self, values: list[Any], arrays: list[np.ndarray]) -> tuple[_Specialisation, list[Any]]:
+        """A program for the shapes at hand, with what it gives."""
+        found = _Specialisation(self.model, self._names, values, self.target, self.limits)
+        return found, found.first_result(arrays)
+
+    def _opened(
+        self, key: object, values: list[Any], arrays: list[np.ndarray]
+    ) -> tuple[_Specialisation, list[Any]] | None:
+        """The program for all sizes with what it gives; it is made when shapes come that are not the first ones.
+
+        None where there is none, and where it refuses these arrays: a program for their shapes says why.
+        """
+        if self._first is None:
+            self._first = key
+            return None
+        if self._open is None and self._why_not_open is None:
+            try:
+                kinds = self._open_types(arrays)
+                self._open = _Specialisation(self.model, self._names, values, self.target, self.limits, kinds)
+                self._why_not_open = self._open.why_interpreted
+            except OpgenError as error:
+                self._why_not_open = said(error)
+        if self._open is None or self._why_not_open is not None:
+            return None
+        try:
+            self._open.check_memory(arrays)
+            return self._open, self._open.first_result(arrays)
+        except OpgenError:
+            return None
+
+    def _why_closed(self) -> str | None:
+        """Why the inputs alone say that there is no program for all sizes; None where there may be."""
+        for each in self.signature.inputs:
+            if not isinstance(each, TensorInput) or not isinstance(each.dtype, DType):
+                return f"input {each} is no tensor of numbers"
+            if each.dims is None:
+                return f"input {each.name!r} has no rank"
+        if not any([isinstance(each, TensorInput) and each.is_open for each in self.signature.inputs]):
+            return "all dims of its inputs are known"
+        return None
+
+    def _open_types(self, arrays: Sequence[np.ndarray]) -> list[TensorType]:
+        """The types of the inputs with symbolic dims, to be scheduled for those of the arrays."""
+        dims: dict[str, Dim] = {}
+        found: list[TensorType] = []
+        for each, array in zip(self.signature.inputs, arrays, strict=True):
+            assert isinstance(each, TensorInput)
+            assert isinstance(each.dtype, DType)
+            found.append(each.open_type(each.dtype, dims, array.shape))
+        return found
+
+    def explain(self) -> str:
+        """How the model is compiled: for all sizes of its open dims, or for each shape, and why."""
+        lines = [f"input {each}" for each in self.signature.inputs]
+        if self._open is not None and self._why_not_open is None:
+            made = self._open.executable
+            lines.append("shapes after the first have one program, for all sizes:")
+            lines.append("constants alone" if made is None else made.explain())
+        elif self._why_not_open is not None:
+            lines.append(f"compiled for each combination of shapes: {self._why_not_open}")
+        else:
+            lines.append("a program for all sizes is made when shapes come that are not the first ones")
+        return "\n".join(lines)
 
 
 class _Direct:
@@ -130,19 +189,30 @@ class _Specialisation:
     """A model converted and compiled for the types of its inputs and for the values of its probes."""
 
     def __init__(
-        self, model: Model, names: Sequence[str], values: Sequence[Any], target: Target | None, limits: Limits
+        self,
+        model: Model,
+        names: Sequence[str],
+        values: Sequence[Any],
+        target: Target | None,
+        limits: Limits,
+        kinds: Sequence[TensorType] | None = None,
     ) -> None:
+        """`kinds`: types of the inputs, all tensors, of symbolic dims; no value may decide the program then."""
         self.params: list[Var] = []
         given: dict[Var, np.ndarray] = {}
-        inputs: dict[str, Value] = {
-            name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)
-        }
-        state = State(given, limits)
+        inputs: dict[str, Value] = {}
+        if kinds is None:
+            inputs = {name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)}
+        else:
+            self.params = [Var(name, kind) for name, kind in zip(names, kinds, strict=True)]
+            inputs = dict(zip(names, self.params, strict=True))
+        state = State(given if kinds is None else None, limits)
+        self.budget = state.budget
         outputs = Conversion(model, inputs, state).outputs()
         self.random = state.random
         self.checks = [_Check(probe, target, state) for probe in state.probes]
         leaves: list[Expr] = []
-        self.structure = [_structure(value, leaves) for value in outputs]
+        self.structure = [structure_of(value, leaves) for value in outputs]
         self.leaves = leaves
         self.refusals = [why for _, why in state.refusals]
         self.computed = [flag for flag, _ in state.refusals]
@@ -169,6 +239,26 @@ class _Specialisation:
         self.params.append(var)
         given[var] = value
         return var
+
+    @property
+    def why_interpreted(self) -> str | None:
+        """Why it is no native function; None where it is."""
+        return None if self.executable is None else self.executable.why_interpreted
+
+    def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
+        """Raises ModelError where results and what lies between kernels need more memory than is allowed."""
+        values: dict[DimVar, int] = {}
+        for param, array in zip(self.params, arrays, strict=True):
+            assert isinstance(param.checked_type, TensorType)
+            for dim, extent in zip(param.checked_type.shape, array.shape, strict=True):
+                if isinstance(dim, DimVar):
+                    values[dim] = extent
+        total = 0 if self.executable is None or self.executable.plan is None else self.executable.plan.space
+        for leaf in self.computed:
+            kind = leaf.checked_type
+            assert isinstance(kind, TensorType)
+            total = total + math.prod(kind.shape, start=kind.dtype.itemsize)
+        self.budget.program(total if isinstance(total, int) else int(evaluate_scalar(total, values)))
 
     def direct(self) -> _Direct | None:
         """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""
@@ -221,7 +311,7 @@ class _Specialisation:
                 raise ModelError(why)
         rest = iter(computed[len(self.refusals) :])
         leaves = [leaf.data.copy() if isinstance(leaf, Constant) else next(rest) for leaf in self.leaves]
-        return [_filled(structure, leaves) for structure in self.structure]
+        return [filled(structure, leaves) for structure in self.structure]
 
 
 class _Check:
@@ -275,27 +365,3 @@ def _flat(value: object) -> Iterator[np.ndarray]:
         yield from _flat(value.array)
     elif isinstance(value, np.ndarray):
         yield value if value.flags.c_contiguous else np.ascontiguousarray(value)
-
-
-def _structure(value: Value, leaves: list[Expr]) -> Structure:
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [_structure(item, leaves) for item in value]
-    if isinstance(value, Texts):
-        return value
-    leaves.append(value.expr if isinstance(value, Narrow) else value)
-    last = len(leaves) - 1
-    return _Narrowed(last, value.kind) if isinstance(value, Narrow) else last
-
-
-def _filled(structure: Structure, leaves: Sequence[np.ndarray]) -> Any:
-    if structure is None:
-        return None
-    if isinstance(structure, list):
-        return [_filled(item, leaves) for item in structure]
-    if isinstance(structure, Texts):
-        return structure.array.copy()
-    if isinstance(structure, _Narrowed):
-        return leaves[structure.position].astype(structure.kind.numpy)
-    return leaves[structure]

@@ -13,6 +13,7 @@ from onnx import TensorProto, TypeProto, ValueInfoProto
 from ...base.errors import CallError
 from ...base.vocabulary import DType
 from ...ir import admit
+from ...operator import Dim, TensorType, dim
 from .element_types import dtype_of, kind_of
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, shown
 from .graph import Model
@@ -46,12 +47,34 @@ class TensorInput:
             return Texts.of(array)
         return NarrowArray(carried(array), self.dtype) if isinstance(self.dtype, NarrowType) else array
 
+    @property
+    def is_open(self) -> bool:
+        """Whether its rank is known, and a dim is not."""
+        return self.dims is not None and not all([isinstance(dim, int) for dim in self.dims])
+
+    def open_type(self, dtype: DType, dims: dict[str, Dim], like: Sequence[int] | None = None) -> TensorType:
+        """Its type with symbolic dims; those of one name are one, in `dims`.  `like`: extents to schedule for.
+
+        Raises ModelError where not even the rank is known.
+        """
+        if self.dims is None:
+            raise ModelError(f"input {self.name!r} has no rank; give its shape: load(model, shapes={{...}})")
+        found: list[Dim] = []
+        for position, extent in enumerate(self.dims):
+            if isinstance(extent, int):
+                found.append(extent)
+            else:
+                name = extent or f"{self.name}_{position}"
+                hint = None if like is None else like[position]
+                found.append(dims.setdefault(name, dim(name, hint)))
+        return TensorType(found, dtype)
+
     def _check_dims(self, array: np.ndarray) -> None:
         if self.dims is None:
             return
         fits = array.ndim == len(self.dims) and all(
-            not isinstance(dim, int) or dim == extent
-            for dim, extent in zip(self.dims, array.shape, strict=True)
+            not isinstance(own, int) or own == extent
+            for own, extent in zip(self.dims, array.shape, strict=True)
         )
         if not fits:
             raise ModelError(f"input {self} is given an array of shape {array.shape}")
@@ -159,14 +182,14 @@ def dims_of(tensor: TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
     if not tensor.HasField("shape"):
         return None
     found: list[int | str | None] = []
-    for dim in tensor.shape.dim:
-        kind = dim.WhichOneof("value")
+    for each in tensor.shape.dim:
+        kind = each.WhichOneof("value")
         if kind == "dim_value":
             found.append(
-                dim.dim_value if dim.dim_value >= 0 else None
+                each.dim_value if each.dim_value >= 0 else None
             )  # some exporters write -1 where it is open
         else:  # and some write one text, such as "?", for all dims that are open
-            found.append(dim.dim_param if dim.dim_param.isidentifier() else None)
+            found.append(each.dim_param if each.dim_param.isidentifier() else None)
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....operator import TensorType
+from ....operator import Dim, TensorType, dims_equal, shape_text
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending
@@ -34,8 +34,21 @@ def shape(x: Expr) -> tuple[int, ...]:
     """The shape as ints. Raises NotSupported where a dim is not known."""
     found = tensor_type(x)
     if not found.is_static:
-        raise NotSupported(f"the shape {found.shape} is not known; give the shapes of the inputs")
+        raise NotSupported(f"the shape {shape_text(found.shape)} is not known; give the shapes of the inputs")
     return found.concrete_shape
+
+
+def extent(x: Expr, axis: int) -> int:
+    """The extent of one axis.  Raises NotSupported where it is not known."""
+    found = tensor_type(x).shape[axis]
+    if not isinstance(found, int):
+        raise NotSupported(f"the extent {found} of axis {axis} is not known; give the shapes of the inputs")
+    return found
+
+
+def sizes(x: Expr) -> tuple[Dim, ...]:
+    """The shape, of ints and of dims that are not known."""
+    return tensor_type(x).shape
 
 
 def at_least(x: Expr, rank: int) -> tuple[int, ...]:
@@ -65,15 +78,35 @@ def axes_of(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     return tuple([axis_of(axis, rank) for axis in axes])
 
 
-def reshape(x: Expr, to: Sequence[int]) -> Expr:
-    """`x` in another shape of ints; itself where it has that shape."""
+def reshape(x: Expr, to: Sequence[Dim]) -> Expr:
+    """`x` in another shape; itself where it has that shape.
+
+    Raises NotSupported for more than one dim that is not known and that `x` does not have in the same place.
+    """
+    if not tensor_type(x).is_static:
+        return _reshape_open(x, to)
     if shape(x) == tuple(to):
         return x
     if math.prod(to) != math.prod(shape(x)):
         raise ModelError(f"a tensor of shape {list(shape(x))} cannot have the shape {list(to)}")
     if 0 in to and 0 in shape(x):  # in the op's attr a 0 stands for the extent of the input
-        return full(to, 0, dtype(x))
+        return full([n for n in to if isinstance(n, int)], 0, dtype(x))
     return op.reshape(x, newshape=tuple(to))
+
+
+def _reshape_open(x: Expr, to: Sequence[Dim]) -> Expr:
+    own = sizes(x)
+    if len(own) == len(to) and all(dims_equal(a, b) for a, b in zip(own, to, strict=True)):
+        return x
+    newshape: list[int] = []
+    for place, dim in enumerate(to):
+        if isinstance(dim, int):
+            newshape.append(dim)
+        else:
+            newshape.append(0 if place < len(own) and dims_equal(own[place], dim) else -1)
+    if newshape.count(-1) > 1 or 0 in to or 0 in own:
+        raise NotSupported(f"a tensor of shape {shape_text(own)} in the shape {shape_text(to)}")
+    return op.reshape(x, newshape=tuple(newshape))
 
 
 def transpose(x: Expr, axes: Sequence[int]) -> Expr:
@@ -122,7 +155,7 @@ def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def take_slice(x: Expr, axis: int, begin: int, end: int, step: int = 1) -> Expr:
     """Positions begin to end (exclusive) of one axis."""
-    if (begin, step) == (0, 1) and end == shape(x)[axis]:
+    if (begin, step) == (0, 1) and end == sizes(x)[axis]:
         return x
     return op.strided_slice(x, begin=(begin,), end=(end,), strides=(step,), axes=(axis,))
 
@@ -139,7 +172,7 @@ def unsqueeze(x: Expr, axes: Iterable[int]) -> Expr:
     places = set(axes_of(axes, rank))
     if len(places) != len(axes):
         raise ModelError(f"axes {tuple(axes)} name one place twice")
-    rest = iter(shape(x))
+    rest = iter(sizes(x))
     return reshape(x, [1 if d in places else next(rest) for d in range(rank)])
 
 

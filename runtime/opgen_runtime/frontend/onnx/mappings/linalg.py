@@ -10,7 +10,7 @@ from ....ir import Expr, const
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, converts
-from ._tools import arange, dtype, index, ndim, reshape, scalar, shape
+from ._tools import arange, dtype, index, ndim, reshape, scalar, shape, sizes
 
 
 @converts("MatMul")
@@ -19,7 +19,7 @@ def matmul(a: Expr, b: Expr) -> Expr:
     left = reshape(a, (1, *shape(a))) if ndim(a) == 1 else a
     right = reshape(b, (*shape(b), 1)) if ndim(b) == 1 else b
     product = op.matmul(left, right)
-    dims = list(shape(product))
+    dims = list(sizes(product))
     if ndim(b) == 1:
         dims.pop()
     if ndim(a) == 1:

@@ -11,7 +11,7 @@ from ..element_types import dtype_of
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, Positive, converts
-from ._tools import axis_of, cast, dtype, exactly, ndim, reshape, scalar, shape, take_slice
+from ._tools import axis_of, cast, dtype, exactly, extent, ndim, reshape, scalar, shape, sizes, take_slice
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -135,17 +135,19 @@ def layer_normalization(
 
 
 def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, axes: tuple[int, ...], epsilon: float) -> Expr:
-    """The declared op, which normalises one axis: the rows of a matrix."""
-    normal = [shape(x)[d] for d in axes]
+    """The declared op, which normalises one axis; several are the rows of a matrix."""
+    normal = [extent(x, d) for d in axes]
     columns = math.prod(normal)
-    rows = reshape(x, (math.prod(shape(x)[: axes[0]]), columns))
+    rows = x if len(axes) == 1 else reshape(x, (math.prod(shape(x)[: axes[0]]), columns))
 
     def row(p: Expr) -> Expr:
         return reshape(p if shape(p) == tuple(normal) else op.broadcast_to(p, shape=normal), (columns,))
 
     shift = row(gamma if beta is None else beta)  # one that is not added may be anything
-    made = op.layer_norm(rows, row(gamma), shift, axis=1, epsilon=epsilon, center=beta is not None)
-    return reshape(made, shape(x))
+    made = op.layer_norm(
+        rows, row(gamma), shift, axis=ndim(rows) - 1, epsilon=epsilon, center=beta is not None
+    )
+    return reshape(made, sizes(x))
 
 
 @converts("RMSNormalization", since=23)

@@ -32,6 +32,7 @@ from .window import (
     window_attrs,
     windows,
     with_rank,
+    without_rank,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _pooled(name: str, x: Expr, moved: Windows, **attrs: Any) -> Expr | None:
     result = pool(
         with_rank(x, rank), pool_size=size, ceil_mode=moved.ceil_mode, **window_attrs(moved, rank), **attrs
     )
-    return reshape(result, (*shape(result)[:2], *shape(result)[2 + rank - k :]))
+    return without_rank(result, rank - k)
 
 
 @converts("MaxPool")

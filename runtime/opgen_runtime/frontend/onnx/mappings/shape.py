@@ -11,6 +11,7 @@ import numpy as np
 
 from ....base.vocabulary import DType
 from ....ir import Expr, const
+from ....operator import shape_text
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
@@ -26,12 +27,15 @@ from ._tools import (
     concatenate,
     dtype,
     exactly,
+    extent,
     full,
     ndim,
     reshape,
     room,
     shape,
+    sizes,
     take_slice,
+    tensor_type,
     transpose,
     unsqueeze,
 )
@@ -90,7 +94,9 @@ def reshape_to(x: Expr, to: Ints, *, allowzero: Flag = 0) -> Expr:
     """A 0 keeps the input's extent, unless `allowzero`; one -1 stands for what is left."""
     kept = [k for k, n in enumerate(to) if n == 0 and not allowzero]
     if min(to, default=0) < -1 or to.count(-1) > 1 or max(kept, default=0) > ndim(x) - 1 + (not kept):
-        raise ModelError(f"a tensor of shape {list(shape(x))} cannot have the shape {list(to)}")
+        raise ModelError(f"a tensor of shape {shape_text(sizes(x))} cannot have the shape {list(to)}")
+    if not tensor_type(x).is_static:
+        return _reshape_open(x, to, bool(allowzero))
     found = [shape(x)[k] if k in kept else n for k, n in enumerate(to)]
     if -1 in found:
         known = math.prod(n for n in found if n != -1)
@@ -98,12 +104,24 @@ def reshape_to(x: Expr, to: Ints, *, allowzero: Flag = 0) -> Expr:
     return reshape(x, found)
 
 
+def _reshape_open(x: Expr, to: Ints, allowzero: bool) -> Expr:
+    """As the op's attr has it: a 0 there keeps the input's extent, too."""
+    if 0 in to and allowzero:
+        raise NotSupported(f"a tensor of shape {shape_text(sizes(x))} without elements")
+    return op.reshape(x, newshape=tuple(to))
+
+
 @converts("Flatten")
 def flatten(x: Expr, *, axis: int = 1) -> Expr:
     at = axis + ndim(x) if axis < 0 else axis
     if not 0 <= at <= ndim(x):
         raise ModelError(f"axis {axis} of a tensor of rank {ndim(x)}")
-    return reshape(x, (math.prod(shape(x)[:at]), math.prod(shape(x)[at:])))
+    parts = [sizes(x)[:at], sizes(x)[at:]]
+    if not tensor_type(x).is_static:
+        whole = [tuple([n for n in part if isinstance(n, int)]) for part in parts]
+        made = [math.prod(a) if len(a) == len(b) else -1 for a, b in zip(whole, parts, strict=True)]
+        return _reshape_open(x, made, allowzero=True)
+    return reshape(x, [math.prod(part) for part in parts])
 
 
 @converts("Squeeze")
@@ -114,10 +132,10 @@ def squeeze_1(x: Expr, *, axes: Ints | None = None) -> Expr:
 @converts("Squeeze", since=13)
 def squeeze(x: Expr, axes: Ints | None = None) -> Expr:
     dropped = tuple(d for d, n in enumerate(shape(x)) if n == 1) if axes is None else axes_of(axes, ndim(x))
-    wrong = [d for d in dropped if shape(x)[d] != 1]
+    wrong = [d for d in dropped if extent(x, d) != 1]
     if wrong:
         raise ModelError(f"axis {wrong[0]} of a tensor of shape {shape(x)} cannot be dropped")
-    return reshape(x, [n for d, n in enumerate(shape(x)) if d not in dropped])
+    return reshape(x, [n for d, n in enumerate(sizes(x)) if d not in dropped])
 
 
 @converts("Unsqueeze")
@@ -142,24 +160,29 @@ def split_2(x: Expr, *, axis: int = 0, split: Ints | None = None, node: NodeView
 
 @converts("Split", since=13)
 def split_18(
-    x: Expr, sizes: Ints | None = None, *, axis: int = 0, num_outputs: Positive | None = None, node: NodeView
+    x: Expr,
+    lengths: Ints | None = None,
+    *,
+    axis: int = 0,
+    num_outputs: Positive | None = None,
+    node: NodeView,
 ) -> tuple[Expr, ...]:
     """Parts of the given sizes, or equal parts, of which the last may be smaller."""
     at = axis_of(axis, len(at_least(x, 1)))
     count = node.num_outputs
     if num_outputs not in (None, count):
         raise ModelError(f"num_outputs is {num_outputs}, the node has {count} outputs")
-    if sizes is None:
-        each = -(-shape(x)[at] // count)
-        sizes = [max(min(each, shape(x)[at] - k * each), 0) for k in range(count)]
-    return split_parts(x, at, sizes)
+    if lengths is None:
+        each = -(-extent(x, at) // count)
+        lengths = [max(min(each, extent(x, at) - k * each), 0) for k in range(count)]
+    return split_parts(x, at, lengths)
 
 
-def split_parts(x: Expr, axis: int, sizes: Sequence[int]) -> tuple[Expr, ...]:
-    """The parts of these sizes along an axis."""
-    edges = [0, *accumulate(sizes)]
-    if edges[-1] != shape(x)[axis] or min(sizes, default=0) < 0:
-        raise ModelError(f"parts of sizes {tuple(sizes)} of an axis of extent {shape(x)[axis]}")
+def split_parts(x: Expr, axis: int, lengths: Sequence[int]) -> tuple[Expr, ...]:
+    """The parts of these lengths along an axis."""
+    edges = [0, *accumulate(lengths)]
+    if edges[-1] != extent(x, axis) or min(lengths, default=0) < 0:
+        raise ModelError(f"parts of sizes {tuple(lengths)} of an axis of extent {extent(x, axis)}")
     return tuple([take_slice(x, axis, begin, end) for begin, end in pairwise(edges)])
 
 
@@ -175,13 +198,13 @@ def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps:
     if not len(starts) == len(ends) == len(steps) == len(named) or 0 in steps:
         raise ModelError(f"starts {list(starts)}, ends {list(ends)}, axes {list(named)}, steps {list(steps)}")
     cuts = [
-        slice(b, e, s).indices(shape(x)[d]) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
+        slice(b, e, s).indices(extent(x, d)) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
     ]
     empty = [not range(*cut) for cut in cuts]
     if any(empty):
         return full(_cut(x, named, cuts), 0, dtype(x))
     # A backward slice that takes the first element ends before it: in the attr, at the extent below zero.
-    ends = [e if e >= 0 else -shape(x)[d] - 1 for (_, e, _), d in zip(cuts, named, strict=True)]
+    ends = [e if e >= 0 else -extent(x, d) - 1 for (_, e, _), d in zip(cuts, named, strict=True)]
     return op.strided_slice(
         x, begin=tuple([c[0] for c in cuts]), end=tuple(ends), strides=tuple(steps), axes=named
     )

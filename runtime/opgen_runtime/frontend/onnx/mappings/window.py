@@ -17,10 +17,13 @@ from ._tools import (
     arange,
     at_least,
     dtype,
+    extent,
+    ndim,
     reshape,
     room,
     scalar,
     shape,
+    sizes,
     transpose,
 )
 
@@ -106,7 +109,9 @@ def check_counts(k: int, **given: Sequence[int] | None) -> None:
 
 def spatial(x: Expr) -> tuple[int, ...]:
     """The extents of the spatial axes. Raises ModelError for a tensor without batch and channels."""
-    return at_least(x, 2)[2:]
+    if ndim(x) < 2:
+        at_least(x, 2)
+    return tuple([extent(x, axis) for axis in range(2, ndim(x))])
 
 
 def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
@@ -130,7 +135,12 @@ def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
 
 def with_rank(x: Expr, rank: int) -> Expr:
     """The tensor with spatial axes of extent 1 in front of its own, `rank` in all."""
-    return reshape(x, (*shape(x)[:2], *[1] * (rank - len(spatial(x))), *spatial(x)))
+    return reshape(x, (*sizes(x)[:2], *[1] * (rank - len(spatial(x))), *spatial(x)))
+
+
+def without_rank(x: Expr, count: int) -> Expr:
+    """The tensor without so many spatial axes in front."""
+    return reshape(x, (*sizes(x)[:2], *sizes(x)[2 + count :]))
 
 
 def window_attrs(moved: Windows, rank: int) -> dict[str, Any]:
@@ -158,7 +168,7 @@ def cross_correlation(x: Expr, w: Expr, moved: Windows, groups: int) -> Expr:
     result = getattr(op, name)(
         with_rank(x, rank), with_rank(w, rank), groups=groups, **window_attrs(moved, rank)
     )
-    return reshape(result, (*shape(result)[:2], *shape(result)[2 + rank - k :]))
+    return without_rank(result, rank - k)
 
 
 def add_bias(x: Expr, bias: Expr | None) -> Expr:
@@ -230,4 +240,4 @@ def conv_transpose(
         output_padding=zeros + tuple(extra),
         groups=group,
     )
-    return add_bias(reshape(result, (*shape(result)[:2], *shape(result)[2 + rank - k :])), bias)
+    return add_bias(without_rank(result, rank - k), bias)

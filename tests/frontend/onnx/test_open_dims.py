@@ -1,0 +1,117 @@
+"""Models with open dims: one program for all sizes where their operators allow it, else one for each shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import numpy_helper, parser  # noqa: E402
+
+from opgen_runtime.frontend.onnx import Limits, ModelError, prepare  # noqa: E402
+
+RANDOM = np.random.default_rng(5)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def model(text: str, **initializers: np.ndarray) -> Any:
+    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    for name, array in initializers.items():
+        made.graph.initializer.append(numpy_helper.from_array(array, name))
+    return made
+
+
+MODELS = {
+    "attention": model(
+        "g (float[batch, sequence, 16] x) => (float[a, b, 16] y) { q = MatMul (x, w) "
+        "k = Transpose <perm = [0, 2, 1]> (x)  s = MatMul (q, k)  p = Softmax (s)  o = MatMul (p, x) "
+        "y = LayerNormalization (o, g, h) }",
+        w=f32(16, 16) / 8,
+        g=f32(16),
+        h=f32(16),
+    ),
+    "heads": model(
+        "g (float[batch, sequence, 16] x) => (float[a, 4, b, 4] y) { r = Reshape (x, to) "
+        "y = Transpose <perm = [0, 2, 1, 3]> (r) }",
+        to=np.array([0, 0, 4, 4]),
+    ),
+    "convolution": model(
+        "g (float[batch, 3, 8, 8] x) => (float[batch, 5] y) { c = Conv <pads = [1, 1, 1, 1]> (x, w, b)  r = Relu (c) "
+        "p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (r)  m = GlobalAveragePool (p)  f = Flatten (m) "
+        "y = Gemm <transB = 1> (f, v) }",
+        w=f32(4, 3, 3, 3),
+        b=f32(4),
+        v=f32(5, 4),
+    ),
+}
+
+
+def given(made: Any, batch: int, sequence: int) -> np.ndarray:
+    dims = made.graph.input[0].type.tensor_type.shape.dim
+    sizes = {"batch": batch, "sequence": sequence}
+    return f32(*[sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shapes_after_the_first_have_one_program(name: str) -> None:
+    program, other = (prepare(MODELS[name], "llvm -num-threads=1") for _ in range(2))
+    sizes = ((2, 5), (9, 11), (1, 1), (3, 7))
+    arrays = [given(MODELS[name], *each) for each in sizes]
+    found = [program([x])[0] for x in arrays]
+    made = [program._compiled.get(key) for key in program._compiled]
+    first, *rest = [known[0] for known in made if known]
+    assert len(rest) == len(sizes) - 1
+    assert {id(each) for each in rest} == {id(program._open)} != {id(first)}
+    assert "shapes after the first have one program, for all sizes:" in program.explain()
+    # what was compiled for all sizes there is compiled for its shapes here, and the other way
+    for k in (1, 0, 2):
+        np.testing.assert_allclose(other([arrays[k]])[0], found[k], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(program([arrays[0]])[0], found[0])
+
+
+def test_explain_says_why_there_is_no_such_program() -> None:
+    nonzero = model("g (float[n] x) => (int64[1, m] y) { y = NonZero (x) }")
+    rank = model("g (float[] x) => (float[] y) { y = Abs (x) }")
+    rank.graph.input[0].type.tensor_type.ClearField("shape")
+    known = model("g (float[3] x) => (float[3] y) { y = Abs (x) }")
+    for made, why in (
+        (nonzero, "are known when it runs"),
+        (rank, "input 'x' has no rank"),
+        (known, "all dims of its inputs are known"),
+    ):
+        program = prepare(made)
+        for size in (3, 3) if made is known else (3, 4):
+            x = f32(size)
+            wanted = np.stack(np.nonzero(x)) if made is nonzero else np.abs(x)
+            np.testing.assert_array_equal(program([x])[0], wanted)
+        assert "compiled for each combination of shapes: " in program.explain()
+        assert why in program.explain()
+
+
+def test_a_program_for_all_sizes_keeps_to_the_limits() -> None:
+    made = model("g (float[n, 1] x, float[1, n] z) => (float[n, n] y) { y = Add (x, z) }")
+    program = prepare(made, limits=Limits(memory=1 << 16))
+    for n in (2, 3, 100):
+        np.testing.assert_array_equal(
+            program([np.ones((n, 1), np.float32), np.ones((1, n), np.float32)])[0], np.full((n, n), 2)
+        )
+    assert "for all sizes:" in program.explain()
+    with pytest.raises(ModelError, match=r"Limits\.memory"):
+        program([np.ones((200, 1), np.float32), np.ones((1, 200), np.float32)])
+
+
+def test_dims_of_one_name_that_differ_are_served_as_they_were() -> None:
+    """Names of dims are what exporters say; a call whose sizes differ has a program of its own."""
+    made = model("g (float[n] x, float[n] z) => (float[m] y) { y = Concat <axis = 0> (x, z) }")
+    program = prepare(made)
+    for a, b in ((2, 2), (3, 3), (2, 3)):
+        x, z = f32(a), f32(b)
+        np.testing.assert_array_equal(program([x, z])[0], np.concatenate([x, z]))
+    with pytest.raises(ModelError):
+        prepare(model("g (float[n] x, float[m] z) => (float[k] y) { y = Add (x, z) }"))([f32(2), f32(3)])
