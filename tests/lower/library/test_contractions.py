@@ -322,11 +322,12 @@ def test_conditions_of_what_is_packed_are_decided_once() -> None:
 @pytest.mark.parametrize(("columns", "much"), [(300, True), (30, False)])
 def test_much_that_is_added_comes_near_a_tile_ahead(columns: int, much: bool) -> None:
     *_, c = _product(300, columns, 64)
-    r = te.placeholder((300, columns), name="R")
-    out = te.compute((300, columns), lambda y, x: te.max(c[y, x] + r[y, x], 0.0), name="D")
+    r, row = te.placeholder((300, columns), name="R"), te.placeholder((columns,), name="V")
+    out = te.compute((300, columns), lambda y, x: te.max(c[y, x] + r[y, x], row[x]), name="D")
     text = str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
     assert ("prefetch R, 1 ahead" in text) == much
     assert "prefetch C" not in text
+    assert "prefetch V" not in text
     variables = [var("a", 300, 64), var("b", 64, columns), var("r", 300, columns)]
     agrees(variables, ops.relu(ops.add(ops.matmul(*variables[:2]), variables[2])), 2)
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ...base import Target
-from ...base.arith import evaluate_scalar
 from ...base.errors import OpgenError
 from ...base.kept import Kept
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
-from ...operator import Dim, DimVar, TensorType
+from ...operator import Dim, TensorType
 from ...run.executor import Executable, array_type, build
 from .check import checked_model
 from .convert import Conversion
@@ -247,18 +245,9 @@ class _Specialisation:
 
     def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
         """Raises ModelError where results and what lies between kernels need more memory than is allowed."""
-        values: dict[DimVar, int] = {}
-        for param, array in zip(self.params, arrays, strict=True):
-            assert isinstance(param.checked_type, TensorType)
-            for dim, extent in zip(param.checked_type.shape, array.shape, strict=True):
-                if isinstance(dim, DimVar):
-                    values[dim] = extent
-        total = 0 if self.executable is None or self.executable.plan is None else self.executable.plan.space
-        for leaf in self.computed:
-            kind = leaf.checked_type
-            assert isinstance(kind, TensorType)
-            total = total + math.prod(kind.shape, start=kind.dtype.itemsize)
-        self.budget.program(total if isinstance(total, int) else int(evaluate_scalar(total, values)))
+        if self.executable is not None:
+            shapes = [arrays[self.params.index(var)].shape for var in self.inputs]
+            self.budget.program(self.executable.memory(shapes) or 0)
 
     def direct(self) -> _Direct | None:
         """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""

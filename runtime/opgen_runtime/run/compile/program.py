@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ...base import Target
-from ...base.arith import Expr, substitute
+from ...base.arith import Expr, Var, substitute
 from ...codegen import Loaded, compiled, imports_of, load
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
@@ -19,7 +19,7 @@ from .extern import ExternKernel
 from .kernel import Image, Kernel, NativeKernel, Slot
 from .plan import Plan, Run
 from .pointers import address_of
-from .symbolic import SymbolicKernel, symbolic_slot
+from .symbolic import SymbolicKernel, concrete, symbolic_slot
 
 NAME: Final = "the program"
 
@@ -121,6 +121,13 @@ class SymbolicProgram(SymbolicKernel):
         if self.linked.events:
             self._last = None  # entries tell no events
         return super().run(inputs, outputs)
+
+    def memory(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        values: dict[Var, int] = {}
+        for slot, shape in zip(self.operands[0], shapes, strict=True):
+            values.update({dim: n for dim, n in zip(slot.dims, shape, strict=True) if isinstance(dim, Var)})
+        (space,) = concrete((self.linked.plan.space,), values)
+        return super().memory(shapes) + space
 
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         return ProgramKernel(image, self.linked)

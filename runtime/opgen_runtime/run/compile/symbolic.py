@@ -139,6 +139,10 @@ class SymbolicKernel(Kernel):
         dims = tuple([values[var] for var in self.dims])
         return self._native(replace(self.image, inputs=own, outputs=made, dims=dims), self._loaded)
 
+    def memory(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        """Bytes that a run on inputs of these shapes takes at a time: its results.  Raises ExecutorError as `run`."""
+        return sum([slot.nbytes for slot in self._at(shapes).outputs])
+
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         """The code for values of the dims."""
         return NativeKernel(image, loaded)

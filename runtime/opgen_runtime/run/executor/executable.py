@@ -114,6 +114,10 @@ class Executable(Pictured):
         """
         raise ExecutorError(f"the program cannot be profiled: {self.why_interpreted}")
 
+    def memory(self, shapes: Sequence[tuple[int, ...]]) -> int | None:
+        """Bytes that a run on inputs of these shapes takes at a time; None where that is not known before."""
+        return None
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the program with its kernels into one file, for `opgen_runtime.load`.
 
@@ -172,6 +176,12 @@ class Native(Executable):
     @property
     def plan(self) -> Plan | None:
         return self._whole.linked.plan if isinstance(self._whole, ProgramKernel | SymbolicProgram) else None
+
+    def memory(self, shapes: Sequence[tuple[int, ...]]) -> int | None:
+        if isinstance(self._whole, SymbolicKernel):
+            return self._whole.memory(shapes)
+        results = sum([slot.nbytes for slot in self._whole.outputs])
+        return results if self.plan is None else self.plan.memory
 
     def explain(self) -> str:
         lines = [f"input {slot.name}: {slot}" for slot in self.takes]

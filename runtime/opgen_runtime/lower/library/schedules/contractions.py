@@ -80,7 +80,7 @@ def _leader(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stag
 
 def _is_own(read: Read, stage: Stage) -> bool:
     """Whether a stage reads the element of its own position."""
-    return all(
+    return len(read.indices) == len(stage.axes) and all(
         index is axis.var or (axis.extent == 1 and isinstance(index, Const))
         for index, axis in zip(read.indices, stage.axes, strict=True)
     )
