@@ -27,15 +27,17 @@ from ....base.arith import (
     floormod,
     free_vars,
     ge,
+    logical_or,
     lt,
     mul,
+    ne,
     post_order,
     select,
     sub,
     substitute,
 )  # fmt: skip
 from ....base.errors import LanguageError
-from ....base.vocabulary import INDEX, INT64
+from ....base.vocabulary import INDEX, INT32, INT64
 from ..construct import data_axes
 from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
 from .inverse import both, invert
@@ -145,13 +147,13 @@ def _flat(axes: Sequence[IterVar]) -> tuple[Expr, int]:
 
 def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
     """Where windows lie apart each element asks whether it was the first; else each window names the element."""
-    read = Read(INT64, _position(tensor, op, node, f"arg{node.combiner}"), _at(op.axes))
     if _lie_apart(op, node):
         own, _ = _flat(node.axes)
+        read = Read(INT32, _winner(tensor, op, node), _at(op.axes))
         return Seed(
-            node.value, (*op.axes, *node.axes), both(node.condition, eq(cast(own, INT64), read)), adjoint
+            node.value, (*op.axes, *node.axes), both(node.condition, eq(cast(own, INT32), read)), adjoint
         )
-    place = cast(read, INDEX)
+    place = cast(Read(INT64, _position(tensor, op, node, f"arg{node.combiner}"), _at(op.axes)), INDEX)
     values: dict[Var, Expr] = {}
     rest: Expr = place
     for axis in reversed(node.axes):
@@ -189,6 +191,19 @@ def _is_broken(expr: Expr, line: Var) -> bool:
     if not isinstance(expr, Binary) or expr.op not in ("floordiv", "floormod") or line not in free_vars(expr):
         return False
     return expr.a is not line or not isinstance(expr.b, Const) or expr.b.value not in _WIDTHS
+
+
+def _winner(tensor: Tensor, op: Compute, node: Reduce) -> Tensor:
+    """As `_position`, of the first that is no less than the best: in lanes as narrow as those of what is compared."""
+    axes, inner = _over(op, node)
+    best_axes, best = _over(op, node)
+    extreme = Tensor(f"{tensor.name}_best", tensor.shape, node.dtype, Compute(best_axes, best))
+    own, count = _flat(inner.axes)
+    value, least = inner.value, Read(node.dtype, extreme, _at(axes))
+    wins = logical_or(eq(value, least), ne(value, value))  # NaN is the best
+    number = select(wins, cast(own, INT32), const(count, INT32))
+    first = Reduce(INT32, "min", inner.axes, number, inner.condition)
+    return Tensor(f"{tensor.name}_at", tensor.shape, INT32, Compute(axes, first))
 
 
 def _taken(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> list[Seed]:

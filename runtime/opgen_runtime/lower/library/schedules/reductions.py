@@ -15,12 +15,13 @@ from ....base import Target
 from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ...schedule import Schedule, Stage
-from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent
+from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 
 _WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
 _ROWS_UNROLLED: Final = 4
+_FEW_STEPS: Final = 8  # a sum of so many has its accumulators in registers
 _REGISTER_ROWS: Final = 4
 _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
 _PARTS_PER_THREAD: Final = 4
@@ -207,6 +208,13 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
         column_outer, inner = stage.split(column, lanes * vectors)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
+    elif (total_extent(reduce_loops) or _FEW_STEPS + 1) <= _FEW_STEPS:
+        data[-1], lane = stage.split(column, lanes)
+        for each in reduce_loops:
+            stage.unroll(each)
+        stage.vectorize(lane)
+        stage.reorder(*data, *reduce_loops, lane)
+        return data
     else:
         column_outer, inner = stage.split(column, max(lanes, wide_tile(target) // lanes * lanes))
         vector, lane = stage.split(inner, lanes)
