@@ -173,6 +173,8 @@ class Expressions(Reads):
             return values[0]
         if name in ("max", "min"):
             return self.joined(name.capitalize(), values)
+        if name == "fmod":
+            return self.joined("Mod", values, fmod=1)
         if name == "clip":
             return self.joined("Min", [self.joined("Max", values[:2]), values[2]])
         if name in _FUNCTIONS:

@@ -59,6 +59,9 @@ class Nodes:
             out = self.fresh()
             self.nodes.append(f"{out} = Constant <value = double {{{value!r}}}> ()")
             return Element(out, weak=True)
+        if isinstance(value, float):  # which ONNX's text has no number for: what a division by 0 gives
+            parts = (0.0 if math.isnan(value) else math.copysign(1.0, value), 0.0)
+            return Element(self.emit("Div", [self.constant(part).name for part in parts]), weak=True)
         raise Refused(f"{value!r} is no constant of ONNX's text")
 
     def element(self, value: Value, what: str) -> Element:

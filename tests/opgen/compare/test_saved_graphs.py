@@ -100,6 +100,8 @@ UPGRADES: dict[str, str] = {
     "attr added without": "1: {becomes: {more: 0}}",
     "attrs reordered": "1: {}",
     "operator removed": "1: {}",
+    "attr added with a default": "",  # no entry: calls are taken as they stand
+    "bound loosened": "",
     "attr renamed": "1: {attrs: {power: {type: int, default: 1}}, becomes: {times: power}}",
     "result negated": "1: {result: negative(out)}",
     "by hand": '1: {inputs: [x, y], python: "PACKAGE.older:swapped"}',
@@ -131,6 +133,8 @@ def upgraded(name: str, package: str) -> str:
     text = changed(FURTHER.get(name) or CHANGES[name][0])
     entries = UPGRADES[name].replace("PACKAGE", package)
     version = 3 if name == "two steps" else 2
+    if not entries:
+        return text.replace("inputs:", f"version: {version}\ninputs:", 1)
     return text.replace("inputs:", f"version: {version}\nupgrades:\n  {entries.lstrip()}\ninputs:", 1)
 
 
