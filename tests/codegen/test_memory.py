@@ -203,3 +203,21 @@ def test_repeated_elements(build: SimpleNamespace, dtype: str, times: int, guard
         source.open()
     target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
     assert ("gather" in emit(func, target)) == (times == 8)
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_what_accumulates_an_extreme_does_not_wait_for_the_check_of_nan(op: str) -> None:
+    """One instruction compares with the extreme so far; NaN is looked for in what is read."""
+    target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
+    kind, i = DType("float32"), Var(INDEX, "i")
+    a, out = Buffer("a", (1024,), kind), Buffer("out", (16,), kind)
+    lanes = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), 16)
+    read = Load(kind, a, (Ramp(INDEX, arith.mul(i, 16), arith.const(1, INDEX), 16),))
+    step = Store(out, (lanes,), Binary(kind, op, Load(kind, out, (lanes,)), read))
+    func = PrimFunc(
+        "kernel", (a,), (out,), For(i, arith.const(0, INDEX), arith.const(64, INDEX), ForKind.SERIAL, step)
+    )
+    text = optimise_and_compile(emit(func, target), target, choose_pipeline(func)).assembly
+    assert f"v{op}ps" in text
+    assert "vcmpunordps" in text
+    assert "vcmpltps" not in text

@@ -53,8 +53,7 @@ def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = Fal
         return _plain(f, _BOOL_OPS[op], a, b, lanes)
     emitter = _EMITTERS.get(op)
     if emitter is not None:
-        reduces = contract and lanes == 1 and op in _REDUCED_BY_LLVM
-        return _reduced_by_llvm(f, op, a, b) if reduces else emitter(f, a, b, lanes)
+        return emitter(f, a, b, lanes)
     if dtype.is_float:
         if op in _FLOAT_OPS:
             return _plain(f, f"{_FLOAT_OPS[op]}{' reassoc contract' if contract else ''}", a, b, lanes)
@@ -115,32 +114,30 @@ def _extreme(op: str) -> Callable[[FunctionText, Value, Value, int], Value]:
                 (a.nonnegative and b.nonnegative) if op == "min" else (a.nonnegative or b.nonnegative)
             )
             return register(a.dtype, lanes, text, clean=a.clean and b.clean, nonnegative=nonnegative)
-        predicate = "olt" if op == "min" else "ogt"
-        ub = b.uniform
-        if ub is not None and ub.literal is not None and ub.literal == ub.literal:
-            a, b = b, a  # a constant first: the comparison is false for a NaN in b, which is then the result
-        ua = a.uniform
         ta, tb = f.vector(a, lanes), f.vector(b, lanes)
-        flag = register_type(BOOL, lanes)
-        chosen = f.emit(f"fcmp {predicate} {kind} {ta}, {tb}")
-        result = f.emit(f"select {flag} {chosen}, {kind} {ta}, {kind} {tb}")
-        if ua is None or ua.literal is None or ua.literal != ua.literal:
-            is_nan = f.emit(f"fcmp uno {kind} {ta}, zeroinitializer")
-            result = f.emit(f"select {flag} {is_nan}, {kind} {ta}, {kind} {result}")
-        return register(a.dtype, lanes, result)
+        if any(_is_number(v) for v in (a, b)):
+            if _is_number(b):
+                ta, tb = (
+                    tb,
+                    ta,
+                )  # the constant first: a comparison with NaN is false, so that the other is the result
+            flag, predicate = register_type(BOOL, lanes), "olt" if op == "min" else "ogt"
+            chosen = f.emit(f"fcmp {predicate} {kind} {ta}, {tb}")
+            return register(a.dtype, lanes, f.emit(f"select {flag} {chosen}, {kind} {ta}, {kind} {tb}"))
+        # a last, which accumulates: x86 looks for NaN in the first one, aside of the chain of accumulations
+        name = f"llvm.{_KEEPING_NAN[op]}.{suffix(kind)}"
+        return register(a.dtype, lanes, f.call(name, kind, ((kind, tb), (kind, ta)), "nsz "))
 
     return emit
 
 
-_REDUCED_BY_LLVM: Final = {"min": "minimum", "max": "maximum"}
+_KEEPING_NAN: Final = {"min": "minimum", "max": "maximum"}
 
 
-def _reduced_by_llvm(f: FunctionText, op: str, a: Value, b: Value) -> Value:
-    """min or max of floats in a form of which LLVM makes vectors where a loop accumulates; NaN stays NaN."""
-    kind = register_type(a.dtype, 1)
-    name = f"llvm.{_REDUCED_BY_LLVM[op]}.{suffix(kind)}"
-    text = f.call(name, kind, ((kind, f.vector(a, 1)), (kind, f.vector(b, 1))), "nsz ")
-    return register(a.dtype, 1, text)
+def _is_number(value: Value) -> bool:
+    """Whether a value is one constant that is not NaN."""
+    scalar = value.uniform
+    return scalar is not None and scalar.literal is not None and scalar.literal == scalar.literal
 
 
 def _shift(op: str) -> Callable[[FunctionText, Value, Value, int], Value]:
