@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from ....base import Target
@@ -25,6 +26,9 @@ _TILE_ROWS: Final = 64
 _LEAST_GATHERED: Final = (
     32  # bits: machines gather no narrower elements, and one by one is faster without vectors
 )
+_LEAST_CROSSED: Final = 4  # lanes of a vector of a transposition
+_WIDER: Final = 1.15  # narrower ones must turn so many times the elements
+_CHEAP: Final = 4  # the cost of what narrow vectors do not slow down
 _MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
 _MOST_INTERLEAVED: Final = 4  # further apart, stores are scattered
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
@@ -50,8 +54,9 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     loops = [stage.fuse(*group) for group in groups]
     inner = loops[-1]
     lanes, vectors = vector_shape(inner, accesses, target)
-    crossing = _crossing(leading, accesses, lanes)
+    crossing, width = _crossing(leading, accesses, lanes)
     if crossing is not None:
+        lanes = width
         loops = _tile(stage, loops, crossing, lanes, CROSSED_ROWS.of(target, _TILE_ROWS))
         inner, vectors = loops[-1], 1
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
@@ -111,22 +116,29 @@ def _interleave(
         stage.parallel(stage.fuse(*outer))
 
 
-def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> int | None:
+def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> tuple[int | None, int]:
     """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
 
-    `leading` holds the leading axis of every loop.
+    `leading` holds the leading axis of every loop.  Gives the lanes of vectors, too: fewer where more of the elements
+    lie in whole squares of so many then, and little else is done with them.
     """
-    if lanes < 4:
-        return None
-    inner = leading[-1]
+    inner, narrower = leading[-1], lanes if accesses.cost <= _CHEAP else 1
+    widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= _LEAST_CROSSED]
     for read in accesses.reads:
-        if abs(read.strides.get(inner.var, 0)) < lanes or inner.var in read.entangled:
+        apart = abs(read.strides.get(inner.var, 0))
+        if apart < _LEAST_CROSSED or inner.var in read.entangled:
             continue
         for position, axis in enumerate(leading[:-1]):
-            wide = likely(axis.extent) >= lanes
-            if read.strides.get(axis.var) == 1 and wide and axis.var not in read.entangled:
-                return position
-    return None
+            if read.strides.get(axis.var) != 1 or axis.var in read.entangled:
+                continue
+            best = most = 0
+            for width in widths:
+                covered = math.prod(likely(each.extent) // width * width for each in (axis, inner))
+                if width <= apart and covered > most * _WIDER:
+                    best, most = width, covered
+            if best:
+                return position, best
+    return None, lanes
 
 
 def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int, height: int) -> list[IterVar]:
@@ -136,6 +148,8 @@ def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int, height:
     the loops.
     """
     rows, columns = loops[crossing], loops[-1]
+    if isinstance(rows.extent, int):
+        height = min(height, rows.extent // lanes * lanes)  # whole squares, which are turned in registers
     row_tile, row = stage.split(rows, height)
     column_tile, column = stage.split(columns, lanes)
     outer = [*loops[:crossing], row_tile, *loops[crossing + 1 : -1], column_tile]

@@ -1,0 +1,46 @@
+"""Transpositions: turned in squares of as many lanes as the extents have room for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgen_runtime import ir, ops, te
+from opgen_runtime.base.target import Target
+from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.run.compile import pipeline
+from tests.lower.library.test_contractions import target, var
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "shape", [(3, 22, 9), (2, 40, 40), (3, 13, 11), (64, 40), (5, 7), (70, 100), (3, 17)]
+)
+def test_turned(shape: tuple[int, ...], threads: int) -> None:
+    x = var("x", *shape)
+    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    function = ir.Function((x,), ops.transpose(x, axes=order), attrs={"Primitive": 1})
+    given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    (found,) = pipeline.compile_segment(function, target(threads)).run([given])
+    np.testing.assert_array_equal(found, given.transpose(order))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "lanes", "height"),
+    [(64, 64, 16, 64), (300, 500, 16, 64), (40, 40, 8, 40), (9, 22, 4, 8), (13, 11, 4, 12), (18, 17, 16, 16)],
+)
+def test_lanes_leave_few_elements_over(rows: int, columns: int, lanes: int, height: int) -> None:
+    """Of `columns` that lie side by side in the result, whose elements are a row apart in what is read."""
+    x = te.placeholder((columns, rows), name="X")
+    schedule = generic(
+        [out := te.compute((rows, columns), lambda i, j: x[j, i], name="C")],
+        Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"),
+    )
+    assert [leaf.extent for leaf in schedule[out].leaves[-2:]] == [height, lanes]
+
+
+def test_costly_elements_keep_wide_vectors() -> None:
+    x = te.placeholder((40, 40), name="X")
+    out = te.compute((40, 40), lambda i, j: te.exp(x[j, i]), name="C")
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert schedule[out].leaves[-1].extent == 16
