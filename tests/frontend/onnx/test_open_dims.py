@@ -41,6 +41,18 @@ MODELS = {
         "y = Transpose <perm = [0, 2, 1, 3]> (r) }",
         to=np.array([0, 0, 4, 4]),
     ),
+    "sizes": model(
+        "g (float[batch, sequence, 16] x) => (float[a, b, 16] y) { s = Shape (x)  n = Gather (s, zero) "
+        "m = Gather (s, one)  b = Unsqueeze (n, zeros)  c = Unsqueeze (m, zeros)  to = Concat <axis = 0> (b, c, four) "
+        "i = Cast <to = 6> (to)  t = Cast <to = 7> (i)  r = Reshape (x, t)  u = Transpose <perm = [0, 2, 1, 3]> (r) "
+        "e = Exp (u)  v = Transpose <perm = [0, 2, 1, 3]> (e)  back = Slice (s, zeros, three) "
+        "w = Reshape (v, back)  y = Expand (w, s) }",
+        zero=np.array(0),
+        one=np.array(1),
+        zeros=np.array([0]),
+        three=np.array([3]),
+        four=np.array([4, 4]),
+    ),
     "convolution": model(
         "g (float[batch, 3, 8, 8] x) => (float[batch, 5] y) { c = Conv <pads = [1, 1, 1, 1]> (x, w, b)  r = Relu (c) "
         "p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (r)  m = GlobalAveragePool (p)  f = Flatten (m) "
@@ -79,10 +91,14 @@ def test_explain_says_why_there_is_no_such_program() -> None:
     nonzero = model("g (float[n] x) => (int64[1, m] y) { y = NonZero (x) }")
     rank = model("g (float[] x) => (float[] y) { y = Abs (x) }")
     rank.graph.input[0].type.tensor_type.ClearField("shape")
+    spread = model(
+        "g (float[n] x) => (float[n] y) { s = Shape (x)  z = ConstantOfShape (s)  a = Abs (x)  y = Add (a, z) }"
+    )
     known = model("g (float[3] x) => (float[3] y) { y = Abs (x) }")
     for made, why in (
         (nonzero, "are known when it runs"),
         (rank, "input 'x' has no rank"),
+        (spread, "sizes that are not known as input"),
         (known, "all dims of its inputs are known"),
     ):
         program = prepare(made)

@@ -16,6 +16,7 @@ from onnx.defs import onnx_opset_version
 from ...ir import Constant, Expr, TupleGetItem
 from ...operator import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
+from .extents import Sizes, casts_to, computed, shape_value
 from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
 from .narrow import Narrow
@@ -42,7 +43,10 @@ class Conversion:
         Raises UnsupportedOperatorError, ModelError.
         """
         with self.state.budget.current():
-            return self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
+            found = self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
+        if any([isinstance(value, Expr) and value in self.state.sizes for value in found]):
+            raise UnsupportedOperatorError([Unsupported("output", "Shape", "sizes that are not known")])
+        return found
 
     def graph(self, graph: Graph, environment: Environment, opsets: Opsets) -> list[Value]:
         """The values of a graph's outputs; `environment` holds its inputs and what surrounds it, and is extended."""
@@ -82,6 +86,9 @@ class Conversion:
             if reason is not None:
                 raise ModelError(reason)
             rule = find(node.domain, node.operator, version)
+            sizes = self._sizes(node, values)
+            if sizes is not None:
+                return [sizes]
             if rule is not None:
                 made = self._apply(rule, node, environment, opsets)
                 if made is not None:
@@ -93,6 +100,30 @@ class Conversion:
         if body is None:
             raise NotSupported("the operator has no mapping")
         return self._call(body, node, environment)
+
+    def _sizes(self, node: Node, values: Sequence[Value]) -> Expr | None:
+        """What a node gives that computes with sizes alone, of which some are open; None for any other."""
+        known, types = self.state.sizes, [tensor_type(value) for value in values]
+        first = types[0] if types else None
+        if node.domain or first is None or self.state.has_arrays:
+            return None
+        if node.operator == "Shape" and not first.is_static:
+            return self.state.sized(shape_value(first.shape, **node.attributes()), "int64")
+        if not any([isinstance(value, Expr) and value in known for value in values]):
+            return None
+        operands: list[Sizes] = []
+        for value in values:
+            if isinstance(value, Constant):
+                operands.append(value.data.astype(object))
+            elif isinstance(value, Expr) and value in known:
+                operands.append(known[value])
+            else:
+                return None
+        attributes = node.attributes()
+        found = computed(node.operator, operands, attributes)
+        if found is None:
+            return None
+        return self.state.sized(found, casts_to(node.operator, attributes) or first.dtype)
 
     def _call(self, body: FunctionBody, node: Node, environment: Environment) -> list[Value]:
         """The outputs of a function for the inputs and attributes of a node."""
@@ -173,12 +204,19 @@ class Conversion:
             return replace(value, expr=self.state.concrete(value.expr))
         if not isinstance(value, Expr) or rule.kind == "Texts":
             raise NotSupported(f"{_described(value)} as input {rule.name!r}")
+        sizes = self.state.sizes.get(value)
+        if sizes is not None:
+            return _open_sizes(rule, sizes)
         if rule.kind in ("Expr", "Tensor"):
             return self.state.concrete(value)
+        return self._decided(rule, value)
+
+    def _decided(self, rule: InputRule, value: Expr) -> Any:
+        """A value that decides the program, as the rule wants it."""
         array = self.state.value(value)
         if rule.kind == "Array":
             return array
-        if rule.kind == "Ints":
+        if rule.kind in ("Ints", "Dims"):
             if array.size > _MOST_INTS or array.dtype.kind not in "iu":
                 raise ModelError(
                     f"the input {rule.name!r} must be at most {_MOST_INTS:,} integers, "
@@ -188,6 +226,12 @@ class Conversion:
         if array.size != 1:
             raise ModelError(f"the input {rule.name!r} must be one number, its shape is {array.shape}")
         return array.reshape(-1)[0].item()
+
+
+def _open_sizes(rule: InputRule, sizes: Sizes) -> tuple[Any, ...]:
+    if rule.kind != "Dims":
+        raise NotSupported(f"sizes that are not known as input {rule.name!r}; give the shapes of the inputs")
+    return tuple(sizes.reshape(-1))
 
 
 def tensor(value: Value) -> Expr:

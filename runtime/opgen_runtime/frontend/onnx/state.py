@@ -15,6 +15,7 @@ from ...operator import TensorType
 from ...run.executor import array_type
 from .errors import NotSupported
 from .evaluate import Evaluator
+from .extents import Sizes, constant
 from .limits import Budget, Limits
 from .narrow import Narrow, carried, narrow_dtype
 from .texts import Texts
@@ -67,6 +68,7 @@ class State:
         self._known: dict[int, Expr] = {}
         self._alive: list[Expr] = []
         self._constants: dict[int, Constant] = {}
+        self.sizes: dict[Expr, Sizes] = {}  # variables that stand for sizes of open dims
 
     def value(self, expr: Expr) -> np.ndarray:
         """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
@@ -104,6 +106,15 @@ class State:
             self._remember(expr, var)
             return var
         return expr
+
+    def sized(self, sizes: Sizes, dtype: str) -> Expr:
+        """A tensor of sizes: a constant, or where dims are open a variable that stands for them in shapes."""
+        array = constant(sizes)
+        if array is not None:
+            return const(array.astype(dtype))
+        var = Var("sizes", TensorType(sizes.shape, dtype))
+        self.sizes[var] = sizes
+        return var
 
     def folded(self, expr: Expr) -> Expr:
         """An expression of constants as one constant."""

@@ -106,7 +106,11 @@ def _reshape_open(x: Expr, to: Sequence[Dim]) -> Expr:
             newshape.append(0 if place < len(own) and dims_equal(own[place], dim) else -1)
     if newshape.count(-1) > 1 or 0 in to or 0 in own:
         raise NotSupported(f"a tensor of shape {shape_text(own)} in the shape {shape_text(to)}")
-    return op.reshape(x, newshape=tuple(newshape))
+    made = op.reshape(x, newshape=tuple(newshape))
+    found = zip(to, sizes(made), strict=True)
+    if any([not isinstance(wanted, int) and not dims_equal(wanted, dim) for wanted, dim in found]):
+        raise NotSupported(f"a tensor of shape {shape_text(own)} in the shape {shape_text(to)}")
+    return made
 
 
 def transpose(x: Expr, axes: Sequence[int]) -> Expr:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....operator import shape_text
+from ....operator import broadcast, dims_equal, shape_text
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
@@ -43,7 +43,9 @@ from ._tools import (
 if TYPE_CHECKING:
     from ..convert import NodeView
 
+_FOREVER: Final = (1 << 31) - 1  # as the end of a slice
 Ints = Sequence[int]
+Dims = Sequence[Any]
 Array = np.ndarray
 Scalar = Any
 
@@ -90,8 +92,10 @@ def size_of(x: Expr) -> Expr:
 
 
 @converts("Reshape", since=5)
-def reshape_to(x: Expr, to: Ints, *, allowzero: Flag = 0) -> Expr:
+def reshape_to(x: Expr, to: Dims, *, allowzero: Flag = 0) -> Expr:
     """A 0 keeps the input's extent, unless `allowzero`; one -1 stands for what is left."""
+    if not all([isinstance(n, int) for n in to]):
+        return reshape(x, [sizes(x)[k] if n == 0 and not allowzero else n for k, n in enumerate(to)])
     kept = [k for k, n in enumerate(to) if n == 0 and not allowzero]
     if min(to, default=0) < -1 or to.count(-1) > 1 or max(kept, default=0) > ndim(x) - 1 + (not kept):
         raise ModelError(f"a tensor of shape {shape_text(sizes(x))} cannot have the shape {list(to)}")
@@ -197,6 +201,11 @@ def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps:
     steps = (1,) * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(steps) == len(named) or 0 in steps:
         raise ModelError(f"starts {list(starts)}, ends {list(ends)}, axes {list(named)}, steps {list(steps)}")
+    asked = list(zip(starts, ends, steps, named, strict=True))
+    cut = [each for each in asked if isinstance(sizes(x)[each[3]], int) or not _is_whole(*each[:3])]
+    if not cut:
+        return x
+    starts, ends, steps, named = zip(*cut, strict=True)
     cuts = [
         slice(b, e, s).indices(extent(x, d)) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
     ]
@@ -210,13 +219,22 @@ def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps:
     )
 
 
+def _is_whole(start: int, end: int, step: int) -> bool:
+    """Whether a slice takes an axis whole, however long it is."""
+    return (start, step) == (0, 1) and end >= _FOREVER
+
+
 def _cut(x: Expr, named: Sequence[int], cuts: Sequence[tuple[int, int, int]]) -> list[int]:
     """The extents of `x` with the named axes cut."""
     return [len(range(*cuts[named.index(d)])) if d in named else n for d, n in enumerate(shape(x))]
 
 
 @converts("Expand", since=8)
-def expand(x: Expr, to: Ints) -> Expr:
+def expand(x: Expr, to: Dims) -> Expr:
+    if not tensor_type(x).is_static or not all([isinstance(n, int) for n in to]):
+        found = broadcast(sizes(x), to)
+        same = len(found) == ndim(x) and all(map(dims_equal, found, sizes(x)))
+        return x if same else op.broadcast_to(x, shape=found)
     spending().check(to)
     result = broadcast_shape(shape(x), to)
     return x if result == shape(x) else op.broadcast_to(x, shape=result)
