@@ -2,7 +2,8 @@
 
 For each op how the adjoint of each float operand is computed, and how many ops with a gradient that is not zero have
 a right one.  With `--native` what machine code gives is compared with numpy, too; with `--narrow` the gradients in
-float16, bfloat16 and float32 with those in float64 of the same values.
+float16, bfloat16 and float32 with those in float64 of the same values.  `--record`: nothing is checked, and
+docs/gradient-record.md is written.
 """
 
 from __future__ import annotations
@@ -30,6 +31,16 @@ from opgen_runtime.testing.suite import Suite, suite_of
 
 NARROW = {FLOAT32: 1e-4, FLOAT16: 2e-2, BFLOAT16: 5e-2}
 GENERATED = Path(__file__).parent / "generated"
+RECORD = Path(__file__).parents[1] / "docs" / "gradient-record.md"
+HEAD = """# How each gradient is computed
+
+Of each built-in op, how the adjoint of each float operand is computed: gathered, by the index maps turned around, or an
+update, where data decides what is read or where that takes fewer steps; by the override that the declaration states
+(`grad:`); zero; or none, with the reason. `python -m tests.gradients --record` writes this page, `opgen show OP
+--gradient` prints what was derived.
+
+| op | operands |
+|---|---|"""
 
 
 def suites(names: Sequence[str]) -> Iterator[type[Suite]]:
@@ -82,6 +93,18 @@ def native(case: GradientCase, wrt: str) -> np.ndarray:
     found = executable.run(feeds)
     assert isinstance(found, np.ndarray)
     return found
+
+
+def record(suite: type[Suite]) -> dict[str, str]:
+    """How the adjoint of each float operand is computed."""
+    return record_of(suite.op, cases_of(suite))
+
+
+def row(suite: type[Suite]) -> str:
+    """An op's row of the record."""
+    found = record(suite)
+    kinds = "; ".join(f"`{name}`: {kind}" for name, kind in found.items()) or "no floats"
+    return f"| `{suite.op.name}` | {' '.join(kinds.split())} |"
 
 
 def check_native(suite: type[Suite], case: Case) -> None:
@@ -165,19 +188,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--second", action="store_true", help="Gradients of gradients, too.")
     parser.add_argument("--narrow", action="store_true", help="Those of narrower floats, too.")
+    parser.add_argument("--record", action="store_true", help="Write docs/gradient-record.md.")
     options = parser.parse_args(arguments)
+    if options.record:
+        RECORD.write_text("\n".join([HEAD, *map(row, suites(()))]) + "\n", encoding="utf-8")
+        return 0
     right: list[str] = []
     wrong: list[str] = []
     rest: dict[str, int] = {}
     none: list[str] = []
     twice = narrow = 0
     for suite in suites(options.ops):
-        record = record_of(suite.op, cases_of(suite))
-        found = {kind.partition(":")[0] for kind in record.values()}
+        known = record(suite)
+        found = {kind.partition(":")[0] for kind in known.values()}
         none += [
-            f"{suite.op.name}, {name}: {kind}" for name, kind in record.items() if kind.startswith("none")
+            f"{suite.op.name}, {name}: {kind}" for name, kind in known.items() if kind.startswith("none")
         ]
-        kinds = "; ".join(f"{name}: {kind}" for name, kind in record.items()) or "no floats"
+        kinds = "; ".join(f"{name}: {kind}" for name, kind in known.items()) or "no floats"
         state = "right"
         try:
             for case in cases_of(suite):

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from opgen_runtime.run.executor.executable import Native
+
 FILE = Path(__file__).parents[2] / "examples" / "training" / "digits.py"
 SPEC = importlib.util.spec_from_file_location("digits", FILE)
 assert SPEC is not None
@@ -33,3 +35,15 @@ def test_a_network_learns(name: str) -> None:
         p, velocity, loss = step(p, velocity, images, wanted)
         losses.append(float(loss))
     assert losses[-1] < 0.1 * losses[0]
+
+
+@pytest.mark.parametrize("name", list(digits.NETWORKS))
+def test_a_step_is_one_native_call(name: str) -> None:
+    """Gradients and update are one program, without a kernel that Python calls."""
+    network, parameters = digits.NETWORKS[name]
+    step, p = digits.training(network), parameters()
+    images, wanted = np.zeros((4, 8, 8), "float32"), np.eye(10, dtype="float32")[:4]
+    executable = step._made((p, digits.zeros(p), images, wanted), {})[0].executable
+    assert type(executable) is Native
+    assert executable.why_interpreted is None
+    assert len(executable.plan.runs) > 5

@@ -16,12 +16,12 @@ def check_gradients(
 ) -> tuple[CheckedGradient, ...]:
     """The declared gradients: `lambda data, out, grad, ...: <ops>`.
 
-    Names are the inputs, the attrs, the outputs, `grad` (`grad_<output>` where there are several, or an input is
+    Names are the inputs, the attrs, the outputs, `grad` (`grad_<output>` where there are several, or one of these is
     called `grad`), and dims and values of `let:` that are none of these.
     """
     outputs = [output.name for output in op.outputs]
     given = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
-    alone = len(outputs) == 1 and "grad" not in given
+    alone = len(outputs) == 1 and "grad" not in given + outputs
     grads = ["grad"] if alone else [f"grad_{output}" for output in outputs]
     names = given + outputs + grads
     names += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,6 +97,9 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
         raise AttrError(f"vjp.{base.full_name}: attr 'wrt' is {wrt!r}, an operand that is absent")
     if not target.dtype.is_float:
         raise LanguageError(f"vjp.{base.full_name}: {wrt} is {target.dtype}, and only floats have a gradient")
+    reason = _stated(base).get("none")
+    if reason is not None:
+        raise LanguageError(f"vjp.{base.full_name}: {reason}")
     owners: dict[Tensor, int] = {}
     for k, operands in enumerate(made.operands):
         for tensor in operands if isinstance(operands, tuple) else (operands,):
@@ -118,8 +121,13 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
 
 def ties_of(base: OpDeclaration) -> str:
     """Which of equal extrema get the gradient: `shared`, in equal parts, or the `first`."""
-    stated = base.traits.get("gradient")
-    return str(stated.get("ties", "shared")) if isinstance(stated, dict) else "shared"
+    return str(_stated(base).get("ties", "shared"))
+
+
+def _stated(base: OpDeclaration) -> Mapping[str, object]:
+    """What the declaration says of the derived gradient."""
+    found = base.traits.get("gradient")
+    return found if isinstance(found, dict) else {}
 
 
 def _held(

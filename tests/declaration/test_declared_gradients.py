@@ -1,0 +1,87 @@
+"""`grad:` of declarations: what it may say, and that a wrong one fails."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.operator import Op
+from opgen_runtime.testing.cases import Case, declaration_of
+from opgen_runtime.testing.gradient import check_grad
+
+SCALED = """
+op: scaled_rows
+dtypes: {T: [float32, float64]}
+inputs: {grad: {shape: "N, K", dtype: T}, scale: {shape: K, dtype: T}}
+outputs: {out: {shape: "N, K", dtype: T}}
+compute: out[n, k] = grad[n, k] * scale[k] * scale[k]
+grad:
+  grad: grad_out * scale * scale
+  scale: "reshape(2.0 * scale * grad * grad_out, newshape=(N, K))"
+reference: out = grad * scale * scale
+tests: [{grad: "float64[2, 3]", scale: "float64[3]"}]
+"""
+ROWS = {"data": "float64[3, 5]"}
+INPUTS = {
+    "softmax": ROWS, "fast_softmax": ROWS, "log_softmax": ROWS, "sort": ROWS, "topk": ROWS,
+    "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},
+    "conv2d": {"data": "float64[1, 2, 5, 4]", "weight": "float64[3, 2, 3, 2]"},
+    "conv3d": {"data": "float64[1, 1, 3, 4, 3]", "weight": "float64[2, 1, 2, 2, 2]"},
+}  # fmt: skip
+
+
+def test_shapes_and_cotangents_by_the_names_of_outputs(
+    package_of: Callable[[str, Sequence[str]], ModuleType],
+) -> None:
+    scaled = package_of("grads", [SCALED]).scaled_rows
+    x, s, g = (np.random.default_rng(0).normal(size=n) for n in ((2, 3), 3, (2, 3)))
+    _, pull = rt.vjp(lambda x, s: scaled(x, s), x, s)
+    dx, ds = pull(g)
+    np.testing.assert_allclose(dx, g * s * s)
+    np.testing.assert_allclose(ds, (2 * s * x * g).sum(0))  # summed to the operand's shape
+    check_grad(Op.get("grads.scaled_rows"), Case({"grad": "float64[2, 3]", "scale": "float64[3]"}))
+
+
+def test_every_override_is_listed_here() -> None:
+    assert {name for name in ops.__all__ if declaration_of(Op.get(name)).gradients} == set(INPUTS)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_wrong_override_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, case = Op.get(name), Case(INPUTS[name])
+    check_grad(op, case)
+    declaration = declaration_of(op)
+    for key, function in declaration.gradients.items():
+        monkeypatch.setitem(declaration.gradients, key, _Wrong(function))  # type: ignore[arg-type]  # a dict
+    with pytest.raises(AssertionError):
+        check_grad(op, case)
+
+
+class _Wrong:
+    """An override that is a little off."""
+
+    def __init__(self, right: Callable[..., ir.Expr]) -> None:
+        self.right = right
+        self.__signature__ = inspect.signature(right)
+
+    def __call__(self, **names: object) -> ir.Expr:
+        return self.right(**names) * (1.0 + 1e-4)
+
+
+def test_exceptions_are_few() -> None:
+    """Ops whose floats have no derived gradient: at most ten, each with a reason."""
+    stated = {name for name in ops.__all__ if "none" in _said_of(name)}
+    assert stated == {"non_max_suppression", "unique"}
+    assert all("take the" in str(_said_of(name)["none"]) for name in stated)  # what to write
+
+
+def _said_of(name: str) -> dict[str, object]:
+    found = declaration_of(Op.get(name)).traits.get("gradient", {})
+    assert isinstance(found, dict)
+    return found
