@@ -15,7 +15,7 @@ from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateErro
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from .formatting import drop_unused_imports, lay_out
+from .formatting import lay_out
 from .project import resources
 
 
@@ -62,7 +62,7 @@ class Renderer:
         """
         text = self.text(template, values, declaration)
         try:
-            return lay_out(drop_unused_imports(text))
+            return lay_out(text)
         except SyntaxError as error:
             lines = text.splitlines()
             number = error.lineno or 1

@@ -4,12 +4,12 @@ document.py   a small pretty printer: groups that break when they do not fit
 literal.py    strings, docstrings and comments that cannot be broken out of
 printer.py    expressions of Python's `ast` to documents
 statements.py statements to lines
-module.py     a rendered module: logical lines that are too long are laid out again
+module.py     a rendered module: unused imports are dropped, logical lines that are too long are laid out again
 """
 
 from .document import WIDTH
 from .literal import comment_text, docstring_lines, fill, fold, quote, text_lines
-from .module import drop_unused_imports, lay_out
+from .module import lay_out
 from .printer import expression_text
 from .statements import statement_lines
 
@@ -17,7 +17,6 @@ __all__ = [
     "WIDTH",
     "comment_text",
     "docstring_lines",
-    "drop_unused_imports",
     "expression_text",
     "fill",
     "fold",

@@ -1,13 +1,13 @@
 """A small pretty printer: a document is text and groups; a group breaks at its lines when it does not fit.
 
-After Wadler, "A prettier printer": `render` walks the document once with a stack, and measures a group only
-as far as the width reaches.
+After Wadler, "A prettier printer": `render` walks the document once with a stack.  A group knows its text on one
+line, which is made once, when the group is; so whether it fits is a matter of its length and of what follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 WIDTH: Final = 110
@@ -40,9 +40,27 @@ class Group:
     """Printed on one line if it fits, else every line directly inside breaks."""
 
     content: Document
+    text: str = field(init=False)  # on one line
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", flat(self.content))
 
 
 Document = str | tuple["Document", ...] | Line | Broken | Indent | Group
+
+
+def flat(document: Document) -> str:
+    """The text of a document on one line."""
+    if isinstance(document, str):
+        return document
+    if isinstance(document, tuple):
+        return "".join([flat(each) for each in document])
+    if isinstance(document, Group):
+        return document.text
+    if isinstance(document, Line):
+        return document.flat
+    return flat(document.content) if isinstance(document, Indent) else ""
+
 
 SPACE: Final = Line(" ")
 SOFT: Final = Line("")
@@ -88,32 +106,46 @@ def bracketed(
     return Group((opening, Indent((SOFT, Group(tuple(inner)))), SOFT, closing))
 
 
-def _fits(room: int, rest: list[tuple[int, bool, Document]]) -> bool:
-    """Whether what stands on the stack reaches a line break within `room` columns."""
-    stack = rest[-1:]
-    outer = len(rest) - 1
+def head(document: Document) -> int:
+    """The columns before the first place where a document can break."""
+    columns = 0
+    stack = [document]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            columns += len(part)
+        elif isinstance(part, tuple):
+            stack.extend(reversed(part))
+        elif isinstance(part, Line):
+            break
+        elif isinstance(part, Broken):
+            columns += len(part.text)
+        else:
+            stack.append(part.content)
+    return columns
+
+
+def _fits(room: int, rest: Sequence[tuple[int, Document]]) -> bool:
+    """Whether what follows on the stack reaches a line break within `room` columns."""
+    outer = len(rest)
+    stack: list[Document] = []
     while room >= 0:
         if not stack:
             if outer == 0:
                 return True
             outer -= 1
-            stack.append(rest[outer])
-        indent, broken, part = stack.pop()
+            stack.append(rest[outer][1])
+        part = stack.pop()
         if isinstance(part, str):
             room -= len(part)
         elif isinstance(part, tuple):
-            stack.extend([(indent, broken, each) for each in reversed(part)])
+            stack.extend(reversed(part))
         elif isinstance(part, Line):
-            if broken:
-                return True
-            room -= len(part.flat)
+            return True
         elif isinstance(part, Broken):
-            room -= len(part.text) if broken else 0
-        elif isinstance(part, Indent):
-            stack.append((indent, broken, part.content))
-        else:
-            # A group that follows on the same line may itself break; one inside the tested group may not.
-            stack.append((indent, broken and outer < len(rest) - 1, part.content))
+            room -= len(part.text)
+        else:  # a group that follows on the same line may itself break
+            stack.append(part.content)
     return False
 
 
@@ -122,31 +154,29 @@ def render(document: Document, *, column: int = 0, indent: int = 0, width: int |
 
     Without a width it is one line.
     """
+    if width is None:
+        return flat(document)
     out: list[str] = []
-    stack: list[tuple[int, bool, Document]] = [(indent, width is not None, document)]
+    stack: list[tuple[int, Document]] = [(indent, document)]
     while stack:
-        depth, broken, part = stack.pop()
+        depth, part = stack.pop()
+        if isinstance(part, Group):
+            room = width - column - len(part.text)
+            if room < 0 or not _fits(room, stack):
+                stack.append((depth, part.content))
+                continue
+            part = part.text
         if isinstance(part, str):
             out.append(part)
             column += len(part)
         elif isinstance(part, tuple):
-            stack.extend([(depth, broken, each) for each in reversed(part)])
+            stack.extend([(depth, each) for each in reversed(part)])
         elif isinstance(part, Line):
-            if broken:
-                out.append("\n" + " " * depth)
-                column = depth
-            else:
-                out.append(part.flat)
-                column += len(part.flat)
+            out.append("\n" + " " * depth)
+            column = depth
         elif isinstance(part, Broken):
-            if broken:
-                out.append(part.text)
-                column += len(part.text)
-        elif isinstance(part, Indent):
-            stack.append((depth + STEP, broken, part.content))
+            out.append(part.text)
+            column += len(part.text)
         else:
-            stack.append((depth, False, part.content))
-            # One inside a group that fits does, too.
-            if broken and width is not None and not _fits(width - column, stack):
-                stack[-1] = (depth, True, part.content)
+            stack.append((depth + STEP, part.content))
     return "".join(out)

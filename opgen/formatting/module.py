@@ -1,30 +1,47 @@
 """Lay out a rendered module: templates print Python without care for line width and unused imports.
 
-Every statement (or header of a compound statement) that has a line wider than the limit is printed again from
-its syntax tree; everything else, comments and blank lines included, stays as the template has it.
+Imports that nothing uses are dropped.  Every statement (or header of a compound statement) that has a line wider than
+the limit is printed again from its syntax tree; everything else, comments and blank lines included, stays as the
+template has it.
 """
 
 from __future__ import annotations
 
 import ast
+from typing import Final
 
 from .document import WIDTH
 from .statements import header_lines, statement_lines
 
+_IMPORTS: Final = (ast.Import, ast.ImportFrom)
+
 
 def lay_out(source: str, width: int = WIDTH) -> str:
-    """`source` with no statement wider than `width` where breaking it can help.
+    """`source` with no statement wider than `width` where breaking it can help, and no import that nothing uses.
 
-    Raises SyntaxError if `source` is not Python.  The syntax tree stays the same, which is checked.
+    `import a as a` is a re-export and stays.  Raises SyntaxError if `source` is not Python.  The syntax tree of all
+    else stays the same, which is checked.
     """
     tree = ast.parse(source)
     lines = source.splitlines()
-    replaced: list[tuple[int, int, list[str]]] = []
-    _collect(tree.body, lines, width, replaced)
-    for first, last, new in reversed(replaced):
-        lines[first:last] = new
+    used = _names_used(tree) if any(isinstance(node, _IMPORTS) for node in tree.body) else frozenset[str]()
+    kept: list[ast.stmt] = []
+    is_changed = False
+    for node in reversed(tree.body):  # so that the places of those above stay what they are
+        replaced: list[tuple[int, int, list[str]]] = []
+        if isinstance(node, _IMPORTS) and not _uses_all(node, used):
+            is_changed = True
+            _drop_unused(node, used, lines)
+        else:
+            _collect([node], lines, width, replaced)
+        is_changed |= bool(replaced)
+        for first, last, new in reversed(replaced):
+            lines[first:last] = new
+        if not isinstance(node, _IMPORTS) or node.names:
+            kept.append(node)
+    tree.body = kept[::-1]
     text = "\n".join(lines) + "\n"
-    assert not replaced or _is_same(ast.parse(text), tree), "layout changed the meaning"
+    assert not is_changed or _is_same(ast.parse(text), tree), "layout changed the meaning"
     return text
 
 
@@ -41,32 +58,42 @@ def _is_same(first: ast.AST, second: ast.AST) -> bool:
             if len(a) != len(b):
                 return False
             pairs += zip(a, b, strict=True)
-        elif repr(a) != repr(b):  # which tells -0.0 from 0.0
+        elif a != b or (isinstance(a, float | complex) and repr(a) != repr(b)):  # 0.0 is not -0.0
             return False
     return True
 
 
-def drop_unused_imports(source: str) -> str:
-    """`source` without the imports at its top that nothing uses; `import a as a` is a re-export and stays.
+def _names_used(tree: ast.AST) -> frozenset[str]:
+    """The names that the expressions of a tree use."""
+    found: set[str] = set()
+    stack: list[object] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.AST):
+            stack += vars(node).values()
+        elif isinstance(node, list):
+            stack += node
+    return frozenset(found)
 
-    Raises SyntaxError if `source` is not Python.
-    """
-    tree = ast.parse(source)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    lines = source.splitlines(keepends=True)
-    for node in reversed(tree.body):
-        if not isinstance(node, ast.Import | ast.ImportFrom) or getattr(node, "module", "") == "__future__":
-            continue
-        kept = [each for each in node.names if each.asname == each.name or _bound_name(each) in used]
-        if len(kept) < len(node.names):
-            last = node.end_lineno or node.lineno
-            node.names = kept
-            first = node.lineno - 1
-            lines[first:last] = [line + "\n" for line in statement_lines([node])] if kept else []
-            group_gone = not kept and "".join(lines[first - 1 : first + 1]) == "\n\n"
-            if group_gone:
-                del lines[first]
-    return "".join(lines)
+
+def _uses_all(node: ast.Import | ast.ImportFrom, used: frozenset[str]) -> bool:
+    is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    return is_future or all(_stays(each, used) for each in node.names)
+
+
+def _stays(alias: ast.alias, used: frozenset[str]) -> bool:
+    return alias.asname == alias.name or _bound_name(alias) in used
+
+
+def _drop_unused(node: ast.Import | ast.ImportFrom, used: frozenset[str], lines: list[str]) -> None:
+    """Leave what is used of an import; where a group of them is gone, one blank line."""
+    first, last = node.lineno - 1, node.end_lineno or node.lineno
+    node.names = [each for each in node.names if _stays(each, used)]
+    lines[first:last] = statement_lines([node]) if node.names else []
+    if not node.names and first and lines[first - 1 : first + 1] == ["", ""]:
+        del lines[first]
 
 
 def _bound_name(alias: ast.alias) -> str:

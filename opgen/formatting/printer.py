@@ -10,12 +10,25 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .document import SOFT, SPACE, WIDTH, Broken, Document, Group, Indent, Short, bracketed, join, render
+from .document import (
+    SOFT,
+    SPACE,
+    WIDTH,
+    Broken,
+    Document,
+    Group,
+    Indent,
+    Short,
+    bracketed,
+    flat,
+    head,
+    join,
+    render,
+)
 from .literal import constant_text, quote
 
 _SHORT: Final = 60  # columns of an argument that may share its line
 _SHORT_CALL: Final = 36  # likewise, of one with a call in it
-_ENDLESS: Final = 1 << 30
 
 # Binding strength: the higher binds tighter.
 _TUPLE, _LAMBDA, _IF, _OR, _AND, _NOT, _COMPARE, _BITOR = range(8)
@@ -157,7 +170,7 @@ def _call(node: ast.Call) -> Printed:
         return _ATOM, (function, _comprehension("(", node.args[0].elt, node.args[0].generators, ")"))
     if len(node.args) == 1 and not node.keywords and _closes(node.args[0]):
         inner = _expression(node.args[0], _LAMBDA)
-        if _head(inner) <= _SHORT:
+        if head(inner) <= _SHORT:
             return _ATOM, (function, "(", inner, ")")
     parts = _parts(node.args)
     for keyword in node.keywords:
@@ -178,20 +191,16 @@ def _closes(node: ast.expr) -> bool:
     return isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1
 
 
-def _head(document: Document) -> int:
-    """The columns before the first place where a document can break."""
-    flat = render(document, width=0).partition("\n")[0]
-    return len(flat)
-
-
 def _parts(nodes: Sequence[ast.expr]) -> list[Document | Short]:
     return [_part(node, _expression(node, _LAMBDA)) for node in nodes]
 
 
 def _part(node: ast.expr, document: Document) -> Document | Short:
     """An argument or an element, which may share a line if it is plain and short."""
-    limit = _SHORT if _is_plain(node) else _SHORT_CALL if _is_plain(node, calls=True) else 0
-    return Short(document) if len(render(document, width=_ENDLESS)) <= limit else document
+    length = len(flat(document))
+    if length > _SHORT or not _is_plain(node, calls=length <= _SHORT_CALL):
+        return document
+    return Short(document)
 
 
 def _is_plain(node: ast.AST, calls: bool = False) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen.formatting import comment_text, docstring_lines, drop_unused_imports, fill, lay_out, quote
+from opgen.formatting import comment_text, docstring_lines, fill, lay_out, quote
 from opgen.formatting import expression_text as text_of
 from opgen.formatting import statement_lines as lines_of
 from opgen.formatting.module import _is_same
@@ -126,16 +126,14 @@ def test_statements() -> None:
 def test_a_group_of_unused_imports_leaves_one_blank_line() -> None:
     source = "from __future__ import annotations\n\nimport a as _a\nimport b as _b\n\nfrom c import d as _d\n\n_d\n"
     kept = "from __future__ import annotations\n\nfrom c import d as _d\n\n_d\n"
-    assert drop_unused_imports(source) == kept
+    assert lay_out(source) == kept
 
 
 def test_unused_imports_are_dropped() -> None:
     source = (
         "import a as _a\nimport b as _b\nfrom c import d, e as _e, f as _f\nfrom g import h as h\n_b(_f)\n"
     )
-    assert (
-        drop_unused_imports(source) == "import b as _b\nfrom c import f as _f\nfrom g import h as h\n_b(_f)\n"
-    )
+    assert lay_out(source) == "import b as _b\nfrom c import f as _f\nfrom g import h as h\n_b(_f)\n"
 
 
 @settings(deadline=None)
