@@ -51,23 +51,47 @@ def followed(call: Call) -> list[dict[int, object]]:
     ]
 
 
+@pytest.fixture(autouse=True)
+def _nothing_known() -> None:
+    backward._answers.clear()
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_what_follows_with_every_rank_tried_follows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call = CALLS[name]()
     found = followed(call)
     monkeypatch.setattr(Foresight, "refuses", lambda self, ranks: False)
     monkeypatch.setattr(Foresight, "results", lambda self, ranks: ())
+    backward._answers.clear()
     for one, exhaustive in zip(found, followed(call), strict=True):
         assert one.items() >= exhaustive.items()
         for position, type_ in one.items():
             assert type_ == call.args[position].checked_type
 
 
-def test_few_of_the_ranks_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 9 ranks for each of three operands, at most one combination in eight is more than looked at."""
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[Trial]:
+    """The trials that are made from now on."""
     tried: list[Trial] = []
     whole = Trial.run
     monkeypatch.setattr(Trial, "run", lambda self, results=(): (tried.append(self), whole(self, results))[1])
+    return tried
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_tried_twice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither when a relation that could say a dtype alone is run again, nor for a call like another one."""
+    tried = trials(monkeypatch)
+    found = followed(CALLS[name]())
+    made = [(tuple(each.groups), str([list(map(str, shape)) for shape in each.shapes])) for each in tried]
+    assert len(made) == len(set(made))
+    tried.clear()
+    assert followed(CALLS[name]()) == found
+    assert not tried
+
+
+def test_few_of_the_ranks_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 9 ranks for each of three operands, at most one combination in eight is more than looked at."""
+    tried = trials(monkeypatch)
     followed(CALLS["add"]())
     assert len(tried) <= 20
     tried.clear()

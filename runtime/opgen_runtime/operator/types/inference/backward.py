@@ -8,12 +8,13 @@ operand, whatever the rank, holds of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
 from ....base.errors import DTypeError
+from ....base.kept import Kept
 from ....base.vocabulary import DType
 from ..binding.plan import Plan
 from ..binding.steps import allowed_dtypes
@@ -26,6 +27,12 @@ from .trial import Known, RefusedError, Trial, Unknown
 
 _MOST_AXES: Final = 8  # that an operand of any rank is tried with
 _MOST_TRIALS: Final = 1000  # of the ranks of several operands
+
+Shapes = Sequence[tuple[Any, ...] | None]
+"""Of each unknown tensor, or None where it does not follow."""
+
+# What was found out.  A relation that could say a dtype alone is run again with it, and would try all that it tried.
+_answers: Final[Kept[Shapes]] = Kept(1024)
 
 
 def infer_backwards(
@@ -45,7 +52,7 @@ def infer_backwards(
     if unknown is None:
         return tuple(groups)
     trials = _Trials(signature, groups, attrs, results, reporter, plan, unknown)
-    for one, shape in zip(unknown, trials.run(), strict=True):
+    for one, shape in zip(unknown, trials.answer(), strict=True):
         if shape is not None and one.dtype is not None:
             groups = one.filled(groups, TensorType(shape, one.dtype))
             reporter.assign(one.target, TensorType(shape, one.dtype))
@@ -66,7 +73,22 @@ class _Trials:
     plan: Plan
     unknown: Sequence[Unknown]
 
-    def run(self) -> list[tuple[Any, ...] | None]:
+    def answer(self) -> Shapes:
+        """What `run` gives, found once for calls that differ in nothing that trials see."""
+        key = self._key()
+        return _answers.get(key) or _answers.put(key, self.run())
+
+    def _key(self) -> Hashable:
+        """All that the trials see of a call: by whom and where it is made stands in their errors alone."""
+        return (
+            self.plan,
+            self.attrs,
+            tuple(map(_seen, self.groups)),
+            tuple([known.shape for _, known in self.results]),
+            tuple([(one.known.shape, one.dtype is None, one.trial_dtype) for one in self.unknown]),
+        )
+
+    def run(self) -> Shapes:
         """The shape of each unknown tensor, or None: what all trials that are not refused agree on."""
         agreed, _ = self._agreed(self._foresight())
         if agreed is None:  # every trial has its say in why
@@ -151,6 +173,13 @@ class _Trials:
             return True
         tensors = (t for g in self.groups for t in (g if isinstance(g, tuple) else (g,)))
         return any(type(t) is TensorType for t in tensors)
+
+
+def _seen(group: Any) -> Hashable:
+    """An operand as trials see it: a dim that is no int equals itself alone; of an unknown type, that it is one."""
+    if isinstance(group, tuple):
+        return tuple(map(_seen, group))
+    return (group.shape, group.dtype) if type(group) is TensorType else group is None
 
 
 def _common(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
