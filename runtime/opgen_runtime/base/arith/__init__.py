@@ -57,6 +57,7 @@ from .expr import (
 )
 from .intervals import Interval
 from .intrinsics import INTRINSICS
+from .linear import is_inside
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .operators import comparing, equality
 from .printer import register_printer, to_text
@@ -108,6 +109,7 @@ __all__ = [
     "ge",
     "gt",
     "hinted",
+    "is_inside",
     "is_size",
     "le",
     "literal",

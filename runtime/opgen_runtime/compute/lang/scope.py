@@ -42,9 +42,9 @@ class Scope:
                 f"index {position} of {name} is uint64, an index is a signed integer; use cast(..., int64)",
                 "dtype",
             )
-        if self.dead or self.trusted or is_plainly_inside(index, extent, self.extents):
-            return
         known = (*self.assumptions, *self.guards)
+        if self.dead or self.trusted or is_plainly_inside(index, extent, self.extents, known):
+            return
         message = self._why_not_inside(name, position, index, extent, known)
         for facts in () if message is None or self.values is None else self.values(index):
             message = self._why_not_inside(name, position, index, extent, (*known, *facts))

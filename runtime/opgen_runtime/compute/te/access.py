@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -16,8 +16,8 @@ _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined eleme
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
 
-def is_plainly_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim]) -> bool:
-    """Whether a look at the domains shows 0 <= index < extent: no proof is needed."""
+def is_plainly_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Iterable[Expr]) -> bool:
+    """Whether a look at the domains and `facts` shows 0 <= index < extent: no proof is needed."""
     if isinstance(index, Var):
         own = extents.get(index)
         if own is not None and (
@@ -26,7 +26,9 @@ def is_plainly_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim]) -> b
             return True
     elif isinstance(index, Const) and isinstance(extent, int) and 0 <= index.value < extent:
         return True
-    return any(isinstance(e, int) and e == 0 for e in extents.values())  # the domain is empty
+    if any(isinstance(e, int) and e == 0 for e in extents.values()):  # the domain is empty
+        return True
+    return isinstance(extent, int) and arith.is_inside(index, extent, extents, facts)
 
 
 def why_not_inside(
@@ -35,13 +37,13 @@ def why_not_inside(
     index: Expr,
     extent: Dim,
     extents: Mapping[Var, Dim],
-    facts: Iterable[Expr],
+    facts: Sequence[Expr],
 ) -> str | None:
     """Why 0 <= index < extent is not proved, where each var v runs over 0 <= v < extents[v] and `facts` hold.
 
     `name` and `position` tell whose index it is.  None if it is proved.
     """
-    if is_plainly_inside(index, extent, extents):
+    if is_plainly_inside(index, extent, extents, facts):
         return None
     upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
     within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
