@@ -155,6 +155,40 @@ def test_siblings_with_a_path_between_them_stay_apart(through: str) -> None:
     assert ir.well_formed(testing.run_opt_pass(ir.Tuple((first, second)), FuseOps()))
 
 
+def test_pairs_that_may_be_joined_one_by_one_do_not_wait_for_each_other_together() -> None:
+    """No path leads from either pair back to itself until the other has been joined."""
+    a, b = x("a"), x("b", TensorType((2, 3), "int32"))
+    first = ops.isfinite(a)
+    compared = ops.greater(b, ops.cast(first, dtype="int32"))
+    summed = ops.cumsum(ops.cast(b, dtype="int64"), axis=0)
+    last = ops.minimum(ops.cast(a, dtype="float64"), ops.cast(summed, dtype="float64"))
+    program = ir.Tuple((a, b, first, compared, summed, ops.cast(b, dtype="uint8"), last))
+    assert ir.well_formed(testing.run_opt_pass(program, FuseOps()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=14)
+)
+def test_segments_of_random_programs_can_be_computed_one_after_the_other(
+    steps: list[tuple[int, int, int]],
+) -> None:
+    """Ops that are joined with others, and ops that are not, all of one shape, every result needed."""
+    values: list[ir.Expr] = [x("a"), x("b"), x("c")]
+    for kind, one, other in steps:
+        first, second = values[one % len(values)], values[other % len(values)]
+        match kind:
+            case 0:
+                values.append(ops.exp(first))
+            case 1:
+                values.append(ops.cumsum(first, axis=0))
+            case 2:
+                values.append(ops.sort(first, axis=1))
+            case _:
+                values.append(ops.add(first, second))
+    assert ir.well_formed(testing.run_opt_pass(ir.Tuple(tuple(values)), FuseOps()))
+
+
 def image(channels: int = 16) -> ir.Var:
     return x("image", TensorType((1, channels, 8, 8), "float32"))
 

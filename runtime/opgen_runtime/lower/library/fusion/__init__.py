@@ -4,6 +4,7 @@ dataflow.py   the graph of a function's body, and the post-dominator of each nod
 groups.py     nodes that are to be one segment; joined by the patterns of their ops
 rows.py       reductions joined with what reads them, row by row
 fields.py     the fields of an op of several results that nothing was joined with
+order.py      groups in an order in which they can be computed
 joint.py      sweeps over one space joined, so that a segment has several results
 reasons.py    why ops are in different segments
 partition.py  the body with each group replaced by a call of its segment

@@ -13,13 +13,14 @@ from ....base.vocabulary import OpPattern
 from ....operator import TensorType
 from .dataflow import Node, position
 from .groups import Group, Groups
+from .order import Order
 
 _MOST_RESULTS: Final = 16
-_MOST_STEPS: Final = 256  # that the search for a path between two groups takes
 
 
 def join_sweeps(nodes: Sequence[Node], groups: Groups) -> None:
     """Join the sweeps that read, or give, the same tensor of their own shape."""
+    order = Order(nodes, groups)
     for node in nodes:
         if not node.users:
             continue
@@ -30,7 +31,7 @@ def join_sweeps(nodes: Sequence[Node], groups: Groups) -> None:
         for other in sweeps[1:]:
             first = groups.find(sweeps[0].root)
             if groups.find(other.root) is not first:
-                _try(first, groups.find(other.root), node, groups)
+                _try(first, groups.find(other.root), node, groups, order)
 
 
 def _sweeps(group: Group, node: Node) -> bool:
@@ -46,21 +47,22 @@ def _sweeps(group: Group, node: Node) -> bool:
     )
 
 
-def _try(first: Group, other: Group, node: Node, groups: Groups) -> None:
+def _try(first: Group, other: Group, node: Node, groups: Groups, order: Order) -> None:
     if first.root.block is not other.root.block:
         return
-    reason = None
+    early, behind = order.pair(first, other)
     if not groups.fits([first, other]):
         reason = f"together they have more than {groups.max_ops} ops"
     elif sum([len(results(group, groups)) for group in (first, other)]) > _MOST_RESULTS:
         reason = f"together they have more than {_MOST_RESULTS} results"
-    elif _path_outside(first, other, groups):
+    elif (needing := order.needing(early, behind)) is None:
         reason = "another segment stands between them"
-    if reason is not None:
-        groups.apart[node, other.root] = reason
+    else:
+        late = max(first, other, key=lambda group: group.root.position)
+        groups.join([first, other], late)
+        order.join(early, behind, late, needing)
         return
-    late = max(first, other, key=lambda group: group.root.position)
-    groups.join([first, other], late)
+    groups.apart[node, other.root] = reason
 
 
 def results(group: Group, groups: Groups) -> list[Node]:
@@ -71,25 +73,3 @@ def results(group: Group, groups: Groups) -> list[Node]:
         if member.escapes or any([groups.find(user) is not group for user, _ in member.users])
     ]
     return sorted(found, key=position)
-
-
-def _path_outside(first: Group, other: Group, groups: Groups) -> bool:
-    """Whether a path leads from one of the two out and back into either; also True where the search takes too long."""
-    last = max(first.root.position, other.root.position)
-    seen: set[int] = {id(first), id(other)}
-    stack = [(node, True) for group in (first, other) for node in group.members]
-    steps = 0
-    while stack:
-        node, inside = stack.pop()
-        for reader in node.readers:
-            steps += 1
-            if steps > _MOST_STEPS:
-                return True
-            to = groups.find(reader)
-            if to is first or to is other:
-                if not inside:
-                    return True
-            elif id(to) not in seen and to.first < last:
-                seen.add(id(to))
-                stack.extend([(member, False) for member in to.members or [reader]])
-    return False

@@ -6,15 +6,16 @@ Of several results it gives a tuple.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
 from ....ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, rebuild
 from ....operator import TupleType
 from .dataflow import Node, is_segment, position
-from .groups import Group, Groups
+from .groups import Groups
 from .joint import results
+from .order import in_order
 
 PRIMITIVE: Final = MappingProxyType({"Primitive": 1})
 
@@ -22,9 +23,9 @@ PRIMITIVE: Final = MappingProxyType({"Primitive": 1})
 def partition(body: Expr, nodes: Sequence[Node], groups: Groups) -> Expr:
     """`body` with a call of a segment for each group; `nodes` are those of its dataflow."""
     new: dict[int, Expr] = {}
-    for unit in _units(nodes, groups):
-        if isinstance(unit, Node):
-            expr = unit.expr
+    for group in in_order(nodes, groups):
+        if not group.members:
+            expr = group.root.expr
             if is_segment(expr):
                 new[id(expr)] = expr
             else:
@@ -33,8 +34,8 @@ def partition(body: Expr, nodes: Sequence[Node], groups: Groups) -> Expr:
                     new[id(expr)] = rebuild(expr, [new[id(child)] for child in children])
                 # else: a tuple of operands inside one segment, which is rebuilt there
             continue
-        members = sorted(unit.members, key=position)
-        outer = results(unit, groups)
+        members = sorted(group.members, key=position)
+        outer = results(group, groups)
         function, operands = made_segment(members, outer)
         call = Call(function, tuple([_replaced(each, new) for each in operands]), span=members[-1].expr.span)
         for k, result in enumerate(outer):
@@ -91,30 +92,3 @@ def _replaced(operand: Expr, new: dict[int, Expr]) -> Expr:
         return new[id(operand)]
     assert isinstance(operand, TupleGetItem)  # made above: a field of a tuple that is computed outside
     return TupleGetItem(new[id(operand.tuple_value)], operand.index)
-
-
-def _units(nodes: Sequence[Node], groups: Groups) -> Iterator[Group | Node]:
-    """Groups of ops, and the nodes that are none, each after what it reads."""
-    done: set[int] = set()
-    for node in nodes:
-        stack: list[tuple[Group | Node, bool]] = [(_unit(node, groups), False)]
-        while stack:
-            unit, is_ready = stack.pop()
-            if is_ready:
-                yield unit
-            elif id(unit) not in done:
-                done.add(id(unit))
-                stack.append((unit, True))
-                stack.extend(
-                    [(each, False) for each in reversed(_needed(unit, groups)) if id(each) not in done]
-                )
-
-
-def _unit(node: Node, groups: Groups) -> Group | Node:
-    return node if node.call is None else groups.find(node)
-
-
-def _needed(unit: Group | Node, groups: Groups) -> list[Group | Node]:
-    members = [unit] if isinstance(unit, Node) else unit.members
-    found = [_unit(part, groups) for member in members for part in member.parts]
-    return [each for each in found if each is not unit]
