@@ -8,6 +8,7 @@ import pytest
 from opgen_runtime.base.arith import Expr
 from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te import Tensor
+from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
 
 _TARGET = Target.parse("llvm -mcpu=x86-64-v3 -num-threads=1")
@@ -66,3 +67,15 @@ def test_rows_at_once(n: int, m: int, threads: int, rows: int) -> None:
     trace = str(schedules.generic((softmax(n, m),), target).trace)
     assert (f"i_o, i_i = out.split(i, {rows})" in trace) == (rows > 1), trace
     assert f"s.compute_at(out, {'i_o' if rows > 1 else 'i'})" in trace
+
+
+def test_rows_of_several_axes_are_computed_once() -> None:
+    """What is stored has the elements of the rows at once, and no others are computed."""
+    x, k = dsl.placeholder((1, 3, 8, 50), name="x"), dsl.reduce_axis((0, 50), name="k")
+    e = dsl.compute(x.shape, lambda a, b, i, j: dsl.exp(x[a, b, i, j]), name="e")
+    s = dsl.compute((1, 3, 8), lambda a, b, i: dsl.sum(e[a, b, i, k], axis=k), name="s")
+    out = dsl.compute(x.shape, lambda a, b, i, j: e[a, b, i, j] / s[a, b, i], name="out")
+    func = tir.run_phases(tir.lower(schedules.generic((out,), _TARGET), (x,), (out,), "kernel"))
+    text = tir.to_text(func)
+    assert "allocate e: float32[200]" in text, text
+    assert "allocate s: float32[4]" in text, text

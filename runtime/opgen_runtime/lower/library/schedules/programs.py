@@ -126,14 +126,17 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         fused = [leader.fuse(*group) for group in contiguous_groups(rest, accesses)]
         inner = fused[-1]
     work = _work(placement)
-    at = leader.fuse(*outer)
     several = likely_extent(placement.axes) > 1
     every = (*leader.axes, *(a for s in reductions for a in s.reduce_axes))
     shared = several and is_shared(every, work, target)
-    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, at, target.num_threads if shared else 1))
+    threads = target.num_threads if shared else 1
+    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, outer[-1], threads))
     if rows > 1 and not any(reduce_shape(s, target).across for s in reductions):
-        at, row = leader.split(at, rows)
+        outer[-1], row = leader.split(
+            outer[-1], rows
+        )  # rows of one axis, so that they are seen to lie together
         inner = row if inner is None else inner
+    at = leader.fuse(*outer)
     if shared:
         leader.parallel(at)
     if inner is not None:
@@ -147,8 +150,8 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         stage.compute_at(leader, at)
 
 
-def _rows_at_once(placement: Placement, at: IterVar, threads: int) -> int:
-    """How many rows each stage computes before the next one begins.
+def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
+    """How many rows of the last axis each stage computes before the next one begins.
 
     A short row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
@@ -156,10 +159,11 @@ def _rows_at_once(placement: Placement, at: IterVar, threads: int) -> int:
         stage.body is not None and cost_of(post_order(stage.body)) >= _DEAR for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
-    if not dear or not isinstance(at.extent, int) or elements > _SHORT_ROW * at.extent:
+    total = likely_extent(placement.axes)
+    if not dear or not isinstance(axis.extent, int) or elements > _SHORT_ROW * total:
         return 1
-    most = min(_MOST_ROWS, at.extent // (_PARTS_PER_THREAD * threads))
-    return next((rows for rows in range(most, 1, -1) if at.extent % rows == 0), max(1, most))
+    most = min(_MOST_ROWS, axis.extent, total // (_PARTS_PER_THREAD * threads))
+    return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))
 
 
 def _column_tile(
