@@ -162,6 +162,15 @@ def test_constant_rows_change_places_with_columns_that_waste_lanes(
     assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
 
 
+def test_few_rows_are_no_columns() -> None:
+    """However little would be packed then: most lanes would be wasted."""
+    a, b = te.placeholder((26, 5, 236), name="A"), te.placeholder((26, 236, 185), name="B")
+    step = te.reduce_axis((0, 236), name="k")
+    c = te.compute((26, 5, 185), lambda n, y, x: te.sum(a[n, y, step] * b[n, step, x], axis=step), name="C")
+    schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert not any(stage.origin.startswith("permute") for stage in schedule.stages)
+
+
 def _contraction(tensor: te.Tensor) -> Contraction | None:
     stage = create_schedule([tensor])[tensor]
     return contraction_of(stage.axes, stage.body)

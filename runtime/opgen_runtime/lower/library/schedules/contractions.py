@@ -47,7 +47,7 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
-        if form is not None and form.heavy and not is_constant(schedule, form.contraction.packed):
+        if form is not None and form.heavy and _fills_as_well(schedule, form, target):
             stage = _turned(schedule, stage, form, joined=False)
             form = form_of(stage)
         elif form is not None and _wants_turning(schedule, form, target):
@@ -175,6 +175,15 @@ def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
         return False
     better = _filled(rows, lanes) >= _BETTER * _filled(columns, lanes)
     return better and is_constant(schedule, found.fixed) and not is_constant(schedule, found.packed)
+
+
+def _fills_as_well(schedule: Schedule, form: Form, target: Target) -> bool:
+    """Whether columns that are packed at each call may change places with the row: it wastes few more lanes."""
+    found = form.contraction
+    lanes, columns, rows = target.lanes(found.fixed.dtype), total_extent(found.columns), found.row.extent
+    if columns is None or not isinstance(rows, int) or is_constant(schedule, found.packed):
+        return False
+    return _BETTER * _filled(rows, lanes) >= _filled(columns, lanes)
 
 
 def _filled(extent: int, lanes: int) -> float:
