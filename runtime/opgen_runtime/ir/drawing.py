@@ -37,6 +37,16 @@ class Drawing:
     edges: list[Edge] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
 
+    def beside(self, other: Drawing) -> Drawing:
+        """Both, with nothing between them."""
+        nodes, groups = len(self.nodes), len(self.groups)
+        moved = [
+            Node(node.kind, node.label, None if node.group is None else groups + node.group)
+            for node in other.nodes
+        ]
+        edges = [Edge(nodes + edge.source, nodes + edge.target, edge.label) for edge in other.edges]
+        return Drawing([*self.nodes, *moved], [*self.edges, *edges], [*self.groups, *other.groups])
+
 
 def output_names(count: int) -> list[str]:
     """What the results of a program are called."""

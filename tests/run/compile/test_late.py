@@ -34,12 +34,16 @@ def compiled_for(executable: rt.Executable, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_one_kernel_serves_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    condition = ir.Var("c", rt.TensorType((), "bool"))  # with a branch it is not cut into native parts
     places = ops.cast(ops.argwhere(X), dtype="float32")
-    executable = rt.build(ir.Function((X,), ops.sum(ops.tanh(places + 1.0), axis=1)))
+    body = ops.multiply(
+        ops.sum(ops.tanh(places + 1.0), axis=1), ir.If(condition, ir.const(1.0), ir.const(2.0))
+    )
+    executable = rt.build(ir.Function((condition, X), body))
     types = compiled_for(executable, monkeypatch)
     for number in (5, 0, 1, 12, 7):
-        wanted = np.tanh(np.arange(number, dtype=np.float32) + 1)
-        np.testing.assert_allclose(executable.run([filled(number)]), wanted, rtol=1e-6)
+        wanted = 2 * np.tanh(np.arange(number, dtype=np.float32) + 1)
+        np.testing.assert_allclose(executable.run([np.array(False), filled(number)]), wanted, rtol=1e-6)
     assert len(types) == 1, types
 
 

@@ -271,6 +271,7 @@ def test_every_flipped_byte_is_refused_or_harmless() -> None:
         except ExecutorError:
             continue
         harmless += 1
+        assert isinstance(contents, artifact.Contents)
         compare(contents.kernels[0].run(arrays(function))[0], expected(function))
     assert harmless < 256  # what fills up to a multiple of 64
 
@@ -291,6 +292,7 @@ def test_another_machine_and_another_version_are_refused(
 ) -> None:
     path = tmp_path / "program"
     contents = rt.build(CHAIN)._contents()
+    assert isinstance(contents, artifact.Contents)
     artifact.write(path, replace(contents, target="llvm -mtriple=riscv64-linux-gnu -mcpu=generic"))
     with pytest.raises(rt.OpgenError, match="riscv64"):
         rt.load(path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.compile import artifact
 from opgen_runtime.run.executor import create_executor
+from opgen_runtime.run.executor.executable import Chain, executable_of
 
 A = np.array([3, 1, 3, 0, 2, 1], np.float32)
 Program = Callable[[Any], Any]
@@ -114,7 +118,55 @@ def test_arrays_that_do_not_fit(arrays: list[np.ndarray], message: str) -> None:
 
 
 def test_explain_says_why_it_is_interpreted() -> None:
-    executable = rt.build(rt.jit(lambda a: ops.abs(ops.argwhere(a))).trace(A))
+    executable = rt.build(rt.jit(lambda a: ops.abs(ops.unique(a)[0])).trace(A))
     assert "known when it runs" in str(executable.why_interpreted)
-    with pytest.raises(ExecutorError, match=r"cannot be saved.*known when it runs"):
+    with pytest.raises(ExecutorError, match=r"cannot be saved: opgen_unique calls the hand-written function"):
         executable.save("never-written")
+
+
+CHAINS = [
+    name for name in PROGRAMS if name not in ("elements", "after another")
+]  # those call functions of Python
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_parts_are_native_saved_and_pickled(name: str, tmp_path: Path) -> None:
+    program, expected = PROGRAMS[name]
+    executable = rt.build(rt.jit(program).trace(A))
+    assert isinstance(executable, Chain)
+    assert executable.why_interpreted is None
+    assert all([part.executable.why_interpreted is None for part in executable.parts])
+    executable.save(tmp_path / "program")
+    for again in (executable, rt.load(tmp_path / "program"), pickle.loads(pickle.dumps(executable))):
+        assert again.kernels == executable.kernels
+        assert [str(slot) for slot in again.takes] == [str(slot) for slot in executable.takes]
+        for a in (A, A + 5, np.zeros_like(A), A):
+            same(again.run([a]), expected(a))
+    assert executable.explain().startswith("in parts, for sizes that depend on data\npart 0\n")
+    assert "digraph" in executable.to_dot()
+    for refused in (lambda: executable.export_c(tmp_path), lambda: executable.profile([A])):
+        with pytest.raises(ExecutorError, match="it is in parts, for sizes that depend on data"):
+            refused()
+    with pytest.raises(ExecutorError, match=r"expected float32|must be float32"):
+        executable.run([A.astype(np.int32)])
+
+
+def test_what_does_not_suit_all_sizes_is_not_cut() -> None:
+    for program in (
+        lambda a: ops.reshape(ops.argwhere(a), newshape=(2, -1)),
+        lambda a: ops.matmul(ops.argwhere(a), ops.argwhere(a - 1)),
+        lambda a: ops.masked_select(a, a > 0) + ops.masked_select(a, a < 3),
+    ):
+        assert not isinstance(rt.build(rt.jit(program).trace(A)), Chain)
+
+
+def test_damage_of_a_part_is_found() -> None:
+    executable = rt.build(rt.jit(lambda a: -ops.argwhere(a)).trace(A))
+    whole = artifact.encode(executable._contents())
+    for position in range(0, len(whole), 997):
+        changed = whole[:position] + bytes([whole[position] ^ 0x41]) + whole[position + 1 :]
+        try:
+            found = artifact.decode(changed, "it")
+        except ExecutorError:
+            continue
+        same(executable_of(found).run([A]), -np.argwhere(A))

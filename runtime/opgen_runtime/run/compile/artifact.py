@@ -36,7 +36,7 @@ from .sizes import SizesIn, SizesOut
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 5
+_FORM: Final = 6
 _FIXED: Final = struct.Struct("<16sIQ32s")
 _ALIGNMENT: Final = 64
 _WORTH_THREADS: Final = 1 << 20  # bytes to digest: about 1 ms, a tenth of which threads cost
@@ -57,7 +57,16 @@ class Contents:
     result: Slots
 
 
-def write(path: str | os.PathLike[str], contents: Contents) -> None:
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """A program in parts: each with the numbers of what it takes, of the inputs and then of the parts' results."""
+
+    inputs: tuple[str, ...]
+    parts: tuple[tuple[Contents, tuple[int, ...]], ...]
+    result: Slots
+
+
+def write(path: str | os.PathLike[str], contents: Contents | Chained) -> None:
     """Write an artifact, whole or not at all.  Raises ExecutorError for kernels that are functions of Python."""
     whole = encode(contents)
     target = Path(path)
@@ -69,9 +78,30 @@ def write(path: str | os.PathLike[str], contents: Contents) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def encode(contents: Contents) -> bytes:
+def encode(contents: Contents | Chained) -> bytes:
     """The bytes of an artifact.  Raises ExecutorError for kernels that are functions of Python."""
-    blobs, sizes = _Blobs(), SizesOut()
+    blobs = _Blobs()
+    header = _whole(contents, blobs) if isinstance(contents, Contents) else _chained(contents, blobs)
+    header["blobs"] = blobs.table
+    text = json.dumps(header).encode()
+    start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
+    fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
+    return b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
+
+
+def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
+    """The header of a program in parts, each of which is an artifact itself."""
+    return {
+        "opgen": _version(),
+        "target": contents.parts[0][0].target,
+        "inputs": list(contents.inputs),
+        "result": contents.result,
+        "parts": [[blobs.add(encode(part)), takes] for part, takes in contents.parts],
+    }
+
+
+def _whole(contents: Contents, blobs: _Blobs) -> dict[str, object]:
+    sizes = SizesOut()
     header: dict[str, object] = {
         "opgen": _version(),
         "target": contents.target,
@@ -83,11 +113,7 @@ def encode(contents: Contents) -> bytes:
         "runtime": [[key, blobs.add(code)] for key, code in _runtime_objects(contents)],
     }
     header["dims"] = sizes.table
-    header["blobs"] = blobs.table
-    text = json.dumps(header).encode()
-    start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
-    fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
-    return b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
+    return header
 
 
 def is_artifact(path: str | os.PathLike[str]) -> bool:
@@ -96,7 +122,7 @@ def is_artifact(path: str | os.PathLike[str]) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def read(path: str | os.PathLike[str]) -> Contents:
+def read(path: str | os.PathLike[str]) -> Contents | Chained:
     """What an artifact holds, its kernels linked into this process.
 
     Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
@@ -109,7 +135,7 @@ def read(path: str | os.PathLike[str]) -> Contents:
     return _decoded(memory[:filled], str(path))
 
 
-def decode(whole: bytes, what: str) -> Contents:
+def decode(whole: bytes, what: str) -> Contents | Chained:
     """Like `read`, of the bytes; `what` names them in errors."""
     memory = _aligned(len(whole))
     memory[:] = whole
@@ -123,7 +149,7 @@ def _aligned(size: int) -> memoryview:
     return memory[begin : begin + size].data
 
 
-def _decoded(memory: memoryview, what: str) -> Contents:
+def _decoded(memory: memoryview, what: str) -> Contents | Chained:
     whole = memory.toreadonly()
     header, start = _header(whole, what)
     if header["opgen"] != _version():
@@ -143,13 +169,21 @@ def _decoded(memory: memoryview, what: str) -> Contents:
         end = start + _padded(offset + size)
     if len(whole) != end:
         raise ExecutorError(f"{what} is damaged: it has {len(whole)} bytes, expected {end}")
+    inputs, result = tuple(header["inputs"]), _read_slots(header["result"])
+    if "parts" in header:
+        parts: list[tuple[Contents, tuple[int, ...]]] = []
+        for number, takes in header["parts"]:
+            part = _decoded(blobs[number], what)
+            assert isinstance(part, Contents)
+            parts.append((part, tuple(takes)))
+        return Chained(inputs, tuple(parts), result)
     for key, code in header["runtime"]:
         provide(key, bytes(blobs[code]))
     sizes = SizesIn(header["dims"])
     kernels = tuple([_read_kernel(each, blobs, sizes) for each in header["kernels"]])
     plan = None if header["plan"] is None else _read_plan(header["plan"], blobs, sizes)
-    inputs, driver = tuple(header["inputs"]), bytes(blobs[header["driver"]])
-    return Contents(header["target"], inputs, kernels, plan, driver, _read_slots(header["result"]))
+    driver = bytes(blobs[header["driver"]])
+    return Contents(header["target"], inputs, kernels, plan, driver, result)
 
 
 def _header(whole: memoryview, path: str) -> tuple[dict[str, Any], int]:

@@ -3,30 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Final
 
 import numpy as np
 
 from ...base.arith import AnyDim, dim
+from ...base.arith import Var as DimVar
 from ...base.errors import OpgenError
 from ...base.kept import Kept
 from ...declaration import array_type
-from ...ir import Expr, Function, Var, substitute
+from ...ir import Call, Expr, Function, Var, substitute
 from ...lower.library.segment import flat_types, kernel_name
-from ...operator import TensorType, TupleType, Type
+from ...operator import Op, TensorType, TupleType, Type
 from ...transform import InferType
 from .kernel import Kernel
 from .parts import Parts
 from .symbolic import are_told
 from .variants import why_no_variants
 
+_FRESH: Final = "n"
+_TRIED: Final = ((0,), (1,), (7, 11, 13, 17, 19, 23), (29, 31, 37, 41, 43, 47))
 _KEPT: Final = 64  # combinations of dims a segment; the least recently used go
+
+
+def is_dynamic(node: Expr) -> bool:
+    """Whether a call itself decides a size, as its op declares."""
+    declaration = (
+        node.op.get_attr("declaration") if isinstance(node, Call) and isinstance(node.op, Op) else None
+    )
+    return declaration is not None and bool(declaration.signature.dynamic)
 
 
 def is_late(segment: Function) -> bool:
     """Whether a segment has no symbolic kernel: its operands' shapes do not tell all its dims, or too many meet."""
     return not are_told(segment) or why_no_variants(segment) is not None
+
+
+def for_any_size(kind: Type) -> Type:
+    """The type with a dim for each that is not known."""
+    assert isinstance(kind, TensorType)
+    dims = [dim(_FRESH) if isinstance(each, AnyDim) else each for each in kind.shape]
+    return TensorType(tuple(dims), kind.dtype)
+
+
+def check_any_sizes(function: Function) -> None:
+    """Raises OpgenError for a part that does not suit some sizes, which machine code would not see.
+
+    Tried are none, one, and sizes without a common factor, which differ from each other.
+    """
+    for sizes in _TRIED:
+        rest = iter(sizes)
+        given: dict[DimVar, int] = {}
+        params: list[Var] = []
+        for param in function.params:
+            kind = param.checked_type
+            if isinstance(kind, TensorType):
+                for each in kind.shape:
+                    if isinstance(each, DimVar) and each.name == _FRESH and each not in given:
+                        given[each] = next(rest, sizes[-1])
+                dims = [given[d] if isinstance(d, DimVar) and d in given else d for d in kind.shape]
+                kind = TensorType(tuple(dims), kind.dtype)
+            params.append(Var(param.name_hint, kind))
+        if given:
+            renamed: dict[Var, Expr] = dict(zip(function.params, params, strict=True))
+            InferType()(Function(tuple(params), substitute(function.body, renamed)))
 
 
 def late_parts(segment: Function, compiled: Callable[[Function], Kernel]) -> Parts:
@@ -66,14 +106,8 @@ class LateKernel(Kernel):
 
     def _for_all_sizes(self) -> Kernel | None:
         """The kernel with a dim for each that is not known; None where there is none."""
-        numbers = count()
         try:
-            segment = self._on(
-                lambda kind: TensorType(
-                    [dim(f"n{next(numbers)}") if isinstance(each, AnyDim) else each for each in kind.shape],
-                    kind.dtype,
-                )
-            )
+            segment = self._on(for_any_size)
             return self._compiled(segment) if are_told(segment) else None
         except OpgenError:  # an op that needs to know a size
             return None

@@ -18,7 +18,7 @@ from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
 from ..compile.interpret import Arrays, as_array, bind, run
-from ..compile.late import LateKernel, is_late, late_parts
+from ..compile.late import LateKernel, is_dynamic, is_late, late_parts
 from ..compile.once import Digests, computed_once
 from ..compile.parts import evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
@@ -51,7 +51,15 @@ def build(
     if opt_level is not None:
         context = context.at_level(opt_level)
     chosen = Target.host() if target is None else Target.parse(target)
-    module = partitioned(module, params, chosen, context)
+    module = _given(module, params)
+    if any([is_dynamic(node) for function in module.functions.values() for node in post_order(function)]):
+        with importing:
+            from .cut import in_parts
+
+        found = in_parts(module, context, lambda part: build(part, None, chosen, context=context))
+        if found is not None:
+            return found
+    module = partitioned(module, None, chosen, context)
     function = module["main"]
     segments = segments_of(*module.functions.values())
     functions, digests = list(segments.functions), list(segments.digests)
@@ -94,20 +102,25 @@ def partitioned(
 ) -> IRModule:
     """A module in segments, as `build` compiles them: optimised, with the values of what takes constants alone."""
     context = context.evaluating_by(CompilingEvaluator)
+    module = optimise(_given(module, params), context)
+    known = {
+        var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
+        for var, function in module.functions.items()
+    }
+    return module.with_functions(known)
+
+
+def _given(
+    module: IRModule | Function, params: Mapping[str, object] | Mapping[Var, object] | None
+) -> IRModule:
+    """A module whose main has constants for some parameters."""
     if isinstance(module, Function):
         module = IRModule.from_expr(module)
     if "main" not in module:
         raise ExecutorError(
             f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
         )
-    if params:
-        module = module.with_functions({"main": _bound(module["main"], params)})
-    module = optimise(module, context)
-    known = {
-        var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
-        for var, function in module.functions.items()
-    }
-    return module.with_functions(known)
+    return module.with_functions({"main": _bound(module["main"], params)}) if params else module
 
 
 def load(path: str | PathLike[str]) -> Executable:
@@ -192,7 +205,9 @@ class Interpreted(Executable):
         return self._module.drawing()
 
     def _contents(self) -> Contents:
-        raise ExecutorError(f"the program cannot be saved: {self._reason}")
+        by_hand = [kernel.why_of_python for kernel in self.compiled if kernel.why_of_python is not None]
+        reason = f"{by_hand[0]}, which no artifact can hold" if by_hand else self._reason
+        raise ExecutorError(f"the program cannot be saved: {reason}")
 
     def run_op(self, call: Call, args: Sequence[Arrays]) -> Arrays:
         raise ExecutorError(f"a call was left out of all segments: {call}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from ..compile.symbolic import SymbolicKernel
 from .profiling import Profile, plan_text, profile_of
 
 if TYPE_CHECKING:
-    from ..compile.artifact import Contents
+    from ..compile.artifact import Chained, Contents
 
 
 class Executable(Pictured):
@@ -133,9 +134,9 @@ class Executable(Pictured):
         with importing:
             from ..compile.artifact import encode
 
-        return _unpickled, (encode(self._contents()),)
+        return unpickled, (encode(self._contents()),)
 
-    def _contents(self) -> Contents:
+    def _contents(self) -> Contents | Chained:
         raise NotImplementedError
 
 
@@ -243,20 +244,90 @@ class Native(Executable):
         return Contents(self._target, self.inputs, self.compiled, self.plan, driver, self._result)
 
 
-def executable_of(contents: Contents) -> Executable:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A program and the numbers of what it takes: of the whole's inputs, then the parts' results, in order."""
+
+    executable: Native
+    takes: tuple[int, ...]
+
+
+class Chain(Executable):
+    """Parts that run one after the other; what sizes they have, the arrays between them say.
+
+    `result`: the numbers of its values as the result nests them.  The first part takes all inputs.
+    """
+
+    def __init__(self, inputs: Sequence[str], parts: Sequence[Part], result: Slots) -> None:
+        kernels = [kernel for part in parts for kernel in part.executable.compiled]
+        prepare = [name for part in parts for name in part.executable.prepare_kernels]
+        super().__init__(inputs, kernels, prepare)
+        self.parts = tuple(parts)
+        self._result = result
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple([name for part in self.parts for name in part.executable.kernels])
+
+    @property
+    def takes(self) -> tuple[Slot, ...]:
+        return self.parts[0].executable.takes
+
+    def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
+        values = list(arrays)
+        for part in self.parts:
+            values.extend(flat_arrays(part.executable.run([values[k] for k in part.takes])))
+        return copy_into(nested(values, self._result), outputs)
+
+    def explain(self) -> str:
+        texts = [f"part {number}\n{part.executable.explain()}" for number, part in enumerate(self.parts)]
+        return "\n".join(["in parts, for sizes that depend on data", *texts])
+
+    def export_c(self, folder: str | PathLike[str], name: str = "model") -> list[Path]:
+        raise ExecutorError("the program cannot be exported: it is in parts, for sizes that depend on data")
+
+    def profile(self, arrays: object, runs: int = 10) -> Profile:
+        raise ExecutorError("the program cannot be profiled: it is in parts, for sizes that depend on data")
+
+    def drawing(self) -> Drawing:
+        whole = Drawing()
+        for part in self.parts:
+            whole = whole.beside(part.executable.drawing())
+        return whole
+
+    def _contents(self) -> Chained:
+        with importing:
+            from ..compile.artifact import Chained
+
+        parts = tuple([(part.executable._contents(), part.takes) for part in self.parts])
+        return Chained(self.inputs, parts, self._result)
+
+
+def executable_of(contents: Contents | Chained) -> Executable:
     """The program of an artifact."""
+    with importing:
+        from ..compile.artifact import Contents
+
+    if isinstance(contents, Contents):
+        return _native(contents)
+    parts = [Part(_native(part), takes) for part, takes in contents.parts]
+    return Chain(contents.inputs, parts, contents.result)
+
+
+def unpickled(artifact: bytes) -> Executable:
+    """The program that was pickled as an artifact's bytes."""
+    with importing:
+        from ..compile.artifact import decode
+
+    return executable_of(decode(artifact, "a pickled program"))
+
+
+def _native(contents: Contents) -> Native:
     plan, kernels = contents.plan, contents.kernels
     whole = kernels[0]
     if plan is not None:
         whole = program_of(plan, kernels, image_of(plan, contents.driver, contents.inputs))
     return Native(contents.inputs, kernels, whole, contents.result, contents.target)
-
-
-def _unpickled(artifact: bytes) -> Executable:
-    with importing:
-        from ..compile.artifact import decode
-
-    return executable_of(decode(artifact, "a pickled program"))
 
 
 def nested(arrays: Sequence[np.ndarray], result: Slots) -> Arrays:
