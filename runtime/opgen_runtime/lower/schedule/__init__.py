@@ -7,7 +7,7 @@ kind.py      how the iterations of a loop run
 intrinsic.py tiles whose loop IR is written by hand
 matching.py  whether a tile of a stage is what an intrinsic computes
 stage.py     one stage, and the primitives that change it alone; stage_base.py: what is known of it
-schedule.py  all stages of a program, and the primitives that add stages (caches, rfactor, groups)
+schedule.py  the primitives that add stages (caches, rfactor, groups); schedule_base.py: all stages of a program
 narrowing.py values of dims for which another schedule is better
 group.py     stages that are placed together
 partials.py  what rfactor makes a stage of
@@ -40,7 +40,8 @@ from .prepare import Parts, constant_stages, parts_of
 from .relations import Fuse, Split
 from .repack import divided
 from .rows import Line, Rows
-from .schedule import Schedule, create_schedule, reads_of, replay
+from .schedule import Schedule, create_schedule, replay
+from .schedule_base import reads_of
 from .separate import why_not_separable
 from .slopes import slope
 from .stage import Stage

@@ -13,7 +13,8 @@ from ...compute.te.tensor import IterVar, Reduce, Tensor
 from .extents import ceil_div, product
 from .kind import ForKind
 from .relations import Fuse, Split
-from .schedule import Schedule, reads_of
+from .schedule import Schedule
+from .schedule_base import reads_of
 from .stage import Stage
 
 ScheduleFunction = Callable[..., object]  # of the outputs, and of what else a schedule depends on

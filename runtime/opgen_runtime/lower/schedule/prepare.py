@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...compute.te.tensor import Compute, Placeholder, Tensor
-from .schedule import Schedule, reads_of
+from .schedule import Schedule
+from .schedule_base import reads_of
 from .stage import Stage
 
 _MOST_GROWTH: Final = (
