@@ -53,6 +53,8 @@ def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = Fal
         return _plain(f, _BOOL_OPS[op], a, b, lanes)
     emitter = _EMITTERS.get(op)
     if emitter is not None:
+        if contract and op in _KEEPING_NAN and dtype.is_float:
+            return _accumulated(f, op, a, b, lanes)
         return emitter(f, a, b, lanes)
     if dtype.is_float:
         if op in _FLOAT_OPS:
@@ -114,24 +116,31 @@ def _extreme(op: str) -> Callable[[FunctionText, Value, Value, int], Value]:
                 (a.nonnegative and b.nonnegative) if op == "min" else (a.nonnegative or b.nonnegative)
             )
             return register(a.dtype, lanes, text, clean=a.clean and b.clean, nonnegative=nonnegative)
+        if _is_number(b):
+            a, b = b, a  # a constant first: the comparison is false for a NaN in b, which is then the result
         ta, tb = f.vector(a, lanes), f.vector(b, lanes)
-        if any(_is_number(v) for v in (a, b)):
-            if _is_number(b):
-                ta, tb = (
-                    tb,
-                    ta,
-                )  # the constant first: a comparison with NaN is false, so that the other is the result
-            flag, predicate = register_type(BOOL, lanes), "olt" if op == "min" else "ogt"
-            chosen = f.emit(f"fcmp {predicate} {kind} {ta}, {tb}")
-            return register(a.dtype, lanes, f.emit(f"select {flag} {chosen}, {kind} {ta}, {kind} {tb}"))
-        # a last, which accumulates: x86 looks for NaN in the first one, aside of the chain of accumulations
-        name = f"llvm.{_KEEPING_NAN[op]}.{suffix(kind)}"
-        return register(a.dtype, lanes, f.call(name, kind, ((kind, tb), (kind, ta)), "nsz "))
+        flag, predicate = register_type(BOOL, lanes), "olt" if op == "min" else "ogt"
+        chosen = f.emit(f"fcmp {predicate} {kind} {ta}, {tb}")
+        result = f.emit(f"select {flag} {chosen}, {kind} {ta}, {kind} {tb}")
+        if not _is_number(a):
+            is_nan = f.emit(f"fcmp uno {kind} {ta}, zeroinitializer")
+            result = f.emit(f"select {flag} {is_nan}, {kind} {ta}, {kind} {result}")
+        return register(a.dtype, lanes, result)
 
     return emit
 
 
 _KEEPING_NAN: Final = {"min": "minimum", "max": "maximum"}
+
+
+def _accumulated(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:
+    """min or max of floats in any order, whichever zero it is, and NaN if there is one.
+
+    x86 looks for NaN in the first operand, aside of the chain of accumulations: `a`, which accumulates, is the last.
+    """
+    kind = register_type(a.dtype, lanes)
+    operands = ((kind, f.vector(b, lanes)), (kind, f.vector(a, lanes)))
+    return register(a.dtype, lanes, f.call(f"llvm.{_KEEPING_NAN[op]}.{suffix(kind)}", kind, operands, "nsz "))
 
 
 def _is_number(value: Value) -> bool:
