@@ -12,7 +12,6 @@ from opgen_runtime import ir, ops
 from opgen_runtime.base.target import Target
 from opgen_runtime.run.compile import pipeline
 
-
 _ROW: Final = 128
 _CACHED: Final = 1 << 13  # bytes that stay in the nearest cache
 
