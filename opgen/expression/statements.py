@@ -144,7 +144,9 @@ class StatementConverter(ExpressionConverter):
         either = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
         if len(limits) != 1 or either:
             always = isinstance(node.test, ast.Constant) and node.test.value is True
-            condition = "" if always else f"{ast.unparse(node.test)[:60]} and "
+            written = ast.unparse(node.test).replace(",]", "]")  # as Python writes `x[*i]`
+            written = f"({written})" if isinstance(node.test, ast.BoolOp | ast.IfExp) else written
+            condition = "" if always else f"{written} and "
             hint = f"write `while {condition}{AT_MOST}(100):`, with a number that is enough"
             text = (
                 f"a `while` has a greatest number of steps, `{AT_MOST}(n)`, joined to its condition by `and`"
