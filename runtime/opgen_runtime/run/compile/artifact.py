@@ -27,6 +27,7 @@ from ...base import Target, available_cpus
 from ...base.errors import ExecutorError
 from ...base.vocabulary import DTYPES, DType
 from ...codegen import compiled, key_of, modules_of, provide
+from .demands import Demand
 from .entry import ENTRY_MODULE
 from .entry_text import entry_text
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
@@ -36,7 +37,7 @@ from .sizes import SizesIn, SizesOut
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 6
+_FORM: Final = 7
 _FIXED: Final = struct.Struct("<16sIQ32s")
 _ALIGNMENT: Final = 64
 _WORTH_THREADS: Final = 1 << 20  # bytes to digest: about 1 ms, a tenth of which threads cost
@@ -250,6 +251,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
     if isinstance(kernel, SymbolicKernel):
         made["symbolic"] = [sizes.var(dim) for dim in kernel.dims]
         made["meetings"] = [[sizes.dim(a), sizes.dim(b)] for a, b in kernel.meetings]
+        made["demands"] = [[each.op, each.text, sizes.dim(each.condition)] for each in kernel.demands]
     if isinstance(kernel, NativeKernel | SymbolicKernel):
         image = kernel.image
         made |= {
@@ -278,7 +280,8 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
         image = Image(made["name"], (), (), *rest)
         dims = [sizes.vars[k] for k in made["symbolic"]]
         meetings = [(sizes.expr(a), sizes.expr(b)) for a, b in made["meetings"]]
-        return SymbolicKernel(image, inputs, outputs, dims, meetings)
+        demands = [Demand(op, text, sizes.expr(condition)) for op, text, condition in made["demands"]]
+        return SymbolicKernel(image, inputs, outputs, dims, meetings, demands)
     return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
 
 

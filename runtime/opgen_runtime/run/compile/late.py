@@ -16,9 +16,10 @@ from ...ir import Call, Expr, Function, Var, substitute
 from ...lower.library.segment import flat_types, kernel_name
 from ...operator import Op, TensorType, TupleType, Type
 from ...transform import InferType
+from .demands import why_untold
 from .kernel import Kernel
 from .parts import Parts
-from .symbolic import are_told
+from .symbolic import are_told, dims_in
 from .variants import why_no_variants
 
 _FRESH: Final = "n"
@@ -35,8 +36,13 @@ def is_dynamic(node: Expr) -> bool:
 
 
 def is_late(segment: Function) -> bool:
-    """Whether a segment has no symbolic kernel: its operands' shapes do not tell all its dims, or too many meet."""
-    return not are_told(segment) or why_no_variants(segment) is not None
+    """Whether a segment has no symbolic kernel.
+
+    Its operands' shapes do not tell all its dims, too many meet, or what its ops demand of them cannot be told.
+    """
+    if not are_told(segment) or why_no_variants(segment) is not None:
+        return True
+    return bool(dims_in(segment)) and why_untold(segment) is not None
 
 
 def for_any_size(kind: Type) -> Type:

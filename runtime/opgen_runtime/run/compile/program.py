@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from threading import get_ident
 from typing import Final
@@ -11,13 +11,16 @@ from typing import Final
 import numpy as np
 
 from ...base import Target
-from ...base.arith import Expr, Var, substitute
+from ...base.arith import Expr, Var, eq, substitute
+from ...base.arith.expr import Shape
 from ...codegen import Loaded, compiled, imports_of, load
+from ...operator import dims_equal
+from .demands import Demand
 from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
 from .extern import ExternKernel
 from .kernel import Image, Kernel, NativeKernel, Slot
-from .plan import Plan, Run
+from .plan import Copy, Instruction, Plan, Run
 from .pointers import address_of
 from .symbolic import SymbolicKernel, concrete, symbolic_slot
 
@@ -105,7 +108,8 @@ class SymbolicProgram(SymbolicKernel):
         )
         self.linked = linked
         meetings = [pair for run in linked.plan.runs for pair in self._meetings(run)]
-        super().__init__(image, inputs, outputs, linked.plan.dims, meetings, linked.loaded)
+        demands = [each for step in linked.plan.code for each in self._demands(step)]
+        super().__init__(image, inputs, outputs, linked.plan.dims, meetings, demands, linked.loaded)
 
     def _meetings(self, run: Run) -> list[tuple[Expr, Expr]]:
         """The dims of the program that meet in a run of a kernel."""
@@ -114,6 +118,24 @@ class SymbolicProgram(SymbolicKernel):
             return []
         values = kernel.bound([self.linked.plan.held[slot].shape for slot in run.inputs])
         return [(substitute(a, values), substitute(b, values)) for a, b in kernel.meetings]
+
+    def _demands(self, step: Instruction) -> Iterator[Demand]:
+        """What a step demands of the dims of the program: what its kernel does, and that shapes are those of slots."""
+        held = self.linked.plan.held
+        if isinstance(step, Copy):
+            yield from _same(held[step.target].shape, held[step.source].shape)
+        if not isinstance(step, Run):
+            return
+        kernel = self.linked.kernels[step.kernel]
+        slots = kernel.inputs, kernel.outputs[: len(step.outputs)]
+        given: list[list[Shape]] = [[slot.shape for slot in part] for part in slots]
+        if isinstance(kernel, SymbolicKernel):
+            values = kernel.bound([held[slot].shape for slot in step.inputs])
+            yield from [each.on(values) for each in kernel.demands]
+            given = [kernel.shapes(part, values) for part in kernel.operands]
+        for positions, shapes in zip((step.inputs, step.outputs), given, strict=True):
+            for position, shape in zip(positions, shapes, strict=True):
+                yield from _same(held[position].shape, shape)
 
     def run(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
@@ -131,6 +153,14 @@ class SymbolicProgram(SymbolicKernel):
 
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         return ProgramKernel(image, self.linked)
+
+
+def _same(a: Shape, b: Shape) -> Iterator[Demand]:
+    """That two shapes are one, where they do not show it: branches of `if` may be of different dims."""
+    whose = f"a value of shape ({', '.join(map(str, a))})"
+    for x, y in zip(a, b, strict=True):
+        if not dims_equal(x, y) and not (isinstance(x, int) and isinstance(y, int)):
+            yield Demand(whose, "one shape on all ways to it", eq(x, y))
 
 
 def program_of(plan: Plan, kernels: Sequence[Kernel], image: Image) -> ProgramKernel | SymbolicProgram:

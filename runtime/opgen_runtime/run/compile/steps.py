@@ -35,6 +35,7 @@ from ...lower.library.segment import (
 )
 from ...lower.schedule import SCHEDULE, Narrowing, Schedule, parts_of, schedule_by
 from ...operator import TensorType
+from .demands import Demand, demands
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
@@ -300,11 +301,17 @@ def _kernel(
     known = dims_in(function)
     if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):
         dims = [known[k] for k in facts["dims"]]
-        return SymbolicKernel(image, inputs, outputs, dims, meetings(function))
+        return SymbolicKernel(image, inputs, outputs, dims, meetings(function), _demands(function, inputs))
     static = replace(
         image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
     )
     return NativeKernel(static)
+
+
+def _demands(function: ir.Function, inputs: Sequence[SymbolicSlot]) -> list[Demand]:
+    """What must hold of the dims that a part of the segment takes."""
+    told = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
+    return [each for each in demands(function) if told.issuperset(free_vars(each.condition))]
 
 
 def _facts(segment: Segment) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ...codegen import Loaded, load
 from ...ir import Expr as Node
 from ...ir import Function, post_order
 from ...operator import TensorType, TupleType
+from .demands import Demand
 from .entry import Entry
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 
@@ -62,9 +63,12 @@ class SymbolicKernel(Kernel):
         outputs: Sequence[SymbolicSlot],
         dims: Sequence[Var],
         meetings: Sequence[tuple[Expr, Expr]] = (),
+        demands: Sequence[Demand] = (),
         loaded: Loaded | None = None,
     ) -> None:
-        """`meetings`: dims that are equal, or one of them 1.  `loaded`: the code, if it is in memory already.
+        """`meetings`: dims that are equal, or one of them 1.  `demands`: what else the dims must satisfy.
+
+        `loaded`: the code, if it is in memory already.
 
         Raises CodegenError for a dim that no shape of an input tells.
         """
@@ -73,6 +77,7 @@ class SymbolicKernel(Kernel):
         self.operands = tuple(inputs), tuple(outputs)
         self.dims = tuple(dims)
         self.meetings = tuple(meetings)
+        self.demands = tuple(demands)
         self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
         self._kernels: Kept[Kernel] = Kept(_KEPT)  # by the shapes of the inputs
         self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
@@ -133,6 +138,10 @@ class SymbolicKernel(Kernel):
                     f"{self.name}: dims {str(a)!r} and {str(b)!r} meet in a broadcast, "
                     f"but are {x} and {y}: they must be equal, or one of them 1"
                 )
+        for demand in self.demands:
+            why_not = demand.why_not(values)
+            if why_not is not None:
+                raise ExecutorError(f"{self.name}: {why_not}")
         own, made = (tuple([slot.at(values) for slot in part]) for part in (inputs, outputs))
         if all([0 in slot.shape for slot in made]):
             return EmptyKernel(self.name, own, made)
@@ -179,8 +188,12 @@ class SymbolicKernel(Kernel):
 
     def given(self, shapes: Sequence[Shape]) -> list[Shape]:
         """The shapes of the outputs, in storage, for inputs of these shapes."""
-        values = self.bound(shapes)
-        return [tuple([_value(dim, values) for dim in slot.dims]) for slot in self.operands[1]]
+        return self.shapes(self.operands[1], self.bound(shapes))
+
+    @staticmethod
+    def shapes(slots: Sequence[SymbolicSlot], values: Mapping[Var, Expr]) -> list[Shape]:
+        """The shapes of operands where dims have other values, which may be symbolic themselves."""
+        return [tuple([_value(dim, values) for dim in slot.dims]) for slot in slots]
 
 
 def _value(dim: Dim, values: Mapping[Var, Expr]) -> Dim:

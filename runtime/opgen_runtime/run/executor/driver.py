@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base import Target
-from ...base.errors import ExecutorError, did_you_mean
+from ...base.errors import AccessError, ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.drawing import Drawing
@@ -20,10 +20,11 @@ from ..compile import Kernel, Slot
 from ..compile.interpret import Arrays, as_array, bind, run
 from ..compile.late import LateKernel, is_dynamic, is_late, late_parts
 from ..compile.once import Digests, computed_once
-from ..compile.parts import evaluated, sites_of
+from ..compile.parts import Parts, evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
+from ..compile.symbolic import dims_in
 from ..compile.variants import opened
 from .executable import Executable, Native, copy_into, executable_of
 
@@ -67,12 +68,19 @@ def build(
         functions = [opened(segment) for segment in functions]
         same = zip(functions, segments.functions, digests, strict=True)
         digests = [digest if new is old else "" for new, old, digest in same]
-    parts = [
-        late_parts(segment, lambda narrowed: compile_parts(narrowed, (), chosen, context).main)
-        if is_late(segment)
-        else compile_parts(segment, constant, chosen, context, digest)
-        for segment, digest, constant in zip(functions, digests, segments.constant, strict=True)
-    ]
+    parts: list[Parts] = []
+    for segment, digest, constant in zip(functions, digests, segments.constant, strict=True):
+        late = late_parts(segment, lambda narrowed: compile_parts(narrowed, (), chosen, context).main)
+        try:
+            parts.append(
+                late if is_late(segment) else compile_parts(segment, constant, chosen, context, digest)
+            )
+        except AccessError:
+            if not dims_in(segment):
+                raise
+            parts.append(
+                late
+            )  # it is inside for some sizes only, as where a dim meets a number in a broadcast
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
@@ -80,9 +88,9 @@ def build(
         count = len(kernels[0].outputs)
         result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
         return Native(inputs, kernels, kernels[0], result, str(chosen))
-    late = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel)]
-    if late:
-        reason = f"the dims that {late[0]} runs on are known when it runs"
+    waiting = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel)]
+    if waiting:
+        reason = f"the dims that {waiting[0]} runs on are known when it runs"
         return Interpreted(module, kernels, sites, prepare, reason)
     with importing:  # first calls of single ops need neither plans nor files
         from ..compile.planning import make_plan

@@ -324,9 +324,9 @@ def unpickled(artifact: bytes) -> Executable:
 
 def _native(contents: Contents) -> Native:
     plan, kernels = contents.plan, contents.kernels
-    whole = kernels[0]
-    if plan is not None:
-        whole = program_of(plan, kernels, image_of(plan, contents.driver, contents.inputs))
+    if plan is None:
+        return Native(contents.inputs, kernels, kernels[0], contents.result, contents.target)
+    whole = program_of(plan, kernels, image_of(plan, contents.driver, contents.inputs))
     return Native(contents.inputs, kernels, whole, contents.result, contents.target)
 
 

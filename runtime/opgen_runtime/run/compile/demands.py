@@ -1,0 +1,63 @@
+"""What ops demand of symbolic dims: their types take it to hold, and kernels check it with the values.
+
+matmul(x: [2, 6], y: [n, 3])    n must be 6
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...base.arith import Expr, Var, evaluate_scalar, free_vars, substitute
+from ...declaration import stated
+from ...ir import Call, Function, post_order
+from ...operator import Assumption, Op
+from .sizes import why_not_a_size
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A condition on dims that an op has; `text` is how it is declared."""
+
+    op: str
+    text: str
+    condition: Expr
+
+    def on(self, values: Mapping[Var, Expr]) -> Demand:
+        """The demand on what the dims are elsewhere."""
+        return Demand(self.op, self.text, substitute(self.condition, values))
+
+    def why_not(self, values: Mapping[Var, int]) -> str | None:
+        """Why values of the dims do not satisfy it; None where they do."""
+        if evaluate_scalar(self.condition, dict(values)):
+            return None
+        found = " and ".join([f"{var.name} is {values[var]}" for var in free_vars(self.condition)])
+        return f"{self.op} requires {self.condition} ({self.text}), but {found}"
+
+
+def demands(function: Function) -> list[Demand]:
+    """What the ops of a segment demand of its dims that their types leave open."""
+    return [
+        Demand(op, assumption.text, assumption.condition)
+        for op, assumption in _assumed(function)
+        if assumption.condition is not None
+    ]
+
+
+def why_untold(function: Function) -> str | None:
+    """Why what a segment demands of its dims cannot be checked when it runs; None where it can."""
+    for op, assumption in _assumed(function):
+        if assumption.condition is None:
+            return f"{op} requires {assumption.text}, which sizes must be known for"
+        why_not = why_not_a_size(assumption.condition)
+        if why_not is not None:
+            return f"{op} requires {assumption.text}: {why_not}"
+    return None
+
+
+def _assumed(function: Function) -> Iterator[tuple[str, Assumption]]:
+    for node in post_order(function.body):
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            what = stated(node.op, node.attrs, [arg.checked_type for arg in node.args], node.span)
+            for assumption in () if what is None else what.binding.undecided:
+                yield node.op.name, assumption
