@@ -81,3 +81,19 @@ def test_a_dim_that_meets_a_number_in_a_broadcast_is_that_or_one() -> None:
     for n in (0, 2, 7):
         with pytest.raises(ShapeError, match=rf"shapes \({n}, 3\) and \(6, 3\) do not broadcast"):
             built.run([np.ones((n, 3), np.float32), b])
+
+
+def test_results_whose_sizes_depend_on_data_and_on_dims() -> None:
+    """Alone, in a chain, and beside what they came from."""
+    x = ir.Var("x", rt.TensorType((N,), "float32"))
+    kept = ops.masked_select(x, ops.greater(x, ir.const(np.float32(0))))
+    programs: list[tuple[ir.Expr, Callable[[np.ndarray], np.ndarray]]] = [
+        (kept, lambda a: a[a > 0]),
+        (ops.exp(kept), lambda a: np.exp(a[a > 0])),
+        (ops.concatenate([kept, x], axis=0), lambda a: np.concatenate([a[a > 0], a])),
+    ]
+    for body, expected in programs:
+        built = rt.build(ir.Function((x,), body))
+        for n in (0, 1, 9):
+            a = np.linspace(-1, 2, n).astype(np.float32)
+            np.testing.assert_allclose(built.run([a]), expected(a), rtol=1e-6)

@@ -19,7 +19,7 @@ from ...transform import InferType
 from .demands import why_untold
 from .kernel import Kernel
 from .parts import Parts
-from .symbolic import are_told, dims_in
+from .symbolic import are_told, dims_in, sizes_of
 from .variants import why_no_variants
 
 _FRESH: Final = "n"
@@ -42,7 +42,12 @@ def is_late(segment: Function) -> bool:
     """
     if not are_told(segment) or why_no_variants(segment) is not None:
         return True
-    return bool(dims_in(segment)) and why_untold(segment) is not None
+    if not dims_in(segment):
+        return False
+    # of a result whose size depends on data the type has no bound, which symbolic kernels would compute
+    return (
+        any([isinstance(dim, AnyDim) for dim in sizes_of([segment.body])]) or why_untold(segment) is not None
+    )
 
 
 def for_any_size(kind: Type) -> Type:
@@ -114,7 +119,7 @@ class LateKernel(Kernel):
         """The kernel with a dim for each that is not known; None where there is none."""
         try:
             segment = self._on(for_any_size)
-            return self._compiled(segment) if are_told(segment) else None
+            return None if is_late(segment) else self._compiled(segment)
         except OpgenError:  # an op that needs to know a size
             return None
 
