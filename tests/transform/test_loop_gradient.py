@@ -139,6 +139,18 @@ def test_checkpoint_keeps_arguments_alone() -> None:
     assert peaks[1] < 0.75 * peaks[0]
 
 
+def test_floats_without_a_dtype_pass_through_checkpoint_as_they_are() -> None:
+    def scaled(x: Any, by: float) -> Any:
+        return (np.sin(x) * by).sum()
+
+    x = X.astype("float32")
+    expected = rt.jit(lambda x, by: rt.value_and_grad(scaled, (0, 1))(x, by))(x, 2.0)
+    found = rt.jit(lambda x, by: rt.value_and_grad(rt.checkpoint(scaled), (0, 1))(x, by))(x, 2.0)
+    for a, b in zip((found[0], *found[1]), (expected[0], *expected[1]), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_loops(seed: int) -> None:
     loop_gradients.case(seed)

@@ -14,6 +14,7 @@ fusion/             which ops become one segment, and why others do not
 fuse_ops.py         FuseOps
 gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
 loop_gradient.py    reverse mode through loops, with states kept or computed again
+loop_steps.py       how many steps a loop takes at most
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 

@@ -21,14 +21,14 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ..base.errors import PassError
-from ..ir import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var, const, post_order, substitute
+from ..ir import Call, Expr, Function, If, Tuple, TupleGetItem, Var, const, post_order, substitute
 from ..ir.loops import EVERY, LOOP, MOST, ends_of, is_again, is_loop, loop_of, own_name, with_ends
-from ..ir.operators import apply_operator, operator_op
-from ..operator import Op, TensorType, TupleType, Type
-from .build import ALL, NAMED, row, with_row, zeros
+from ..ir.operators import apply_operator
+from ..operator import TensorType, TupleType, Type
+from .build import row, with_row, zeros
+from .loop_steps import most_steps
 
 COUNT: Final = TensorType((), "int64")
-_TESTS: Final = (("<", False, 0), ("<=", False, 1), (">", True, 0), (">=", True, 1))
 Pull: TypeAlias = Callable[[Sequence[Expr], Sequence[Expr | None], Sequence[Var]], list[Expr | None]]
 
 
@@ -69,7 +69,7 @@ class LoopGradient:
         self.active = self._activity(active)
         self.of_changed = [k for k in self.changed if self.active[k]]
         self.of_same = [k for k in range(len(loop.params)) if self.active[k] and k not in self.changed]
-        self.most = _most(loop, call, self.part)
+        self.most = most_steps(loop, call)
         stated = loop.attrs.get(EVERY)
         self.every = min(stated, self.most) if isinstance(stated, int) and stated > 1 else 1
         self.cotangents = [Var(f"g{k}", loop.params[k].checked_type) for k in self.of_changed]
@@ -268,99 +268,6 @@ def _part(loop: Function) -> _Part:
     if then is None or value is None:
         raise PassError(f"the gradient of {loop.attrs[LOOP]}, which always calls itself, is not there")
     return _Part(loop.params, loop.body, then, value)
-
-
-def _most(loop: Function, call: Call, part: _Part) -> int:
-    """The steps that a loop takes at most, as it states or as a counter tells.  Raises PassError where neither does."""
-    stated = loop.attrs.get(MOST)
-    if isinstance(stated, int):
-        return stated
-    found = [_steps(part, call, *test) for test in _tests(part.body)]
-    known = [each for each in found if each is not None]
-    if not known:
-        raise PassError(
-            f"the gradient of {loop.attrs[LOOP]} keeps its states, and nothing says how many steps it takes at "
-            f"most; rt.while_loop(..., most=n) states it, the attr {MOST!r} of a function of the IR, or a test "
-            "`step < n` where a step adds a constant to `step` and n is a constant, or the smaller of a number and "
-            "a constant"
-        )
-    return max(1, min(known))
-
-
-def _tests(body: Expr) -> Iterator[tuple[Expr, Expr, int]]:
-    """(a, b, 0) for each a < b without which there is no further step, (a, b, 1) for each a <= b."""
-    holds: list[Expr] = []
-    node = body
-    while isinstance(node, If):
-        then = any(is_again(end) for end in ends_of(node.then))
-        if then and not any(is_again(end) for end in ends_of(node.otherwise)):
-            holds.append(node.condition)
-        node = node.then if then else node.otherwise
-    tests = {operator_op(symbol): (swapped, slack) for symbol, swapped, slack in _TESTS}
-    both = {operator_op("&"), Op.get(ALL)}
-    while holds:
-        each = holds.pop()
-        if not isinstance(each, Call) or not isinstance(each.op, Op):
-            continue
-        if each.op in both:
-            holds += each.args
-        elif each.op in tests:
-            swapped, slack = tests[each.op]
-            yield each.args[swapped], each.args[not swapped], slack
-
-
-def _steps(part: _Part, call: Call, small: Expr, large: Expr, slack: int) -> int | None:
-    """The most steps of a loop that goes on while small < large, one more with `slack`; None where nothing tells."""
-    rising, falling = _pace(part, small), _pace(part, large)
-    start, end = _bounds(_given(part, call, small))[0], _bounds(_given(part, call, large))[1]
-    if rising is None or falling is None or start is None or end is None or rising - falling <= 0:
-        return None
-    return -(-(end - start + slack) // (rising - falling))
-
-
-def _pace(part: _Part, value: Expr) -> int | None:
-    """What each step adds to a value at least, and at most; None where it is not known."""
-    if isinstance(value, Constant):
-        return 0
-    if not isinstance(value, Var) or value not in part.params:
-        return None
-    added: set[int | None] = set()
-    for end in ends_of(part.body):
-        if isinstance(end, Call) and is_again(end):
-            added.add(_added(end.args[part.params.index(value)], value))
-    return added.pop() if len(added) == 1 else None
-
-
-def _added(after: Expr, var: Var) -> int | None:
-    if after is var:
-        return 0
-    if not isinstance(after, Call):
-        return None
-    sign = 1 if after.op is operator_op("+") else -1 if after.op is operator_op("-") else 0
-    if sign > 0 and after.args[1] is var:
-        amount = after.args[0]
-    elif sign and after.args[0] is var:
-        amount = after.args[1]
-    else:
-        return None
-    low, high = _bounds(amount)
-    return sign * low if low is not None and low == high else None
-
-
-def _given(part: _Part, call: Call, value: Expr) -> Expr:
-    """What a param is given at first; other values stay what they are."""
-    return call.args[part.params.index(value)] if isinstance(value, Var) and value in part.params else value
-
-
-def _bounds(value: Expr) -> tuple[int | None, int | None]:
-    """The least and the greatest value of an integer of rank 0, as far as they are known."""
-    if isinstance(value, Constant) and value.is_scalar and not value.checked_type.dtype.is_float:  # type: ignore[attr-defined]  # a tensor
-        return int(value.data), int(value.data)
-    if isinstance(value, Call) and value.op is Op.get(NAMED["min"]):
-        (a, b), (c, d) = map(_bounds, value.args)
-        tops = [each for each in (b, d) if each is not None]
-        return (None if a is None or c is None else min(a, c)), min(tops, default=None)
-    return None, None
 
 
 def _field(expr: Expr, place: Sequence[int]) -> Expr:

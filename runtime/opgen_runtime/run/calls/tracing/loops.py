@@ -96,10 +96,8 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     def again(*args: Any) -> Any:
         if not gradients.get():
             return function(*args)
-        places = [
-            k for k, (_, leaf) in enumerate(leaves(args)) if isinstance(leaf, Traced | Expr | np.ndarray)
-        ]
         flat: list[Any] = [leaf for _, leaf in leaves(args)]
+        places = [k for k, leaf in enumerate(flat) if _is_tensor(leaf)]
         given = [tensor(flat[k]).expr for k in places]
         own = [Var(f"arg{k}", each.checked_type) for k, each in enumerate(given)]
         for k, var in zip(places, own, strict=True):
@@ -119,6 +117,11 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         return filled(result, iter(wrap(made)))
 
     return again
+
+
+def _is_tensor(leaf: object) -> bool:
+    """Whether a leaf has a dtype; a float without one takes that of what it meets, and is read from around."""
+    return isinstance(leaf, Expr | np.ndarray) or (isinstance(leaf, Traced) and not leaf.weak)
 
 
 def _flag(value: Any) -> Expr:
