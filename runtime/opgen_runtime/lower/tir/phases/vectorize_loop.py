@@ -124,15 +124,13 @@ class _Lanes:
         value = self.wide(value)
         if mask is None:
             return Store(buffer, (index,), value)
-        reads = [node.buffer for node in post_order(value) if isinstance(node, Load)]
-        if buffer.scope == "local" and self._inside(buffer, index):
-            if (
-                not reads and buffer is not s.buffer
-            ):  # lanes of their own, of which none is wanted beyond the mask
-                return Store(buffer, (index,), value)
-            if buffer in reads:  # a masked store would keep the buffer out of registers
-                old = Load(value.dtype, buffer, (index,))
-                return Store(buffer, (index,), Select(value.dtype, mask, value, old))
+        accumulates = any(isinstance(node, Load) and node.buffer is buffer for node in post_order(value))
+        if (
+            accumulates and buffer.scope == "local" and self._inside(buffer, index)
+        ):  # a masked store would keep the buffer out of registers
+            return Store(
+                buffer, (index,), Select(value.dtype, mask, value, Load(value.dtype, buffer, (index,)))
+            )
         return Store(buffer, (index,), value, mask)
 
     def _inside(self, buffer: Buffer, index: Expr) -> bool:
