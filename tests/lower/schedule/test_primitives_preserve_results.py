@@ -62,6 +62,20 @@ def test_random_attachment(data: st.DataObject, program: Program) -> None:
     check_lowered(program, schedule, every_phase=True)
 
 
+def test_a_reduction_computed_in_a_tail_begins_in_the_lanes_that_it_has() -> None:
+    x = te.placeholder("x", (9,), "float32")
+    k, j = te.reduce_axis(3, "k"), te.reduce_axis(2, "j")
+    least = te.compute(
+        "least", (6,), "float32", lambda i: te.reduce("min", k, te.read(x, i + k.var), lt(i, 5))
+    )
+    out = te.compute("out", (5,), "float32", lambda i: te.reduce("sum", j, te.read(least, i + j.var)))
+    schedule = create_schedule((out,))
+    _, inner = schedule[out].split(schedule[out].axes[0], 4)
+    schedule[out].vectorize(inner)
+    schedule[least].compute_at(schedule[out], schedule[out].reduce_axes[0])
+    check_lowered(Program((x,), (out,)), schedule, every_phase=True)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data(), programs())
 def test_caches_and_partial_reductions(data: st.DataObject, program: Program) -> None:

@@ -76,6 +76,7 @@ class _Lanes:
         self.var, self.lanes, self.trips = var, lanes, trips
         self.vector_vars: dict[Var, int] = {}
         self.expanded: dict[Buffer, Buffer] = {}  # buffers private to an iteration: one copy for each lane
+        self.born: dict[Buffer, Expr | None] = {}  # these, with the mask under which they are allocated
 
     def expr(self, e: Expr) -> Expr:
         if self.expanded:
@@ -124,13 +125,13 @@ class _Lanes:
         value = self.wide(value)
         if mask is None:
             return Store(buffer, (index,), value)
-        accumulates = any(isinstance(node, Load) and node.buffer is buffer for node in post_order(value))
-        if (
-            accumulates and buffer.scope == "local" and self._inside(buffer, index)
-        ):  # a masked store would keep the buffer out of registers
-            return Store(
-                buffer, (index,), Select(value.dtype, mask, value, Load(value.dtype, buffer, (index,)))
-            )
+        reads = [node.buffer for node in post_order(value) if isinstance(node, Load)]
+        if buffer.scope == "local" and self._inside(buffer, index):
+            if not reads and self.born.get(buffer) is mask:  # lanes beyond the mask never held anything
+                return Store(buffer, (index,), value)
+            if buffer in reads:  # a masked store would keep the buffer out of registers
+                old = Load(value.dtype, buffer, (index,))
+                return Store(buffer, (index,), Select(value.dtype, mask, value, old))
         return Store(buffer, (index,), value, mask)
 
     def _inside(self, buffer: Buffer, index: Expr) -> bool:
@@ -172,6 +173,7 @@ class _Lanes:
     def allocate(self, s: Allocate, mask: Expr | None) -> Stmt:
         buffer = Buffer(s.buffer.name, (s.buffer.shape[0] * self.lanes,), s.buffer.dtype, s.buffer.scope)
         self.expanded[s.buffer] = buffer
+        self.born[buffer] = mask
         return Allocate(buffer, self.stmt(s.body, mask))
 
     def let(self, s: LetStmt, mask: Expr | None) -> Stmt:
