@@ -31,10 +31,10 @@ _PREDICATES: Final[dict[str, tuple[str, str, str]]] = {  # float, signed, unsign
 }
 
 
-def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = False) -> Value:
+def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: str = "") -> Value:
     """`a op b`; uniform vectors are computed once, and sums of index sequences stay sequences.
 
-    `contract` lets a float operation be reordered with its like, and fused into a multiply-add.
+    `contract`: flags that let a float operation be reordered with its like, or fused into a multiply-add.
     """
     lanes = max(a.lanes, b.lanes)
     if lanes > 1:
@@ -58,7 +58,7 @@ def binary(f: FunctionText, op: str, a: Value, b: Value, *, contract: bool = Fal
         return emitter(f, a, b, lanes)
     if dtype.is_float:
         if op in _FLOAT_OPS:
-            return _plain(f, f"{_FLOAT_OPS[op]}{' reassoc contract' if contract else ''}", a, b, lanes)
+            return _plain(f, f"{_FLOAT_OPS[op]}{contract}", a, b, lanes)
         return division.float_division(f, op, a, b, lanes)
     if op in _BIT_OPS:
         return _plain(f, op, a, b, lanes)

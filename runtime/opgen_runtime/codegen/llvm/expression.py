@@ -39,12 +39,12 @@ class ExpressionEmitter:
         self.f = f
         self._names = names
         self._done: dict[int, Value] = {}
-        self._contracted: frozenset[int] = frozenset()
+        self._contracted: dict[int, str] = {}  # what LLVM may do with an operation
 
     def forget(self) -> None:
         """Begin a new statement."""
         self._done = {}
-        self._contracted = frozenset()
+        self._contracted = {}
 
     def know(self, node: Expr, value: Value) -> None:
         """Take the value of a node that has been found already, in the statement that begins."""
@@ -60,7 +60,8 @@ class ExpressionEmitter:
             return
         for own, other in ((value.a, value.b), (value.b, value.a)):
             if isinstance(own, Load) and own.buffer is stmt.buffer:
-                self._contracted = frozenset((id(value), id(other)))
+                # a product of products may not be reordered: the square of a factor may be too large
+                self._contracted = {id(value): " reassoc contract", id(other): " contract"}
 
     def emit(self, expr: Expr) -> Value:
         """Emit `expr` and what it needs; gives its value."""
@@ -95,7 +96,7 @@ class ExpressionEmitter:
 
     def _binary(self, node: Binary) -> Value:
         a, b = self._value(node.a), self._value(node.b)
-        return arithmetic.binary(self.f, node.op, a, b, contract=id(node) in self._contracted)
+        return arithmetic.binary(self.f, node.op, a, b, contract=self._contracted.get(id(node), ""))
 
     def _compare(self, node: Compare) -> Value:
         return arithmetic.compare(self.f, node.op, self._value(node.a), self._value(node.b))
