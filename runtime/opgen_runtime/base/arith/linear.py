@@ -13,6 +13,7 @@ from typing import Final
 from ..vocabulary import INDEX, UINT64
 from .conditions import conjuncts
 from .expr import Binary, Cast, Compare, Const, Dim, Expr, Select, Var
+from .polynomial import add
 
 Form = dict[int, int]
 """Atom -> its coefficient; `_ONE` stands for 1."""
@@ -32,12 +33,12 @@ def is_inside(index: Expr, extent: int, extents: Mapping[Var, Dim], facts: Itera
     """
     forms = _Forms(extents)
     low = forms.of(index)
-    high = _sum({_ONE: extent - 1}, low, -1)
+    high = add({_ONE: extent - 1}, low, -1)
     wrong = [form for form in (low, high) if not forms.is_natural(form)]
     if not wrong:
         return True
     known = [form for fact in facts for form in forms.said(fact)]
-    return all(any(forms.is_natural(_sum(form, fact, -1)) for fact in known) for form in wrong)
+    return all(any(forms.is_natural(add(form, fact, -1)) for fact in known) for form in wrong)
 
 
 class _Forms:
@@ -71,13 +72,13 @@ class _Forms:
         for part, holds in conjuncts(fact, True):
             if not isinstance(part, Compare) or not part.a.dtype.is_int:
                 continue
-            difference = _sum(self.of(part.a), self.of(part.b), -1)
+            difference = add(self.of(part.a), self.of(part.b), -1)
             op = part.op if holds else _OPPOSITE[part.op]
             if op in ("ge", "gt", "eq"):
-                yield _sum(difference, {_ONE: 1}, -1) if op == "gt" else difference
+                yield add(difference, {_ONE: 1}, -1) if op == "gt" else difference
             if op in ("le", "lt", "eq"):
-                below = _sum({}, difference, -1)
-                yield _sum(below, {_ONE: 1}, -1) if op == "lt" else below
+                below = add({}, difference, -1)
+                yield add(below, {_ONE: 1}, -1) if op == "lt" else below
 
     def of(self, e: Expr) -> Form:
         found = self._known.get(id(e))
@@ -106,9 +107,9 @@ class _Forms:
 
     def _binary(self, op: str, a: Form, b: Form) -> Form:
         if op in ("add", "sub"):
-            return _sum(a, b, 1 if op == "add" else -1)
+            return add(a, b, 1 if op == "add" else -1)
         if op == "mul" and not b.keys() - {_ONE}:
-            return _sum({}, a, b.get(_ONE, 0))
+            return add({}, a, b.get(_ONE, 0))
         return self._atom((op, *sorted(a.items()), None, *sorted(b.items())), self._span(op, a, b))
 
     def _lone(self, e: Expr, ends: Ends) -> Form:
@@ -135,18 +136,6 @@ class _Forms:
 
 
 _OPPOSITE: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-
-
-def _sum(a: Form, b: Form, factor: int) -> Form:
-    """a + factor * b."""
-    found = dict(a)
-    for number, count in b.items():
-        total = found.get(number, 0) + factor * count
-        if total:
-            found[number] = total
-        else:
-            found.pop(number, None)
-    return found
 
 
 def _least(a: int | None, b: int | None) -> int | None:

@@ -7,7 +7,9 @@ monomials to coefficients, none of them 0.  Values are never changed once made.
 from __future__ import annotations
 
 from math import gcd
+from typing import TypeVar
 
+T = TypeVar("T")
 Monomial = tuple[int, ...]
 Poly = dict[Monomial, int]
 PolyKey = frozenset[tuple[Monomial, int]]
@@ -35,8 +37,8 @@ def as_constant(p: Poly) -> int | None:
     return p.get(()) if len(p) == 1 else None
 
 
-def add(p: Poly, q: Poly, factor: int = 1) -> Poly:
-    """p + factor * q."""
+def add(p: dict[T, int], q: dict[T, int], factor: int = 1) -> dict[T, int]:
+    """p + factor * q; of other sums of terms with coefficients, too."""
     if not q or not factor:
         return p
     result = dict(p)

@@ -275,7 +275,7 @@ class Ranges(ABC):
             ]
             if facts:
                 fact = facts[choice]
-                bound = poly.add(fact, {(number,): 1}, 1 if want_upper else -1)
+                bound = poly.add(fact, poly.atom(number), 1 if want_upper else -1)
                 return poly.substitute(p, number, bound if want_upper else poly.scale(bound, -1))
         return None
 
