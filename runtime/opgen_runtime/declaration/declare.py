@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import Final
 
 from ..base.errors import CallError
 from ..base.functions import provide_func
-from ..ir import Call, Operand, Span, make_call, refuse_traced
+from ..ir import Call, Expr, Operand, Span, make_call, refuse_traced
 from ..operator import Attrs, Op, register_class, register_op, relate
 from .compute import compute_of
 from .declaration import OpDeclaration
-from .upgrade import upgraded, upgraded_attrs
 
 MAKE: Final = "op._make"
 _RUNTIME: Final = __name__.partition(".")[0]
@@ -30,7 +29,7 @@ def register(declaration: OpDeclaration, module_file: str) -> Op:
     if kind is not None:
         register_class(kind, final=True)
         if declaration.version > 1:
-            kind._version, kind._upgrade = declaration.version, partial(upgraded_attrs, declaration)
+            kind._version, kind._upgrade = declaration.version, partial(_upgraded_attrs, declaration)
 
     def make(*args: object, **attrs: object) -> Call:
         return _make(op, declaration, args, attrs)
@@ -52,7 +51,23 @@ def _fill(op: Op, declaration: OpDeclaration) -> None:
     op.set_attr("compute", compute_of(declaration))
     op.set_attr("TOpPattern", declaration.pattern)
     op.set_attr("strategy", declaration.strategy)
-    op.set_attr("upgrade", partial(upgraded, declaration))
+    op.set_attr("upgrade", partial(_upgraded, declaration))
+
+
+def _upgraded(
+    declaration: OpDeclaration, version: int, args: Sequence[Expr], given: Mapping[str, object], span: Span
+) -> Expr:
+    from .upgrade import upgraded  # with the first call that an older version saved
+
+    return upgraded(declaration, version, args, given, span)
+
+
+def _upgraded_attrs(
+    declaration: OpDeclaration, version: int, given: Mapping[str, object]
+) -> dict[str, object]:
+    from .upgrade import upgraded_attrs
+
+    return upgraded_attrs(declaration, version, given)
 
 
 def call(op: Op, args: Sequence[Operand], /, **attrs: object) -> Call:

@@ -31,14 +31,13 @@ the group `opgen.ops` (value: the name of the package with the index) of install
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-from ..base.errors import RegistryError
+from ..base.errors import RegistryError, did_you_mean
 from ..base.forks import import_module, importing
 from ..ir import OPERATORS, bind_operator, set_operator_loader
 from ..operator import set_op_loader
@@ -159,9 +158,7 @@ def _discover_entry_points() -> None:
 
 
 def _missing(package: str, name: str, ops: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, ops, n=3)
-    hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return f"package {package!r} has no op {name!r}{hint}"
+    return f"package {package!r} has no op {name!r}{did_you_mean(name, ops)}"
 
 
 set_op_loader(load_op, announced_ops)

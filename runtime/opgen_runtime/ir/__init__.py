@@ -22,6 +22,7 @@ well_formed.py   the rules that making nodes does not check
 
 from typing import TYPE_CHECKING
 
+from ..base.late import late
 from ..operator import register_class
 from . import drawn as drawn
 from . import pickling as pickling
@@ -32,7 +33,6 @@ from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tupl
 from .forward import declared, join_types
 from .module import IRModule
 from .operators import OPERATORS, apply_operator, bind_operator, operator_op, set_operator_loader
-from .printer import to_text
 from .structural import structural_digest, structural_equal, structural_hash
 from .traced import Traced, expr_of, first_traced, refuse_traced
 from .visitor import (
@@ -60,16 +60,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .parser import parse_expr, parse_module
+    from .printer import to_text
+else:
+    __getattr__ = late(__name__, {"parse_expr": "parser", "parse_module": "parser", "to_text": "printer"})
 
 register_class(Expr)
 for _final in (Var, GlobalVar, Constant, Tuple, TupleGetItem, Call, Let, If, Function):
     register_class(_final, final=True)
-
-
-def __getattr__(name: str) -> object:
-    """The parser is imported with the first text."""
-    if name not in ("parse_expr", "parse_module"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    from . import parser
-
-    return getattr(parser, name)

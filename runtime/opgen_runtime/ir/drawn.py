@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from .drawing import Drawing
+from typing import TYPE_CHECKING
+
 from .expr import Function
 from .module import IRModule
 from .picture import Pictured
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
 
 
 def _drawing(program: Pictured) -> Drawing:

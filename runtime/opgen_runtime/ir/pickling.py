@@ -7,17 +7,18 @@ from collections.abc import Callable
 
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .module import IRModule
-from .printer import to_text
 
 
 def _expr(expr: Expr) -> tuple[Callable[[str], Expr], tuple[str]]:
     from .parser import parse_expr  # with the first pickle
+    from .printer import to_text
 
     return parse_expr, (to_text(expr),)
 
 
 def _module(module: IRModule) -> tuple[Callable[[str], IRModule], tuple[str]]:
     from .parser import parse_module
+    from .printer import to_text
 
     return parse_module, (to_text(module),)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from .drawing import Drawing
+if TYPE_CHECKING:
+    from .drawing import Drawing
 
 _MOST_SHOWN: Final = 2_000  # nodes of a picture that a notebook shows unasked
 

@@ -18,6 +18,9 @@ loop_steps.py       how many steps a loop takes at most
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 
+from typing import TYPE_CHECKING
+
+from ..base.late import late
 from .calls import facts
 from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
@@ -37,7 +40,6 @@ from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
 from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pass
 from .inline import Inline
-from .instruments import DiffIR, PassInstrument, PassTiming, PrintIR, VerifyIR
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
@@ -51,3 +53,9 @@ __all__ = [
     "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "all_passes", "config_keys", "facts", "find_pass",
     "function_pass", "fuse", "infer_type", "module_pass", "register_config", "why_apart",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from .instruments import DiffIR, PassInstrument, PassTiming, PrintIR, VerifyIR
+else:
+    _INSTRUMENTS = ("DiffIR", "PassInstrument", "PassTiming", "PrintIR", "VerifyIR")
+    __getattr__ = late(__name__, dict.fromkeys(_INSTRUMENTS, "instruments"))

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..base.errors import PassError
 from ..base.functions import list_global_func_names
 from .evaluator import Evaluator
 from .info import Option, PassInfo, candidates
-from .instruments import PassInstrument
+
+if TYPE_CHECKING:
+    from .instruments import PassInstrument
 
 NAMESPACE: Final = "transform"
 

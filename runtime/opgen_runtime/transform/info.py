@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+
+from ..base.errors import did_you_mean
 
 NO_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({})
 
@@ -56,6 +57,4 @@ class Option:
 def candidates(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: those that are near, and all that there are."""
     listed = sorted(known)
-    near = difflib.get_close_matches(name, listed, n=3)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"{hint} (known: {', '.join(listed) or 'none'})"
+    return f"{did_you_mean(name, listed)} (known: {', '.join(listed) or 'none'})"

@@ -5,7 +5,6 @@ with PassContext(instruments=[PassTiming(), DiffIR()]): ...
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -131,7 +130,9 @@ class DiffIR(PassInstrument):
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
         before, after = self._before.pop().splitlines(), str(module).splitlines()
         names = f"before {info.name}", f"after {info.name}"
-        changed = list(difflib.unified_diff(before, after, *names, n=self._lines, lineterm=""))
+        from difflib import unified_diff
+
+        changed = list(unified_diff(before, after, *names, n=self._lines, lineterm=""))
         if changed:
             self._write("\n".join(changed))
 

@@ -23,42 +23,49 @@ def linear(terms: Terms, constant: int) -> Expr:
     return const(constant, INDEX) if total is None else total + constant
 
 
-class Relaxer:
+class Relaxer(Remembered["Range | None"]):
     """Ranges of index expressions over `extents`: the vars that vary, from 0, and how many values each takes.
 
     What was found is remembered, so `extents` and `fixed` must not change.
     """
 
     def __init__(self, extents: Mapping[Var, int | None], fixed: Mapping[Var, int]) -> None:
+        super().__init__()
         self.extents = extents  # None: it varies over an unknown range
         self.fixed = fixed  # the extents of vars that stay
         self._atoms: dict[tuple[object, ...], Expr] = {}
         self._remainders: dict[
             Expr, tuple[Expr, Terms, int, int]
         ] = {}  # atom -> quotient, terms, constant, divisor
-        self._ranges: Remembered[Range | None] = Remembered(self._node, _operands)
 
     def range(self, e: Expr) -> Range | None:
         """The values of `e`; None where nothing is known."""
-        return self._ranges.of(e)
+        return self.of(e)
 
-    def _node(self, e: Expr) -> Range | None:
-        if isinstance(e, Const):
-            return {}, int(e.value), 1
-        if isinstance(e, Var):
-            if e not in self.extents:
-                return {e: 1}, 0, 1
-            extent = self.extents[e]
+    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+        if isinstance(node, Binary):
+            return (node.a, node.b)
+        if isinstance(node, Select):
+            return (node.then, node.otherwise)
+        return (node.a,) if isinstance(node, Cast) and node.dtype.is_int and node.a.dtype.is_int else ()
+
+    def _value(self, node: Expr) -> Range | None:
+        if isinstance(node, Const):
+            return {}, int(node.value), 1
+        if isinstance(node, Var):
+            if node not in self.extents:
+                return {node: 1}, 0, 1
+            extent = self.extents[node]
             return None if extent is None else ({}, 0, extent)
-        if isinstance(e, Binary):
-            return self._binary(e)
-        operands = _operands(e)
-        if isinstance(e, Select):
-            return _union(*(self._ranges[side] for side in operands))
-        return self._ranges[operands[0]] if operands else None
+        if isinstance(node, Binary):
+            return self._binary(node)
+        operands = self._parts(node)
+        if isinstance(node, Select):
+            return _union(*(self[side] for side in operands))
+        return self[operands[0]] if operands else None
 
     def _binary(self, e: Binary) -> Range | None:
-        a, b = self._ranges[e.a], self._ranges[e.b]
+        a, b = self[e.a], self[e.b]
         if a is None or b is None:
             return None
         if e.op in ("add", "sub"):
@@ -139,15 +146,6 @@ class Relaxer:
             low += min(0, factor * (extent - 1))
             high += max(0, factor * (extent - 1))
         return low, high
-
-
-def _operands(e: Expr) -> tuple[Expr, ...]:
-    """What the range of a node follows from."""
-    if isinstance(e, Binary):
-        return (e.a, e.b)
-    if isinstance(e, Select):
-        return (e.then, e.otherwise)
-    return (e.a,) if isinstance(e, Cast) and e.dtype.is_int and e.a.dtype.is_int else ()
 
 
 def _sum(a: Range, b: Range) -> Range:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
@@ -35,22 +36,26 @@ def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
     return order
 
 
-class Remembered(Generic[V]):
+class Remembered(ABC, Generic[V]):
     """A value for each node of expressions, found once a node, however many of them are asked about.
 
-    `value(node)` may read the values of `parts(node)`, by default its children; both are pure.
+    A subclass says what the value of a node is; it may read the values of the node's parts as `self[part]`.  It is a
+    base class and takes no functions, since one that held methods of its owner would live until the garbage collector
+    finds the circle.
     """
 
-    __slots__ = ("_known", "_parts", "_value")
+    __slots__ = ("_known",)
 
-    def __init__(
-        self,
-        value: Callable[[Expr], V],
-        parts: Callable[[Expr], Sequence[Expr]] = lambda node: node.children(),
-    ) -> None:
-        self._value = value
-        self._parts = parts
+    def __init__(self) -> None:
         self._known: dict[int, tuple[Expr, V]] = {}  # with the node, so that its id stays its own
+
+    @abstractmethod
+    def _value(self, node: Expr) -> V:
+        """The value of a node; pure."""
+
+    def _parts(self, node: Expr) -> Sequence[Expr]:
+        """The nodes whose values it follows from; pure."""
+        return node.children()
 
     def __getitem__(self, node: Expr) -> V:
         """The value of a part of the node whose value is being found."""
@@ -130,17 +135,16 @@ def free_vars(e: Expr) -> tuple[Var, ...]:
 
 def is_size(e: Expr) -> bool:
     """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
-    return sizes().of(e)
+    return Sizes().of(e)
 
 
-def sizes() -> Remembered[bool]:
+class Sizes(Remembered[bool]):
     """`is_size` of many expressions that share nodes, each node looked at once."""
 
-    def value(node: Expr) -> bool:
+    __slots__ = ()
+
+    def _value(self, node: Expr) -> bool:
         parts = node.children()
         if parts:
-            return all([found[part] for part in parts])
+            return all([self[part] for part in parts])
         return isinstance(node, Const) or (isinstance(node, Var) and node.size)
-
-    found = Remembered(value)
-    return found

@@ -5,15 +5,15 @@ LLVM ends the process for a CPU, a feature or a combination that it does not kno
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from ..errors import did_you_mean
 from .host import host
 
 _SCRIPT: Final = Path(__file__).with_name("ask_llvm.py")
@@ -63,10 +63,12 @@ def _read(status: int, output: str, errors: str, cpu: str, features: str) -> Ans
         return Answer(None, None)
     cpus, known = _names(errors)
     if cpus and cpu not in cpus:
-        return Answer(f"-mcpu={cpu}: LLVM has no such CPU{_closest(cpu, cpus)}", None)
+        return Answer(f"-mcpu={cpu}: LLVM has no such CPU{did_you_mean(cpu, cpus)}", None)
     for feature in features.split(",") if features else ():
         if known and feature[1:] not in known:
-            return Answer(f"-mattr={feature}: LLVM has no such feature{_closest(feature[1:], known)}", None)
+            return Answer(
+                f"-mattr={feature}: LLVM has no such feature{did_you_mean(feature[1:], known)}", None
+            )
     if status != 0 or not output.startswith("ok "):
         lines = [
             line.strip() for line in errors.splitlines() if "error" in line.lower() or "Assertion" in line
@@ -87,8 +89,3 @@ def _names(help_text: str) -> tuple[Mapping[str, None], Mapping[str, None]]:
         elif entry := _ENTRY.match(line):
             found[entry.group(1)] = None
     return cpus, features
-
-
-def _closest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, 3)
-    return f"; did you mean {', '.join(close)}?" if close else ""

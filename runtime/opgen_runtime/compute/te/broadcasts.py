@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.arith import Analyzer, Expr, Select, eq, post_order, rewrite
-from ...base.arith.visit import Remembered, sizes
+from ...base.arith.visit import Sizes
 from .tensor import IterVar, Reduce
 
 
 def without_idle_choices(body: Expr, axes: Sequence[IterVar]) -> Expr:
     """The body over `axes`, in which no choice on dims alone is left whose branches are equal wherever they count."""
     order = post_order(body)
-    known = sizes()
+    known = Sizes()
     if not any(_is_choice_of_dims(node, known) for node in order):
         return body
     analyzer = Analyzer()
@@ -24,11 +24,11 @@ def without_idle_choices(body: Expr, axes: Sequence[IterVar]) -> Expr:
     return rewrite(body, lambda node: _other(node, known, analyzer))
 
 
-def _is_choice_of_dims(node: Expr, known: Remembered[bool]) -> bool:
+def _is_choice_of_dims(node: Expr, known: Sizes) -> bool:
     return isinstance(node, Select) and node.dtype.is_int and known.of(node.condition)
 
 
-def _other(node: Expr, known: Remembered[bool], analyzer: Analyzer) -> Expr | None:
+def _other(node: Expr, known: Sizes, analyzer: Analyzer) -> Expr | None:
     """The branch that serves for both; None for any other node."""
     if not isinstance(node, Select) or not _is_choice_of_dims(node, known):
         return None

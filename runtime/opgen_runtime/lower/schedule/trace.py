@@ -24,6 +24,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 from ...base.arith import Expr, post_order
 from ...base.arith import to_text as expr_text
 from ...base.errors import ScheduleError, did_you_mean
+from ...base.lazy import lazy
 from ...compute.te.tensor import IterVar, Tensor
 from .intrinsic import Intrinsic
 
@@ -53,13 +54,24 @@ _KINDS: Final = ("IterVar", "Stage", "Tensor", "Intrinsic", "Expr")  # of argume
 _WORDS: Final = {"IterVar": "loop", "Stage": "stage", "Tensor": "tensor", "Intrinsic": "intrinsic"}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Primitive:
-    """A primitive: its name, and of its parameters the kinds of those that are no numbers or texts."""
+    """A primitive: its name, and with the first step of it, its parameters."""
 
-    name: str
-    kinds: Mapping[str, str]
-    signature: inspect.Signature
+    def __init__(self, method: Callable[..., object]) -> None:
+        self.name = method.__name__
+        self._method = method
+
+    @lazy
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self._method)
+
+    @lazy
+    def kinds(self) -> Mapping[str, str]:
+        """The kinds of those parameters that are no numbers or texts."""
+        return {
+            name: next((kind for kind in _KINDS if kind in str(parameter.annotation)), "")
+            for name, parameter in self.signature.parameters.items()
+        }
 
     def arguments(
         self, args: Sequence[object], kwargs: Mapping[str, object]
@@ -84,12 +96,7 @@ PRIMITIVES: Final[dict[tuple[bool, str], Primitive]] = {}  # (of the schedule, n
 
 def primitive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """A method that changes a schedule: calls from outside of the schedule are steps of its trace."""
-    signature = inspect.signature(method)
-    kinds = {
-        name: next((kind for kind in _KINDS if kind in str(parameter.annotation)), "")
-        for name, parameter in signature.parameters.items()
-    }
-    known = Primitive(method.__name__, kinds, signature)
+    known = Primitive(method)
     PRIMITIVES[method.__qualname__.startswith("Schedule."), known.name] = known
 
     @wraps(method)

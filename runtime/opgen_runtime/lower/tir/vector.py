@@ -24,27 +24,24 @@ def splat(e: Expr, lanes: int) -> Expr:
     return Splat(e.dtype, e, lanes)
 
 
-class Lanes:
-    """How many lanes expressions have; a node that was asked for once is not walked again."""
+class Lanes(Remembered[int]):
+    """How many lanes expressions have, 1 for a scalar; a node that was asked for once is not walked again."""
+
+    __slots__ = ("_vector_vars",)
 
     def __init__(self, vector_vars: Mapping[Var, int] | None = None) -> None:
+        super().__init__()
         self._vector_vars = vector_vars or {}
-        self._lanes: Remembered[int] = Remembered(self._of, self._parts)
-
-    def of(self, e: Expr) -> int:
-        """The lanes of `e`; 1 for a scalar."""
-        return self._lanes.of(e)
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
-        """The nodes that its lanes follow from."""
         return () if isinstance(node, Ramp | Splat | HorizontalReduce) else node.children()
 
-    def _of(self, node: Expr) -> int:
+    def _value(self, node: Expr) -> int:
         if isinstance(node, Ramp | Splat):
             return node.lanes
         if isinstance(node, Var):
             return self._vector_vars.get(node, 1)
-        return max([self._lanes[part] for part in self._parts(node)], default=1)
+        return max([self[part] for part in self._parts(node)], default=1)
 
 
 def lanes_of(e: Expr, vector_vars: Mapping[Var, int] | None = None) -> int:

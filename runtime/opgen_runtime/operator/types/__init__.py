@@ -13,8 +13,11 @@ binding/       bind: forwards, from known operands to results
 inference/     relate: both ways
 """
 
+from typing import TYPE_CHECKING
+
 from ...base.arith.expr import Dim, dim
 from ...base.arith.expr import Var as DimVar
+from ...base.late import late
 from .binding import Binding, bind, binding_of
 from .inference import infer_unknown, is_absent, relate
 from .layout import (
@@ -30,7 +33,6 @@ from .relation import Assumption, FuncType, RelationFunction, TypeRelation, Type
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
 from .shapes import broadcast, certainly_different, dim_text, dims_equal, meeting, normalise_dim, shape_text
 from .signature import Signature
-from .solver import TypeSolver
 from .type import IncompleteType, TensorType, TupleType, Type, TypeVar
 
 __all__ = [
@@ -81,3 +83,8 @@ __all__ = [
     "to_canonical",
     "to_stored",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from .solver import TypeSolver
+else:
+    __getattr__ = late(__name__, {"TypeSolver": "solver"})

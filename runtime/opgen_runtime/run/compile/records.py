@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from ...compute.te.tensor import Tensor
 from ...lower import tir
 from ...lower.library.segment import Segment, kernel_name
 from ...lower.schedule import Schedule
-from ...transform import PassInstrument
 from .variants import Variant
 from .written import Program
+
+if TYPE_CHECKING:
+    from ...transform import PassInstrument
 
 Subject: TypeAlias = Segment | Program
 """What a kernel computes: a segment of the graph, or the tensors of a schedule that a user wrote."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from ...base.arith import Expr, Var, evaluate_scalar, free_vars
 from ...compute.te import Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule
-from ...transform import PassInstrument
+
+if TYPE_CHECKING:
+    from ...transform import PassInstrument
 
 
 @dataclass(frozen=True, slots=True)

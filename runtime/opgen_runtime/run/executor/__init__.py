@@ -12,10 +12,11 @@ graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are ask
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...base import Target
 from ...base.errors import ExecutorError, did_you_mean
+from ...base.late import late
 from ...ir import IRModule
 from ..compile import Entry, Gate, entered
 from ..compile.interpret import (
@@ -35,9 +36,7 @@ from .debug import DebugExecutor
 from .driver import CompilingEvaluator, load
 from .executable import Executable
 from .graph import GraphExecutor
-from .graph_runtime import GraphRuntime
 from .handover import asarray
-from .profiling import KernelCost, Profile
 
 _KINDS: Final = (DebugExecutor.kind, GraphExecutor.kind)
 
@@ -90,3 +89,11 @@ __all__ = [
     "load",
     "wrap",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from .graph_runtime import GraphRuntime
+    from .profiling import KernelCost, Profile
+else:
+    __getattr__ = late(
+        __name__, {"GraphRuntime": "graph_runtime", "KernelCost": "profiling", "Profile": "profiling"}
+    )

@@ -12,7 +12,6 @@ from ...base import Target
 from ...base.errors import AccessError, ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
-from ...ir.drawing import Drawing
 from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType
 from ...transform import Evaluator, PassContext
@@ -29,6 +28,7 @@ from ..compile.variants import opened
 from .executable import Executable, Native, copy_into, executable_of
 
 if TYPE_CHECKING:
+    from ...ir.drawing import Drawing
     from ..compile.artifact import Contents
 
 

@@ -17,17 +17,17 @@ import numpy as np
 from ...base import Target
 from ...base.errors import ExecutorError
 from ...base.forks import importing
-from ...ir.drawing import Drawing
 from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot
 from ..compile.interpret import Arrays
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
 from ..compile.symbolic import SymbolicKernel
-from .profiling import Profile, plan_text, profile_of
 
 if TYPE_CHECKING:
+    from ...ir.drawing import Drawing
     from ..compile.artifact import Chained, Contents
+    from .profiling import Profile
 
 
 class Executable(Pictured):
@@ -198,6 +198,9 @@ class Native(Executable):
         lines += [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
         lines += [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
         when = ", at the sizes scheduled for" if plan.dims else ""
+        with importing:
+            from .profiling import plan_text
+
         memory = (
             f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes{when}"
         )
@@ -217,6 +220,8 @@ class Native(Executable):
                 found.append(np.array([[0, begin, time.perf_counter_ns()]]))
         numbers = [0] if plan is None else [run.kernel for run in plan.runs]
         events = np.concatenate(found) if found else np.zeros((0, 3), np.int64)
+        with importing:
+            from .profiling import profile_of
         return profile_of(runs, self.compiled, numbers, events)
 
     def entry(self) -> Entry | None:
@@ -290,6 +295,8 @@ class Chain(Executable):
         raise ExecutorError("the program cannot be profiled: it is in parts, for sizes that depend on data")
 
     def drawing(self) -> Drawing:
+        with importing:
+            from ...ir.drawing import Drawing
         whole = Drawing()
         for part in self.parts:
             whole = whole.beside(part.executable.drawing())

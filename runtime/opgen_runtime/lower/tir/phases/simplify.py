@@ -23,29 +23,28 @@ def simplify(func: PrimFunc) -> PrimFunc:
     return replace(func, body=_Simplify(_Nodes(_is_settled)).stmt(func.body))
 
 
-class _Nodes:
+class _Nodes(Remembered[bool]):
     """Whether a rule holds for all nodes of an expression; a node that was asked for once is not walked again."""
 
     def __init__(self, rule: Callable[[Expr], bool]) -> None:
+        super().__init__()
         self._rule = rule
-        self._holds: Remembered[bool] = Remembered(self._of, self._parts)
-
-    def all(self, e: Expr) -> bool:
-        return self._holds.of(e)
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
         return node.children() if self._rule(node) else ()
 
-    def _of(self, node: Expr) -> bool:
-        return self._rule(node) and all([self._holds[child] for child in node.children()])
+    def _value(self, node: Expr) -> bool:
+        return self._rule(node) and all([self[child] for child in node.children()])
 
 
-class _Simplify(StmtMutator):
+class _Simplify(StmtMutator, Remembered[Expr]):
+    """A rewritten statement; of expressions, each node's own, remembered while the assumptions hold."""
+
     def __init__(self, settled: _Nodes | None) -> None:
+        super().__init__()
         self.settled = settled  # what is not worth another look
         self.scalar = _Nodes(_is_scalar_index)
         self.analyzer = Analyzer()
-        self.done = Remembered(self._node)  # while the assumptions hold
         self.indices: dict[int, tuple[Expr, Expr]] = {}
 
     def loop(self, s: For) -> Stmt:
@@ -59,10 +58,10 @@ class _Simplify(StmtMutator):
 
     @contextmanager
     def _afresh(self) -> Iterator[None]:
-        saved = self.done, self.indices
-        self.done, self.indices = Remembered(self._node), {}
+        saved = self._known, self.indices
+        self._known, self.indices = {}, {}
         yield
-        self.done, self.indices = saved
+        self._known, self.indices = saved
 
     def branch(self, s: If) -> Stmt:
         condition = self.expr(s.condition)
@@ -86,7 +85,7 @@ class _Simplify(StmtMutator):
 
     def index(self, e: Expr) -> Expr:
         """An index in canonical form; of a ramp, its base."""
-        return self._canonical(e if self.scalar.all(e) else self.expr(e))
+        return self._canonical(e if self.scalar.of(e) else self.expr(e))
 
     def _canonical(self, e: Expr) -> Expr:
         """An index whose loads and comparisons are simplified already."""
@@ -98,20 +97,20 @@ class _Simplify(StmtMutator):
             base, stride = self._canonical(e.base), self._canonical(e.stride)
             if base is not e.base or stride is not e.stride:
                 found = Ramp(e.dtype, base, stride, e.lanes)
-        elif self.scalar.all(e) and not (self.settled is not None and self.settled.all(e)):
+        elif self.scalar.of(e) and not (self.settled is not None and self.settled.of(e)):
             found = self.analyzer.simplify(e)
         self.indices[id(e)] = (e, found)
         return found
 
     def expr(self, e: Expr) -> Expr:
         """Indices of loads and integer comparisons inside `e` simplified; the arithmetic of values stays."""
-        return self.done.of(e)
+        return self.of(e)
 
-    def _node(self, node: Expr) -> Expr:
+    def _value(self, node: Expr) -> Expr:
         old = node.children()
         if not old:
             return node
-        fresh = [self.done[child] for child in old]
+        fresh = [self[child] for child in old]
         if isinstance(node, Load):
             index = self._canonical(fresh[0])
             mask = None if node.mask is None else fresh[1]
@@ -119,7 +118,7 @@ class _Simplify(StmtMutator):
             return node if same else Load(node.dtype, node.buffer, (index,), mask)
         changed = any(a is not b for a, b in zip(fresh, old, strict=True))
         made = rebuild_folding(node, fresh) if changed else node
-        if isinstance(made, Compare) and made.a.dtype.is_int and self.scalar.all(made):
+        if isinstance(made, Compare) and made.a.dtype.is_int and self.scalar.of(made):
             return self._canonical(made)
         return made
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 from ....base.errors import OpgenError, TypeInferenceError, UndecidedError, call_site
 from ....base.forks import import_module
 from ..relation import RelationFunction, TypeReporter
-from ..solver import TypeSolver
 from ..type import TensorType, TupleType, Type
 from .frame import EVALUATION_ERRORS, Frame
 
@@ -46,6 +45,8 @@ def run_relation(
 
 def written_outputs(frame: Frame, written: RelationFunction | str) -> tuple[TensorType, ...]:
     """The types of the results of a call whose operands are known. Raises TypeInferenceError if they stay open."""
+    from ..solver import TypeSolver  # with the first hand-written relation
+
     solver = TypeSolver()
     out = solver.fresh("out")
     inputs = as_types(frame.groups)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..relation import RelationFunction
-from ..solver import TypeSolver
 from ..type import TupleType, Type
 
 
@@ -23,6 +22,8 @@ def infer_unknown(
     `types`: of all operands, those of the unknown ones included: an absent operand (of the empty tuple's type) stays.
     Raises what the relation raises.
     """
+    from ..solver import TypeSolver  # with the first operand that is not known
+
     solver = TypeSolver()
     sought = {k: solver.fresh() for k in sorted(unknown) if not is_absent(types[k])}
     operands = [sought.get(k, known) for k, known in enumerate(types)]

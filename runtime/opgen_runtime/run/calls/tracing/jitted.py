@@ -13,7 +13,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -33,10 +33,13 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, Profile, build, entered
+from ...executor import Entry, Executable, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 from .programs import as_function
+
+if TYPE_CHECKING:
+    from ...executor import Profile
 
 P = ParamSpec("P")
 R = TypeVar("R")
