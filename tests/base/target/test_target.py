@@ -56,7 +56,7 @@ def test_a_level_of_x86_implies_its_features():
         ("llvm -mcpu='x", "No closing quotation"),
         ("llvm -mcpu=foo", "-mcpu=foo: LLVM has no such CPU"),
         ("llvm -mcpu=help", "-mcpu=help: LLVM has no such CPU"),
-        ("llvm -mcpu=x86-64-v33", "LLVM has no such CPU; did you mean x86-64-v3"),
+        ("llvm -mcpu=x86-64-v33", "LLVM has no such CPU; did you mean 'x86-64-v3'"),
         ("llvm -mattr=avx2", "-mattr=avx2: expected features such as +avx2,-avx512f, each with its sign"),
         ("llvm -mattr=+avx2,+avxx", "-mattr=+avxx: LLVM has no such feature; did you mean"),
         ("llvm -mcpu=x86-64 -mattr=-sse2", "LLVM cannot compile for -mcpu=x86-64 -mattr=-sse2: error"),
