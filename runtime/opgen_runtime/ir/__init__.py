@@ -22,7 +22,6 @@ well_formed.py   the rules that making nodes does not check
 
 from typing import TYPE_CHECKING
 
-from ..base.late import late
 from ..operator import register_class
 from . import drawn as drawn
 from . import pickling as pickling
@@ -61,9 +60,20 @@ __all__ = [
 if TYPE_CHECKING:
     from .parser import parse_expr, parse_module
     from .printer import to_text
-else:
-    __getattr__ = late(__name__, {"parse_expr": "parser", "parse_module": "parser", "to_text": "printer"})
 
 register_class(Expr)
 for _final in (Var, GlobalVar, Constant, Tuple, TupleGetItem, Call, Let, If, Function):
     register_class(_final, final=True)
+
+
+def __getattr__(name: str) -> object:
+    """The parser and the printer are imported with the first text."""
+    if name in ("parse_expr", "parse_module"):
+        from . import parser
+
+        return getattr(parser, name)
+    if name == "to_text":
+        from .printer import to_text
+
+        return to_text
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
