@@ -67,6 +67,13 @@ class Stage:
 )
 @click.option("--svg", metavar="FILE", help="The same graph as a picture.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="A dynamic dim of a model; else 1.")
+@click.option(
+    "--level",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    help="Of a model: the level of the passes.",
+)
 def command(
     op_name: str,
     shapes: tuple[str, ...],
@@ -80,6 +87,7 @@ def command(
     dot: str | None,
     svg: str | None,
     dims: tuple[str, ...],
+    level: int,
 ) -> None:
     """Print what becomes of one call of OP, of the project or built in, stage by stage.
 
@@ -94,9 +102,9 @@ def command(
     """
     if op_name.endswith(".onnx"):
         if dot is None and svg is None:
-            explain_pass(op_name, pass_name, extents(dims))
+            explain_pass(op_name, pass_name, extents(dims), level)
         else:
-            draw(op_name, pass_name, extents(dims), dot, svg)
+            draw(op_name, pass_name, extents(dims), level, dot, svg)
         return
     if dims or (pass_name, dot, svg) != (None, None, None):
         raise Failure("--pass, --dot, --svg and --dim are of a model")

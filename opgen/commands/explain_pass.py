@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from opgen_runtime.base.errors import OpgenError, did_you_mean
 from opgen_runtime.ir import Constant, Function, IRModule, substitute
 from opgen_runtime.ir.text import SECTION
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.transform import PassContext, why_apart
+from opgen_runtime.transform import Pass, PassContext, why_apart
 
 from .coloured import code
 from .console import heading, out
@@ -19,15 +17,26 @@ from .failure import Failure, Findings
 from .onnx_models import loaded
 
 
-def explain_pass(model: str, name: str | None, dims: Mapping[str, int]) -> None:
-    """Print a model's program before and after the pass; of fusion, why ops stay apart, too."""
+def explain_pass(model: str, name: str | None, dims: Mapping[str, int], level: int) -> None:
+    """Print a model's program before and after the pass; of fusion, why ops stay apart, too.
+
+    The program is what `opgen build` compiles: its weights are constants.
+    """
     _check_name(name)
     try:
-        before, _ = loaded(model, dims)
-        for row, after in pipeline.through_graph(before, PassContext.current()):
+        before = _program(model, dims)
+        after = before
+        for row, made in pipeline.through_graph(before, PassContext(level)):
+            before, after = after, made
             if row.name == name:
                 break
-            before = after
+        else:
+            (info,) = [
+                row.run.info for row in pipeline.GRAPH if isinstance(row.run, Pass) and row.name == name
+            ]
+            raise Failure(
+                f"{name} runs from level {info.opt_level} on; this is level {level}: --level says more"
+            )
     except OpgenError as error:
         raise Findings(str(error)) from None
     texts = [_text(before), _text(after)]
@@ -40,14 +49,15 @@ def explain_pass(model: str, name: str | None, dims: Mapping[str, int]) -> None:
         out.print("\n".join(why_apart(before["main"])))
 
 
-def draw(model: str, name: str | None, dims: Mapping[str, int], dot: str | None, svg: str | None) -> None:
+def draw(
+    model: str, name: str | None, dims: Mapping[str, int], level: int, dot: str | None, svg: str | None
+) -> None:
     """Write a model's program after the pass, or after all of them, into files as pictures."""
     if name is not None:
         _check_name(name)
     try:
-        module, weights = loaded(model, dims)
-        module = IRModule.from_expr(_with_weights(module["main"], weights))
-        for row, after in pipeline.through_graph(module, PassContext.current()):
+        module = _program(model, dims)
+        for row, after in pipeline.through_graph(module, PassContext(level)):
             module = after
             if row.name == name:
                 break
@@ -62,11 +72,13 @@ def draw(model: str, name: str | None, dims: Mapping[str, int], dot: str | None,
             out.print(f"wrote {path}")
 
 
-def _with_weights(main: Function, weights: Mapping[str, np.ndarray]) -> Function:
+def _program(model: str, dims: Mapping[str, int]) -> IRModule:
+    """A model's program, whose weights are constants. Raises OpgenError."""
+    module, weights = loaded(model, dims)
+    main = module["main"]
     known = {param: Constant(weights[param.name_hint]) for param in main.params if param.name_hint in weights}
-    return Function(
-        tuple([each for each in main.params if each not in known]), substitute(main.body, {**known})
-    )
+    rest = tuple([each for each in main.params if each not in known])
+    return module.with_functions({"main": Function(rest, substitute(main.body, {**known}))})
 
 
 def _check_name(name: str | None) -> None:

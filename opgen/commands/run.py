@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """Run a model, what `opgen build` made of one, or one op of the project or built in; print what its outputs are.
 
-    Without --input, an op runs on random values: of --shape, else of the first test of its declaration.
+    Without --input, a file of `opgen build` runs on random values, and so does an op: of --shape, else of the first
+    test of its declaration.
 
     \b
       opgen run model.onnx --input image=cat.npy --output results
@@ -69,12 +70,14 @@ def command(
         if is_artifact(what):
             if dims:
                 raise Failure("--dim is of a model; the shapes of a file are those that it was built for")
-            results = _run_file(what, arrays, seed)
+            results = _run_file(what, arrays, 0 if seed is None and not arrays else seed)
         else:
             results = _run_model(what, arrays, seed, dims)
     else:
         if dims:
             raise Failure("--dim is of a model; the extents of an op's operands are given by --shape")
+        if what.endswith(".opgen") or "/" in what:
+            raise Failure(f"no file {what!r}")
         results = _run_op(what, arrays, seed or 0, shapes, dtypes, attrs)
     rows = [("output", "dtype", "shape", "least", "mean", "greatest")]
     table([*rows, *[(name, *_figures(array)) for name, array in results.items()]])
@@ -96,7 +99,8 @@ def _run_model(
         started = time.perf_counter()
         results = program(arrays)
     except OpgenError as error:
-        raise Findings(str(error)) from None
+        unknown = "" if path.endswith(".onnx") else "no file of `opgen build`, and as a model: "
+        raise Findings(f"{unknown}{error}") from None
     note(f"{time.perf_counter() - started:.2f} s, compilation included")
     return {printable(name): result for name, result in zip(program.signature.outputs, results, strict=True)}
 

@@ -49,6 +49,26 @@ BRANCHES = {
         "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = concatenate((%p, %q), axis=0); "
         "%3 = bias_add(%1, %2); %4 = split(%3, indices_or_sections=[3], axis=1, as_positions=True); (%4.0, %4.1)",
     ),
+    "one bias for all": (
+        "%0 = dense(%x, %c); %1 = dense(%x, %a); %2 = add(%0, %p); %3 = add(%1, %p); (%2, %3)",
+        "%0 = concatenate((%c, %a), axis=0); %1 = dense(%x, %0); %2 = concatenate((%p, %p), axis=0); "
+        "%3 = add(%1, %2); %4 = split(%3, indices_or_sections=[3], axis=1, as_positions=True); (%4.0, %4.1)",
+    ),
+    "one element for all": (
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = add(%0, %o); %3 = add(%1, %o); (%2, %3)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = add(%1, %o); "
+        "%3 = split(%2, indices_or_sections=[3], axis=1, as_positions=True); (%3.0, %3.1)",
+    ),
+    "one for all along the other axis": (
+        "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = add(%0, %r); %3 = add(%1, %r); (%2, %3)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = add(%1, %r); "
+        "%3 = split(%2, indices_or_sections=[3], axis=1, as_positions=True); (%3.0, %3.1)",
+    ),
+    "a batch of one": (
+        "%0 = dense(%d, %a); %1 = dense(%d, %b); %2 = add(%0, %p); %3 = add(%1, %q); (%2, %3)",
+        "%0 = concatenate((%a, %b), axis=0); %1 = dense(%d, %0); %2 = concatenate((%p, %q), axis=0); "
+        "%3 = add(%1, %2); %4 = split(%3, indices_or_sections=[3], axis=1, as_positions=True); (%4.0, %4.1)",
+    ),
     "as far as all go alike": (
         "%0 = dense(%x, %a); %1 = dense(%x, %b); %2 = relu(%0); %3 = relu(%1); %4 = exp(%2); %5 = tanh(%3); (%4, %5)",
         "%0 = concatenate((%a, %b), axis=0); %1 = dense(%x, %0); %2 = relu(%1); "
@@ -61,8 +81,8 @@ BEHIND = {
     "one of them has another reader": "%2 = relu(%0); %3 = relu(%1); (%2, %3, %0)",
     "other attrs": "%2 = clip(%0, a_min=0.0, a_max=1.0); %3 = clip(%1, a_min=0.0, a_max=2.0); (%2, %3)",
     "operands of the whole shape": "%2 = add(%0, %u); %3 = add(%1, %v); (%2, %3)",
+    "an operand of one element": "%2 = add(%0, %p); %3 = add(%1, %o); (%2, %3)",
     "scalars that differ": "%2 = add(%0, %s); %3 = add(%1, %t); (%2, %3)",
-    "along the other axis": "%2 = add(%0, %r); %3 = add(%1, %r); (%2, %3)",
     "sums over the axis": "%2 = softmax(%0); %3 = softmax(%1); (%2, %3)",
     "the places differ": "%2 = subtract(%0, %s); %3 = subtract(%s, %1); (%2, %3)",
     "an operand that needs the other branch": "%2 = max(%1, axis=0); %3 = slice_like(%2, %p); %4 = add(%0, %3); "
@@ -73,7 +93,7 @@ BEHIND = {
 }
 PARAMS = (
     "%x: [4, 8], %a: [3, 8], %b: [5, 8], %p: [3], %q: [5], %r: [4, 1], %s: [], %t: [], "
-    "%u: [4, 3], %v: [4, 5], %w: [2, 1, 3], %z: [2, 1, 5]"
+    "%u: [4, 3], %v: [4, 5], %w: [2, 1, 3], %z: [2, 1, 5], %c: [3, 8], %d: [1, 8], %o: [1]"
 )
 LAYERS = "%0 = dense(%x, %a); %1 = dense(%x, %b); "
 
@@ -146,6 +166,25 @@ def test_batched_products() -> None:
     w = [ir.var(f"w{k}", shape=(2, 5, 4)) for k in range(3)]
     program = ir.Function((x, *w), ir.Tuple(tuple([ops.batch_matmul(x, each) for each in w])))
     combined(CombineParallelBatchMatmul(), program, 1)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_biases_of_each_product_and_of_each_image(batch: int) -> None:
+    """Their extents of 1 are no axes of their own."""
+    x, image = ir.var("x", shape=(batch, 3, 4)), ir.var("image", shape=(batch, 4, 6, 6))
+    products = [ops.batch_matmul(x, ir.var(f"w{n}", shape=(batch, n, 4))) for n in (5, 6)]
+    biased = [ops.relu(ops.add(p, ir.var(f"b{k}", shape=(batch, 1, 5 + k)))) for k, p in enumerate(products)]
+    images = [ops.conv2d(image, ir.var(f"v{k}", shape=(3 + k, 4, 1, 1))) for k in range(2)]
+    scaled = [ops.multiply(made, ir.var(f"s{k}", shape=(3 + k, 1, 1))) for k, made in enumerate(images)]
+    for made, values in (
+        (CombineParallelBatchMatmul(min_branches=2), biased),
+        (CombineParallelConv2D(min_branches=2), scaled),
+    ):
+        body = ir.Tuple(tuple(values))
+        found = made(ir.Function(tuple(ir.free_vars(body)), body))
+        (cut,) = calls_of("split", found)
+        assert isinstance(cut.args[0], ir.Call)
+        assert cut.args[0].op.name in ("relu", "multiply"), str(found)  # type: ignore[union-attr]
 
 
 def test_constants_are_joined_at_once() -> None:

@@ -80,12 +80,24 @@ def test_vectors_that_are_computed() -> None:
 
 
 def test_places_that_matter_stay() -> None:
-    """An elementwise op that looks at the place, and one that broadcasts in a way of its own."""
+    """An elementwise op that looks at the place."""
     data = x()
     program = ir.Function((data,), ops.axis_abs(conv(data), axis=1, indice=1))
     transforms(ConvertLayout(NHWC), program, 3)
-    program = ir.Function((data,), ops.bias_add(conv(data), ir.const(np.arange(4, dtype=np.float32))))
-    transforms(ConvertLayout(NHWC), program, 3)
+
+
+def test_biases_keep_the_layout() -> None:
+    """They broadcast in a way of their own; what they are is a sum."""
+    data, given = x(), ir.var("b", shape=(4,))
+    for bias, params, count in ((ir.const(np.arange(4, dtype=np.float32)), (), 4), (given, (given,), 6)):
+        first = ops.relu(ops.bias_add(conv(data), bias))
+        second = ops.bias_add(conv(ops.max_pool2d(first, pool_size=(2, 2))), bias)
+        # the data, two weights, the result; the bias twice where it is given at run time
+        found = transforms(ConvertLayout(NHWC), ir.Function((data, *params), second), count)
+        assert "bias_add" not in str(found)
+    data = x(1, 4, 4, 4)
+    along_rows = ops.bias_add(conv(data), ir.const(np.arange(4, dtype=np.float32)), axis=2)
+    transforms(ConvertLayout(NHWC), ir.Function((data,), along_rows), 3)
 
 
 def test_blocked_layouts() -> None:

@@ -95,6 +95,21 @@ def test_forward_through_what_commutes(groups: int, through: str) -> None:
     folds(ForwardFoldScaleAxis(), program)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_transposed_convolutions(groups: int) -> None:
+    """Their weights have the channels of the data first; in groups, the results' are spread over two axes."""
+    data, w = x(), ir.const(weights(C, 8 // groups, 3, 3))
+    scaled = ops.relu(ops.multiply(data, per_channel(POSITIVE)))
+    made = ops.conv2d_transpose(scaled, w, groups=groups, strides=(2, 2))
+    folds(ForwardFoldScaleAxis(), ir.Function((data,), made))
+    after = ops.multiply(ops.conv2d_transpose(data, w, groups=groups), per_channel(np.tile(MIXED, 2)))
+    program = InferType()(ir.Function((data,), after))
+    if groups == 1:
+        folds(BackwardFoldScaleAxis(), program)
+    else:
+        stays(BackwardFoldScaleAxis(), program)
+
+
 def test_forward_of_layouts_and_of_several_readers() -> None:
     data = x(2, 6, 6, C)
     made = ops.multiply(data, ir.const(POSITIVE))

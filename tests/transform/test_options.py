@@ -256,3 +256,12 @@ def test_the_verifying_instrument_names_the_pass() -> None:
         PassContext(instruments=[VerifyIR()]),
     ):
         wrong()(MODULE)
+
+
+@pytest.mark.parametrize("level", ["2", -1, True, 1.5, None])
+def test_levels_are_numbers(level: object) -> None:
+    with pytest.raises(PassError, match=r"opt_level is .*, expected an int of at least 0"):
+        PassContext(level)  # type: ignore[arg-type]
+    if level is not None:
+        with pytest.raises(PassError, match=r"opt_level is .*, expected an int of at least 0"):
+            PassContext(2).at_level(level)  # type: ignore[arg-type]

@@ -119,6 +119,20 @@ SIMPLER = {
     "minus zero": ("fn (%x: [2]) { subtract(%x, 0f) }", "fn (%x: [2]) { %x }"),
     "plus -0.0": ("fn (%x: [2]) { add(%x, -0f) }", "fn (%x: [2]) { %x }"),
     "integers plus zero": ("fn (%x: [2] int32) { add(%x, 0) }", "fn (%x: [2] int32) { %x }"),
+    "times ones": ("fn (%x: [2]) { multiply(%x, ones_like(%x)) }", "fn (%x: [2]) { %x }"),
+    "integers plus zeros": ("fn (%x: [2] int32) { add(zeros_like(%x), %x) }", "fn (%x: [2] int32) { %x }"),
+    "and true": ("fn (%x: [2] bool) { logical_and(%x, True) }", "fn (%x: [2] bool) { %x }"),
+    "or false": ("fn (%x: [2] bool) { logical_or(False, %x) }", "fn (%x: [2] bool) { %x }"),
+    "stored in blocks and back": (
+        'fn (%x: [1, 8, 2, 2]) { %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c"); '
+        'layout_transform(%0, src_layout="NCHW4c", dst_layout="NCHW") }',
+        "fn (%x: [1, 8, 2, 2]) { %x }",
+    ),
+    "stored twice": (
+        'fn (%x: [1, 8, 2, 3]) { %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
+        'layout_transform(%0, src_layout="NHWC", dst_layout="NCHW4c") }',
+        'fn (%x: [1, 8, 2, 3]) { layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c") }',
+    ),
     "transposed there and back": (
         "fn (%x: [2, 3, 4]) { %0 = transpose(%x, axes=[1, 2, 0]); transpose(%0, axes=[2, 0, 1]) }",
         "fn (%x: [2, 3, 4]) { %x }",
@@ -156,6 +170,10 @@ STAYS = [
     'fn (%x: [2] int32) { %0 = cast(%x, dtype="float64"); cast(%0, dtype="int8") }',  # saturates, does not wrap
     'fn (%x: [2] int32) { %0 = cast(%x, dtype="uint32"); cast(%0, dtype="int64") }',
     "fn (%x: [2]) { multiply(%x, const([[1.0], [1.0]], float32)) }",  # it repeats
+    "fn (%x: [2]) { add(%x, zeros_like(%x)) }",  # 0.0 of -0.0
+    "fn (%x: [2] bool) { logical_and(%x, False) }",
+    'fn (%x: [2, 4, 4, 4]) { %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
+    'layout_transform(%0, src_layout="NCHW", dst_layout="NHWC") }',
     "fn (%x: [2]) { divide(1f, %x) }",
     "fn (%x: [2]) { subtract(0f, %x) }",
     "fn (%x: [2, 3]) { transpose(%x, axes=[1, 0]) }",

@@ -175,6 +175,14 @@ class Facts:
         body = self._body(0)
         return None if body is None else self._element(body)
 
+    @cached_property
+    def number(self) -> np.ndarray | None:
+        """The one number, of rank 0, that every element of the result is, whatever the operands."""
+        body = self._body(0)
+        while isinstance(body, Cast) and isinstance(body.a, Const):
+            body = body.a
+        return np.array(body.value).astype(self.outputs[0].dtype.numpy) if isinstance(body, Const) else None
+
     def copied(self, output: int) -> int | None:
         """The operand that the result is, element by element in the same shape; None if it is none."""
         body = self._body(output)

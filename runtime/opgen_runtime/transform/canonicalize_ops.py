@@ -26,21 +26,26 @@ def CanonicalizeOps(function: Function, module: IRModule, context: PassContext) 
 
 class _Rewrite(MixedModeMutator):
     def rewrite_call(self, pre: Call, post: Call) -> Expr:
-        known = move_facts(post)
-        form = None if known is None else known.binary
-        type_ = post.checked_type
-        if form is None or not isinstance(type_, TensorType) or len(post.args) != 2:
-            return post
-        operands: list[Expr] = []
-        for operand in (form.a, form.b):
-            arg, axes = post.args[operand.position], operand.axes
-            if is_aligned(axes, type_.ndim):
-                operands.append(arg)
-            elif UNIT in axes or list(axes) != sorted(axes):
-                return post  # its axes stand in another order
-            else:
-                operands.append(placed(arg, axes, type_.ndim))
-        made = binary(form.op, *operands)
-        if not isinstance(made, Call) or made.op is post.op or made.checked_type != type_:
-            return post
-        return made
+        return canonical(post)
+
+
+def canonical(call: Call) -> Call:
+    """A call as an operator of expanded operands; the call itself where it is none, or is one already."""
+    known = move_facts(call)
+    form = None if known is None else known.binary
+    type_ = call.checked_type
+    if form is None or not isinstance(type_, TensorType) or len(call.args) != 2:
+        return call
+    operands: list[Expr] = []
+    for operand in (form.a, form.b):
+        arg, axes = call.args[operand.position], operand.axes
+        if is_aligned(axes, type_.ndim):
+            operands.append(arg)
+        elif UNIT in axes or list(axes) != sorted(axes):
+            return call  # its axes stand in another order
+        else:
+            operands.append(placed(arg, axes, type_.ndim))
+    made = binary(form.op, *operands)
+    if not isinstance(made, Call) or made.op is call.op or made.checked_type != type_:
+        return call
+    return made

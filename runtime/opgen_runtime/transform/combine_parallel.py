@@ -7,7 +7,8 @@ Calls of one op with the same attrs on the same operand are combined if there ar
 compute must be linear in the other operand, one axis of which is an axis of the result, and the shared operand must be
 read in the same way for every position of that axis (so that a convolution in groups stays).  Elementwise ops that
 follow all of them alike follow the combined call, too, where each is all that reads what it follows and its other
-operands have at most one element for each position of that axis, such as biases.  Values keep their bits.
+operands are one for all or cost little to join: constants, and what is smaller than the result, such as biases.  Values
+keep their bits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from itertools import accumulate
 from typing import Final
 
 from ..compute.te.roles import Role
-from ..ir import Call, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
+from ..ir import Call, Constant, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
 from ..ir.scopes import blocks_of
 from ..lower.library.fusion.dataflow import is_segment
 from ..operator import Op, TensorType
@@ -26,6 +27,7 @@ from .build import concatenate, split
 from .calls import UNIT, facts
 from .context import PassContext
 from .define import function_pass
+from .evaluator import elements
 from .infer_type import InferType
 from .info import Option
 
@@ -201,27 +203,39 @@ class _Group:
             return None
         ((position,),) = places
         axes = {operand.position: operand.axes for operand in known.pointwise}
-        own = self.ends[0].checked_type
-        assert isinstance(own, TensorType)
-        whole = tuple(range(own.ndim))
-        if axes.get(position) != whole or [_dims(call, axis) for call in calls] != [
-            _dims(end, axis) for end in self.ends
-        ]:
+        in_place = all([of in (k, UNIT) for k, of in enumerate(axes.get(position, (None,)))])
+        if not in_place or [_dims(call, axis) for call in calls] != [_dims(end, axis) for end in self.ends]:
             return None
         joined: dict[int, int] = {}
         for k in range(len(first.args)):
             if k == position:
                 continue
             args = [call.args[k] for call in calls]
-            along = [own for own, of in enumerate(axes.get(k, ())) if of != UNIT]
-            if not along:
-                if any([arg is not args[0] for arg in args]):
+            if axis in axes.get(k, ()):
+                joined[k] = axes[k].index(axis)
+                if not _are_narrow(calls, k, joined[k], axis):
                     return None
-            elif [axes[k][own] for own in along] != [axis]:
+            elif any([arg is not args[0] for arg in args]):
                 return None
-            else:
-                joined[k] = along[0]
         return _Step(calls, position, joined)
+
+
+def _are_narrow(calls: Sequence[Call], position: int, own: int, axis: int) -> bool:
+    """Whether operands differ along one axis alone, `axis` of the results, and joining them costs little.
+
+    That is where each is a constant, or has fewer elements than the result.
+    """
+    rest: set[object] = set()
+    for call in calls:
+        arg, kind, made = call.args[position], call.args[position].checked_type, call.checked_type
+        if not isinstance(kind, TensorType) or not kind.is_static or not isinstance(made, TensorType):
+            return False
+        vector = elements(kind) == kind.concrete_shape[own]
+        narrow = vector or isinstance(arg, Constant) or elements(kind) < elements(made)
+        if not narrow or kind.shape[own] != made.shape[axis]:
+            return False
+        rest.add((kind.dtype, kind.shape[:own], kind.shape[own + 1 :]))
+    return len(rest) == 1
 
 
 def _dims(call: Call, axis: int) -> tuple[object, ...]:

@@ -83,7 +83,7 @@ class PassContext:
     functions from loop IR to loop IR, each run after the stage of a kernel that it is named by (`opgen explain OP
     --stages` prints the names).  `evaluator`: what finds the values of constants; without one that is `Evaluator`, and
     for programs that are built one that compiles.  Raises PassError for an unknown key or name, listing those there
-    are, and for a value of the wrong type.
+    are, and for a value of the wrong type or a level that is no int from 0 on.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class PassContext:
         hooks: Mapping[str, Callable[[Any], Any]] | None = None,
         evaluator: type[Evaluator] | None = None,
     ) -> None:
-        self.opt_level = opt_level
+        self.opt_level = _checked_level(opt_level)
         self.required = frozenset(_names(required, "required"))
         self.disabled = frozenset(_names(disabled, "disabled"))
         self.config: Mapping[str, object] = MappingProxyType(_checked_config(dict(config or {})))
@@ -128,7 +128,7 @@ class PassContext:
 
     def at_level(self, opt_level: int) -> PassContext:
         """The context with another level."""
-        return self if opt_level == self.opt_level else self._with(opt_level=opt_level)
+        return self if opt_level == self.opt_level else self._with(opt_level=_checked_level(opt_level))
 
     def _with(self, **changed: object) -> PassContext:
         same = copy.copy(self)
@@ -165,6 +165,12 @@ class PassContext:
                 failures.append(failure)
         if failures:
             raise failures[0]
+
+
+def _checked_level(level: object) -> int:
+    if type(level) is not int or level < 0:
+        raise PassError(f"opt_level is {level!r:.80}, expected an int of at least 0")
+    return level
 
 
 def _names(names: Iterable[str], what: str) -> tuple[str, ...]:

@@ -6,10 +6,11 @@
                             layout_transform(%2, NHWC, NCHW)
 
 An op has the layouts that its declaration gives its operands (`layout: {attr: data_layout, canonical: NCHW}`).  A
-value stays in its new layout through elementwise ops and through ops that take that layout themselves, such as pooling,
-until something needs it as it was.  ConvertLayout is told the layouts, AlterOpLayout asks the implementation that the
-op's strategy chooses for the call (`strategy: [{.., layouts: {data_layout: NHWC}}]` of its declaration, or
-`add_implementation(.., layouts={..})`).  Every element is computed as before.
+value stays in its new layout through elementwise ops, through what is one in a form of its own (bias_add), and through
+ops that take that layout themselves, such as pooling, until something needs it as it was.  ConvertLayout is told the
+layouts, AlterOpLayout asks the implementation that the op's strategy chooses for the call (`strategy: [{.., layouts:
+{data_layout: NHWC}}]` of its declaration, or `add_implementation(.., layouts={..})`).  Every element is computed as
+before.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..lower.library.strategy import StrategyCall, choose
 from ..operator import Op, TensorType, parse_layout
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
+from .canonicalize_ops import canonical
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
@@ -169,7 +171,7 @@ class _Conversion:
         assert isinstance(call.op, Op)
         attrs = _layout_attrs(call.op)
         if not attrs:
-            return self.elementwise(call)
+            return self.elementwise(call) or self.as_operator(call)
         asked = self.wanted(call)
         if asked is None:
             asked = self.followed(call, attrs)
@@ -233,6 +235,20 @@ class _Conversion:
             args.append(made)
         made_call = Call(call.op, tuple(args), call.attrs, call.type_args, span=call.span)
         return _Laid(made_call, laid.layout, laid.original)
+
+    def as_operator(self, call: Call) -> _Laid | None:
+        """A call that broadcasts in a way of its own, such as bias_add, as the operator that it is."""
+        if not any([id(arg) in self.laid for arg in call.args]):
+            return None
+        made = canonical(call)
+        if made is call:
+            return None
+        for node in post_order(made, lambda node: id(node) in self.new or id(node) in self.laid):
+            if node is not made and id(node) not in self.new and id(node) not in self.laid:
+                self.alive.append(node)
+                self.new[id(node)] = rebuild(node, [self.value(child) for child in node.children()])
+        self.alive.append(made)
+        return self.elementwise(made)
 
     def beside(self, arg: Expr, axes: Sequence[int], laid: _Laid, result: TensorType) -> Expr | None:
         """An operand of an elementwise call as its result is stored; None where its layout has no such form."""

@@ -1,7 +1,7 @@
 """SimplifyExpr: what changes nothing goes, and two moves of the same elements become one.
 
-    multiply(%x, 1f)   add(%i, 0)   subtract(%x, 0f)       %x
-    transpose(transpose(%x))   reshape(reshape(%x))        one of them, or %x
+    multiply(%x, 1f)   multiply(%x, ones_like(%x))   add(%i, 0)   subtract(%x, 0f)       %x
+    transpose(transpose(%x))   reshape(reshape(%x))   layout_transform(layout_transform(%x))   one of them, or %x
     cast(cast(%x, "float64"), "float32")                   cast(%x, "float32"), or %x
 
 Every bit stays: `x + 0.0` is kept, since it makes 0.0 of -0.0, and so are chains of conversions that lose something,
@@ -18,7 +18,7 @@ import numpy as np
 from ..base.vocabulary import DType
 from ..ir import Call, Constant, Expr, Function, IRModule, MixedModeMutator
 from ..operator import Op, TensorType
-from .build import ORDER_KEEPING, TRANSPOSE, cast, reshape, transpose
+from .build import LAYOUT, ORDER_KEEPING, TRANSPOSE, cast, layout_transform, reshape, transpose
 from .calls import Facts, move_facts
 from .context import PassContext
 from .define import function_pass
@@ -73,6 +73,8 @@ def _one(a: np.ndarray) -> bool:
 
 
 def _all_bits(a: np.ndarray) -> bool:
+    if a.dtype == np.bool_:
+        return bool(a.all())
     return np.issubdtype(a.dtype, np.integer) and bool((a == np.array(-1).astype(a.dtype)).all())
 
 
@@ -94,13 +96,22 @@ NEUTRAL: Final[Mapping[str, tuple[Test | None, Test | None]]] = {
 
 def _neutral(post: Call, known: Facts) -> Expr | None:
     form = known.binary
-    if form is None or not any([isinstance(arg, Constant) for arg in post.args]):
+    if form is None or form.op not in NEUTRAL:
         return None
     a, b = post.args[form.a.position], post.args[form.b.position]
-    for test, constant, other in zip(NEUTRAL.get(form.op, (None, None)), (a, b), (b, a), strict=True):
-        if test is not None and isinstance(constant, Constant) and constant.data.size and test(constant.data):
+    for test, constant, other in zip(NEUTRAL[form.op], (a, b), (b, a), strict=True):
+        elements = None if test is None else _elements(constant)
+        if test is not None and elements is not None and elements.size and test(elements):
             return other
     return None
+
+
+def _elements(expr: Expr) -> np.ndarray | None:
+    """What is known of the elements: those of a constant, or the one number that all are."""
+    if isinstance(expr, Constant):
+        return expr.data
+    known = move_facts(expr)
+    return None if known is None else known.number
 
 
 def _permuted_twice(post: Call, known: Facts) -> Expr | None:
@@ -129,6 +140,28 @@ def _inner(
         return None
     assert isinstance(inside, Call)
     return inside.args[found[0]], found[1]
+
+
+def _stored_twice(post: Call, known: Facts) -> Expr | None:
+    inside = post.args[0] if _is_layout(post) else None
+    if inside is None or not _is_layout(inside):
+        return None
+    assert isinstance(inside, Call)
+    (first, middle), (last_source, last) = _layouts(inside), _layouts(post)
+    if middle != last_source:
+        return None
+    source = inside.args[0]
+    return source if first == last else layout_transform(source, first, last)
+
+
+def _is_layout(expr: Expr) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == LAYOUT[0]
+
+
+def _layouts(call: Call) -> tuple[str, str]:
+    """The layouts before and after."""
+    attrs = {} if call.attrs is None else call.attrs.as_dict()
+    return str(attrs[LAYOUT[1]]), str(attrs[LAYOUT[2]])
 
 
 def _reshaped_twice(post: Call, known: Facts) -> Expr | None:
@@ -180,4 +213,4 @@ def is_exact(source: DType, target: DType) -> bool:
     return source.is_int and source.lowest >= target.lowest and source.highest <= target.highest
 
 
-_RULES: Final = (_copy, _neutral, _permuted_twice, _reshaped_twice, _converted_twice)
+_RULES: Final = (_copy, _neutral, _permuted_twice, _stored_twice, _reshaped_twice, _converted_twice)

@@ -77,6 +77,14 @@ AXES: dict[str, tuple[object, list[tuple[int | None, ...]]]] = {
         ops.conv2d(v(2, 5, 5, 4), v(3, 3, 4, 6), data_layout="NHWC", kernel_layout="HWIO"),
         [(0, None, None, None), (None, None, None, 3)],
     ),
+    "conv2d_transpose": (
+        ops.conv2d_transpose(v(2, 4, 5, 5), v(4, 6, 3, 3)),
+        [(0, None, None, None), (None, 1, None, None)],
+    ),
+    "conv2d_transpose in groups": (
+        ops.conv2d_transpose(v(2, 4, 5, 5), v(4, 3, 3, 3), groups=2),
+        [(0, None, None, None), (None, None, None, None)],
+    ),
     "add": (ops.add(v(2, 3), v(3)), [(0, 1), (1,)]),
     "a row beside many": (ops.add(v(2, 3), v(1, 3)), [(0, 1), (None, 1)]),
     "transpose": (ops.transpose(v(2, 3, 4), axes=(2, 0, 1)), [(1, 2, 0)]),
@@ -108,6 +116,15 @@ def test_what_meets_what_in_a_convolution(groups: int) -> None:
     np.testing.assert_array_equal(np.broadcast_to(found, (8, 4 // groups, 1, 1))[:, :, 0, 0], expected)
     assert pairing(made.outputs[0], data, 2, weight) is None  # an element of the weight meets every row
     assert pairing(made.outputs[0], weight, 0, data) is None
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_what_meets_what_in_a_transposed_convolution(groups: int) -> None:
+    made = tensors(ops.conv2d_transpose(v(2, 4, 5, 5), v(4, 8 // groups, 3, 3), groups=groups))
+    data, weight = made.inputs
+    found = pairing(made.outputs[0], data, 1, weight)
+    assert found is not None
+    np.testing.assert_array_equal(found[:, 0, 0, 0], np.arange(4))
 
 
 def scaled(value: np.ndarray, factor: float) -> np.ndarray:

@@ -139,6 +139,13 @@ def test_a_model_is_built_and_run(double: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     np.testing.assert_array_equal(np.load(tmp_path / "results" / "output0.npy"), x + x)
+    on_random = [CliRunner().invoke(main, ["run", file, *more]).stdout for more in ([], ["--random", "0"])]
+    assert on_random[0] == on_random[1] != ""
+    absent = CliRunner().invoke(main, ["run", str(tmp_path / "absent.opgen")])
+    assert absent.output.startswith("opgen: no file "), absent.output
+    (tmp_path / "text").write_text("text")
+    neither = CliRunner().invoke(main, ["run", str(tmp_path / "text")])
+    assert "no file of `opgen build`, and as a model: " in neither.output
     refused = CliRunner().invoke(main, ["run", file, "--random", "0", "--dim", "n=3"])
     assert "the shapes of a file are those that it was built for" in refused.output
 
@@ -151,6 +158,21 @@ def test_a_model_before_and_after_a_pass(double: Path) -> None:
     assert "Primitive=1" in after
     wrong = CliRunner().invoke(main, ["explain", str(double), "--pass", "FuseOp"])
     assert "did you mean 'FuseOps'?" in wrong.output
+    early = CliRunner().invoke(main, ["explain", str(double), "--pass", "FoldScaleAxis"])
+    assert "FoldScaleAxis runs from level 3 on; this is level 2" in early.output
+    result = CliRunner().invoke(main, ["explain", str(double), "--pass", "FoldScaleAxis", "--level", "3"])
+    assert "after FoldScaleAxis" in result.output
+
+
+def test_the_program_of_a_model_has_its_weights(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> '
+        "{ a = Add (w, w) b = Mul (x, a) y = Abs (b) }"
+    )
+    onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
+    result = CliRunner().invoke(main, ["explain", str(tmp_path / "m.onnx"), "--pass", "FuseOps"])
+    assert "%w" not in result.output
+    assert "multiply(%x, const([2.0, 4.0], float32))" in result.output, result.output
 
 
 def test_a_model_is_drawn(double: Path, tmp_path: Path) -> None:

@@ -126,6 +126,9 @@ def test_functions_of_a_module_are_inlined_at_every_level(level: int) -> None:
 def test_a_module_without_main_and_a_function_that_never_ends_are_refused() -> None:
     with pytest.raises(ExecutorError, match="the module has no main; it has no function"):
         rt.build(ir.IRModule())
+    for wrong in (None, 42, "main"):
+        with pytest.raises(ExecutorError, match="build takes an IRModule, a Function or a Schedule, found"):
+            rt.build(wrong)  # type: ignore[call-overload]
     text = """
     def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { @main(exp(%x)) }
     """

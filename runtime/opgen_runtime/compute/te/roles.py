@@ -9,13 +9,14 @@ Everything is derived from the expressions, so that it holds for any op that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
 import numpy as np
 
 from ...base.arith import (
+    Analyzer,
     Binary,
     Call,
     Cast,
@@ -27,6 +28,7 @@ from ...base.arith import (
     Var,
     free_vars,
     post_order,
+    structural_equal,
     substitute,
 )
 from ...base.vocabulary import INDEX, INT64, POSITIONAL
@@ -54,6 +56,7 @@ class Role(Enum):
 
 
 _MOST: Final = 1 << 20  # positions that are looked at
+_DIVISIONS: Final = frozenset({"floordiv", "floormod"})
 _CONSTANT: Final = frozenset({Role.ZERO, Role.INFINITE, Role.FREE})
 _SCALED: Final = frozenset({Role.ZERO, Role.INFINITE, Role.LINEAR, Role.HOMOGENEOUS})
 _STEADY: Final = _CONSTANT | {Role.INVARIANT}
@@ -251,7 +254,7 @@ def _axes_of(
             continue
         here: list[int | None] = []
         for axis in inner:
-            index = None if axis is None else plain(node.indices[axis])
+            index = None if axis is None else _bare(node.indices[axis], op.axes)
             here.append(place.get(index) if isinstance(index, Var) else None)
         merged = (
             here if merged is None else [a if a == b else None for a, b in zip(merged, here, strict=True)]
@@ -263,6 +266,17 @@ def plain(index: Expr) -> Expr:
     """An index without conversions between integer types."""
     while isinstance(index, Cast) and index.a.dtype.is_int:
         index = index.a
+    return index
+
+
+def _bare(index: Expr, axes: Sequence[IterVar]) -> Expr:
+    """`plain`, without the quotients and remainders that the extents of the axes decide, such as of one group."""
+    index = plain(index)
+    if any([isinstance(node, Binary) and node.op in _DIVISIONS for node in post_order(index)]):
+        analyzer = Analyzer()
+        for axis in axes:
+            analyzer.bind(axis.var, 0, axis.extent)
+        return plain(analyzer.simplify(index))
     return index
 
 
@@ -289,19 +303,20 @@ def pairing(output: Tensor, operand: Tensor, axis: int, other: Tensor) -> np.nda
     sides = [[n for n in post_order(side) if isinstance(n, Read)] for side in value.children()]
     for mine, theirs in (sides, sides[::-1]):
         if [r.tensor for r in mine] == [operand] and [r.tensor for r in theirs] == [other]:
-            return _positions(plain(mine[0].indices[axis]), theirs[0], output.op.axes, products[0].axes)
+            axes = (*output.op.axes, *products[0].axes)
+            return _positions(_bare(mine[0].indices[axis], axes), theirs[0], axes)
     return None
 
 
-def _positions(
-    index: Expr, read: Read, axes: tuple[IterVar, ...], reduced: tuple[IterVar, ...]
-) -> np.ndarray | None:
-    """`index` as a function of the indices of `read`."""
+def _positions(index: Expr, read: Read, axes: Sequence[IterVar]) -> np.ndarray | None:
+    """`index` as a function of the indices of `read`, both over `axes`."""
     shape = tuple([int(dim) for dim in read.tensor.shape if isinstance(dim, int)])
-    extents = {axis.var: axis.extent for axis in (*axes, *reduced)}
+    extents = {axis.var: axis.extent for axis in axes}
     places: dict[Var, int] = {}
     for d, at in enumerate(read.indices):
-        var = plain(at)
+        var = _bare(at, axes)
+        if not isinstance(var, Var) and structural_equal(var, index):
+            return np.arange(shape[d]).reshape([-1 if k == d else 1 for k in range(len(shape))])
         if isinstance(var, Var) and extents.get(var) == shape[d]:
             places.setdefault(var, d)
     used = [var for var in free_vars(index) if extents.get(var) != 1]

@@ -124,6 +124,10 @@ def _given(
     """A module whose main has constants for some parameters."""
     if isinstance(module, Function):
         module = IRModule.from_expr(module)
+    if not isinstance(module, IRModule):
+        raise ExecutorError(
+            f"build takes an IRModule, a Function or a Schedule, found {module!r:.80} of {type(module).__name__}"
+        )
     if "main" not in module:
         raise ExecutorError(
             f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
