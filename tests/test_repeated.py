@@ -23,7 +23,6 @@ REASONS: Final = {
     ("lower/tir/contract.py", "lower/tir/contract.py"): _WALK,
     ("lower/tir/phases/storage_flatten.py", "lower/tir/relocate.py"): _WALK,
     ("lower/tir/shared.py", "lower/tir/shared.py"): _WALK,
-    ("transform/canonicalize_ops.py", "transform/simplify_expr.py"): _PASS,
     (
         "transform/define.py",
         "transform/define.py",
