@@ -46,6 +46,19 @@ def test_a_domain_keeps_operands_where_an_op_is_defined() -> None:
     assert made.arrays[0].min() > 1.0
 
 
+def test_what_a_spec_asks_of_values_holds_for_gradients_too() -> None:
+    for dtype in ("float32", "bfloat16"):
+        for words, holds in (
+            ("spd", lambda a: np.linalg.eigvalsh(a).min() > 0 and np.array_equal(a, a.T)),
+            ("sorted unique", lambda a: (np.diff(a, axis=-1) > 0).all()),
+            ("probabilities", lambda a: np.allclose(a.sum(-1), 1.0, rtol=1e-2)),
+        ):
+            made = gradient_case(Op.get("exp"), Case({"data": f"{dtype}[5, 5] {words}"}))
+            assert made is not None
+            assert made.arrays[0].dtype == np.float64
+            assert holds(made.arrays[0]), words
+
+
 def test_records() -> None:
     data = {"data": "float32[2, 9]"}
     assert record_of(Op.get("exp"), [Case(data)]) == {"data": "gather"}

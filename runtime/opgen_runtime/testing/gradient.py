@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -248,7 +248,7 @@ def domain_of(op: Op) -> Mapping[str, tuple[float, float]]:
 
 
 def _values(spec: Spec, domain: tuple[float, float] | None, random: np.random.Generator) -> np.ndarray:
-    if not spec.dtype.is_float:
+    if not spec.dtype.is_float or spec.words:  # what is asked of the values, the op may need to be defined
         return ordinary(spec, "gradient")
     if spec.limits is not None:
         low, high = spec.limits
@@ -269,7 +269,7 @@ def _widened(spec: Any, dtype: DType | None) -> Any:
         return tuple([_widened(each, dtype) for each in spec])
     if spec is None or dtype is None or not spec.dtype.is_float:
         return spec
-    return Spec(dtype, spec.shape, spec.limits)
+    return replace(spec, dtype=dtype)
 
 
 def _wide_attrs(attrs: Attrs | None, dtype: DType | None) -> Attrs | None:
