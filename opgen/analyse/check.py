@@ -25,6 +25,7 @@ from .proofs.assemble import Assembled, Assembler
 from .proofs.defaults import check_defaults
 from .proofs.ends import check_ends
 from .proofs.findings import Finder, report, steps_of_build
+from .proofs.gradients import gradient_kinds
 from .proofs.probes import find_probes
 from .proofs.remainder import sound_part
 from .proofs.run import Checked, failures, run
@@ -123,6 +124,7 @@ def check_op(
         traits=op.traits,
         strategy=strategy,
         gradients=gradients,
+        gradient_kinds=gradient_kinds(op, trials, checked.bound, gradients),
         pattern=pattern,
         pattern_reason=reason,
         family=family,

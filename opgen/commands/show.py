@@ -58,7 +58,10 @@ def facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
         ("operands", "any number" if op.arity < 0 else str(op.arity)),
         ("support level", str(op.support_level)),
         ("strategy", ", ".join(each.name for each in op.strategy) or "the generic one of its pattern"),
-        ("gradient", ", ".join(each.input for each in op.gradients) or "none declared"),
+        (
+            "gradient",
+            "; ".join([f"{name}: {text}" for name, text in op.gradient_texts.items()]) or "no floats",
+        ),
         ("tests", f"{len(op.tests)} cases, {len(op.probes)} probes of bounds"),
         ("digest", op.digest),
     ]

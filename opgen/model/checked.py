@@ -272,6 +272,7 @@ class CheckedOp:
     traits: Mapping[str, object]  # plain data; `operator: "+"` is the trait "operator"
     strategy: tuple[CheckedStrategy, ...]  # empty: the generic one of the pattern
     gradients: tuple[CheckedGradient, ...]
+    gradient_kinds: Mapping[str, str]  # operand -> gather, update, override, zero or none with the reason
     pattern: OpPattern
     pattern_reason: str
     family: str  # the folder under opdefs, "" at the top
@@ -291,6 +292,14 @@ class CheckedOp:
         default_factory=dict
     )  # these and what they call, by these names
     inferred: tuple[Inference, ...] = ()  # of `tests` and `sampled`; empty for a hand-written type relation
+
+    @property
+    def gradient_texts(self) -> Mapping[str, str]:
+        """What is said of the gradient for each float operand."""
+        return {
+            name: f"derived ({kind})" if kind in ("gather", "update") else kind
+            for name, kind in self.gradient_kinds.items()
+        }
 
     @property
     def inputs(self) -> tuple[CheckedInput, ...]:

@@ -120,7 +120,10 @@ def _notes(op: CheckedOp) -> list[str]:
 def _facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
     found = [
         ("Fusion pattern", f"{_code(op.pattern.name.lower())}: {prose(op.pattern_reason)}"),
-        ("Gradient", ", ".join(_code(each.input) for each in op.gradients) or "none declared"),
+        (
+            "Gradient",
+            "; ".join([f"{_code(n)}: {prose(text)}" for n, text in op.gradient_texts.items()]) or "no floats",
+        ),
         ("Declared in", _code(op.source)),
         ("Generated", _code(f"{project.relative(project.output)}/_{op.name}.py")),
     ]

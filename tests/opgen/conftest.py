@@ -109,6 +109,7 @@ def axis_abs() -> CheckedOp:
         traits={},
         strategy=(),
         gradients=(),
+        gradient_kinds={},
         pattern=OpPattern.ELEMWISE,
         pattern_reason="every read of data is at the output's indices",
         family="elementwise",

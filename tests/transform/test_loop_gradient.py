@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
-from opgen_runtime.base.errors import CallError, PassError
+from opgen_runtime.base.errors import CallError, ExecutorError, PassError
+from opgen_runtime.ir.loops import MOST
 from opgen_runtime.run.compile.plan import Loop
 from opgen_runtime.transform.gradient import pull
 from tests.fuzz import loop_gradients
@@ -165,6 +167,64 @@ def test_a_loop_of_a_module_is_a_part_of_a_program() -> None:
     np.testing.assert_allclose(
         (np.array(found) * direction).sum(), (moved[0] - moved[1]) / (2 * h), rtol=1e-5
     )
+
+
+def of_most(most: int) -> ir.IRModule:
+    """As many sines of the first argument as the second says, of which the loop states a greatest number."""
+    n, x, count = rt.var("n", NUMBER), rt.var("x", TYPE), rt.var("count", NUMBER)
+    own = ir.GlobalVar("loop", rt.FuncType((NUMBER, TYPE, NUMBER), TYPE))
+    again = ir.Call(own, (ops.add(n, np.array(1)), ops.sin(x), count))
+    body = ir.If(ops.less(n, count), again, x)
+    loop = ir.Function((n, x, count), body, TYPE, attrs=MappingProxyType({MOST: most}))
+    a, b = rt.var("a", TYPE), rt.var("b", NUMBER)
+    main = ir.Function((a, b), ir.Call(own, (ir.const(np.array(0)), a, b)))
+    return ir.IRModule({ir.GlobalVar("main"): main, own: loop})
+
+
+def test_more_steps_than_a_loop_states_are_refused_when_it_runs() -> None:
+    called = rt.jit(of_most(4))
+    x, text = np.array([0.1, 0.2, 0.3]), "more often than 4 times, the most that it states .*'most'"
+    gradient = rt.jit(rt.grad(lambda x, count: called(x, count).sum()))
+    bend = rt.jit(rt.grad(lambda x, count: gradient(x, count).sum()))
+    for function in (gradient, bend):
+        for steps in (4, 3, 0):
+            assert np.isfinite(function(x, np.array(steps))).all()
+        for steps in (5, 100, 5):
+            with pytest.raises(ExecutorError, match=text):
+                function(x, np.array(steps))
+        assert np.isfinite(function(x, np.array(4))).all()
+    np.testing.assert_allclose(gradient(x, np.array(1)), np.cos(x))
+    assert called(x, np.array(6)).shape == (3,)  # without a gradient no states are kept
+    interpreted = rt.create_executor("debug").evaluate(gradient.trace(x, np.array(4)))
+    np.testing.assert_allclose(interpreted(x, np.array(4)).numpy(), gradient(x, np.array(4)))
+    with pytest.raises(ExecutorError, match=text):
+        interpreted(x, np.array(5))
+
+
+def test_arguments_by_name() -> None:
+    called = rt.jit(of_most(4))
+    x, three = np.array([0.1, 0.2, 0.3]), np.array(3)
+    np.testing.assert_array_equal(called(b=three, a=x), called(x, three))
+    wanted = rt.grad(lambda x: called(x, three).sum())(x)
+    np.testing.assert_array_equal(rt.grad(lambda x, *, by: called(x, b=by).sum())(x, by=three), wanted)
+    for given, named, text in (
+        ((x,), {}, "main takes 2 arguments, %a, %b; found 1"),
+        ((x, three), {"a": x}, "'a' is given twice"),
+        ((x,), {"bb": three}, "'bb' is no parameter; did you mean 'b'"),
+    ):
+        with pytest.raises(CallError, match=text):
+            called(*given, **named)
+
+    def scaled(x: Any, *, by: Any, twice: bool = False) -> Any:
+        return {"out": np.sin(x) * by["of"] * (2.0 if twice else 1.0)}
+
+    def of(wrap: Callable[..., Any]) -> Any:
+        return rt.grad(lambda x, y: wrap(scaled)(x, by={"of": y}, twice=True)["out"].sum(), (0, 1))(
+            x, 2.0 * x
+        )
+
+    for one, other in zip(of(rt.checkpoint), of(lambda f: f), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

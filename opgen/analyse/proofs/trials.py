@@ -144,6 +144,12 @@ class Trials:
             self._built[bound.sample.key] = made
         return made
 
+    def tensors(self, bound: BoundSample) -> tuple[tuple[Any, ...], Sequence[te.Tensor]]:
+        """The operands and the results of a sample that can be built, as tensors."""
+        self.meter.reset()
+        operands = _placeholders(self.names, bound.binding)
+        return operands, lang.build(self.assembled, bound.binding, operands, trusted=True)
+
     def can_build(self, bound: BoundSample) -> bool:
         """Whether the compute expression can be built for a sample.  True of an extern."""
         return self.assembled.compute is None or (

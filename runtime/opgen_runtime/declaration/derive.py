@@ -15,7 +15,6 @@ from ..base.vocabulary import OpPattern
 from ..compute.te import (
     Compute,
     Read,
-    Update,
     data_axes,
     derive_pattern,
     evaluate,
@@ -23,7 +22,7 @@ from ..compute.te import (
     tensor_order,
     to_text,
 )
-from ..compute.te.derivative import pullback, rebuilt, zeros
+from ..compute.te.derivative import kind_of, pullback, rebuilt, zeros
 from ..compute.te.tensor import Tensor
 from ..operator import (
     Attrs,
@@ -57,10 +56,7 @@ class Derived:
     @property
     def kind(self) -> str:
         """How it is computed: `zero`, `gather`, or `update` where data decides what is added where."""
-        if self.is_zero:
-            return "zero"
-        own = [tensor for tensor in tensor_order([self.output]) if tensor.name.startswith("d_")]
-        return "update" if any(isinstance(tensor.op, Update) for tensor in own) else "gather"
+        return kind_of(None if self.is_zero else self.output)
 
     def text(self) -> str:
         """The tensor expression, for people."""

@@ -22,7 +22,17 @@ MOST: Final = "most"
 """The attr of a loop that says how often it calls itself at most."""
 EVERY: Final = "checkpoint"
 """The attr of a loop that says which of its states are kept for the gradient: the first of so many."""
+LIMIT: Final = "limit"
+"""The attr of a loop that may not call itself more often: a program that would do so stops with an error."""
 SELF: Final = "self"
+
+
+def beyond(limits: Sequence[int]) -> str:
+    """What is said of a loop that went beyond its limit, which is one of these."""
+    return (
+        f"a loop calls itself more often than {' or '.join(map(str, limits))} times, the most that it states (the attr "
+        f"{MOST!r} of its function), and its gradient keeps no more states; state a greater number"
+    )
 
 
 def own_name(params: Sequence[Var], result: Type) -> GlobalVar:
@@ -109,8 +119,16 @@ class _Lifting(ExprMutator):
             name = self.known[id(function)] = GlobalVar(f"loop{k}", function.checked_type)
             self.functions[name.name] = function  # the name is taken from now on
             body: Expr = yield _Lifting(self.functions, self.known, self.taken, name), function.body
+            limit = (
+                {LIMIT: function.attrs[LIMIT], LOOP: function.attrs[LOOP]} if LIMIT in function.attrs else {}
+            )
             self.functions[name.name] = Function(
-                function.params, body, function.ret_type, function.type_params, span=function.span
+                function.params,
+                body,
+                function.ret_type,
+                function.type_params,
+                MappingProxyType(limit),
+                span=function.span,
             )
         return self.known[id(function)]
 

@@ -218,7 +218,7 @@ def _kind(case: GradientCase, wrt: str) -> str:
     try:
         made = case.derived(wrt)
     except OpgenError as error:
-        return f"none: {error}"
+        return f"none: {str(error).removeprefix(f'vjp.{case.op.name}: ')}"
     return made.kind
 
 

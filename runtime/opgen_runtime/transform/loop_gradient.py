@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.errors import PassError
 from ..ir import Call, Expr, Function, If, Tuple, TupleGetItem, Var, const, post_order, substitute
-from ..ir.loops import EVERY, LOOP, MOST, ends_of, is_again, is_loop, loop_of, own_name, with_ends
+from ..ir.loops import EVERY, LIMIT, LOOP, MOST, ends_of, is_again, is_loop, loop_of, own_name, with_ends
 from ..ir.operators import apply_operator
 from ..operator import TensorType, TupleType, Type
 from .build import row, with_row, zeros
@@ -69,7 +69,7 @@ class LoopGradient:
         self.active = self._activity(active)
         self.of_changed = [k for k in self.changed if self.active[k]]
         self.of_same = [k for k in range(len(loop.params)) if self.active[k] and k not in self.changed]
-        self.most = most_steps(loop, call)
+        self.most, self.is_known = most_steps(loop, call)
         stated = loop.attrs.get(EVERY)
         self.every = min(stated, self.most) if isinstance(stated, int) and stated > 1 else 1
         self.cotangents = [Var(f"g{k}", loop.params[k].checked_type) for k in self.of_changed]
@@ -167,9 +167,8 @@ class LoopGradient:
 
         body = with_ends(self.part.body, end)
         assert body is not None
-        return loop_of(
-            self.name, (*params, count, *kept), substitute(body, dict(own)), result, **{MOST: self.most}
-        )
+        attrs = {MOST: self.most} if self.is_known else {MOST: self.most, LIMIT: self.most}
+        return loop_of(self.name, (*params, count, *kept), substitute(body, dict(own)), result, **attrs)
 
     def _filled(self, rows: Sequence[Var], count: Expr, params: Sequence[Expr]) -> list[Expr]:
         """The rows with a state, where it is one that is kept."""

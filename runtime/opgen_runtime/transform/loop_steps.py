@@ -15,12 +15,14 @@ from .build import ALL, NAMED
 _TESTS: Final = (("<", False, 0), ("<=", False, 1), (">", True, 0), (">=", True, 1))
 
 
-def most_steps(loop: Function, call: Call) -> int:
-    """The steps that a loop takes at most, as it states or as a counter tells.  Raises PassError where neither does."""
-    stated = loop.attrs.get(MOST)
-    if isinstance(stated, int):
-        return stated
-    found = _least(loop, call)
+def most_steps(loop: Function, call: Call) -> tuple[int, bool]:
+    """The steps that a loop takes at most, as it states or as a counter tells, and whether a counter does.
+
+    Raises PassError where neither does.
+    """
+    stated, found = loop.attrs.get(MOST), _least(loop, call)
+    if isinstance(stated, int) and (found is None or stated < found):
+        return stated, False
     if found is None:
         raise PassError(
             f"the gradient of {loop.attrs[LOOP]} keeps its states, and nothing says how many steps it takes at "
@@ -28,7 +30,7 @@ def most_steps(loop: Function, call: Call) -> int:
             "`step < n` where a step adds a constant to `step` and n is a constant, or the smaller of a number and "
             "a constant"
         )
-    return max(1, found)
+    return max(1, found), True
 
 
 def _least(loop: Function, call: Call) -> int | None:

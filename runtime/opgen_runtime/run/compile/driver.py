@@ -3,7 +3,8 @@
     i32 opgen_driver(ptr data, ptr dims, ptr strides, ptr events)
 
 `data`: addresses of the inputs, of the outputs, and of the lengths of outputs whose size depends on data; `dims`: the
-values of the plan's symbolic dims.  The result is that of the first kernel that fails, else 0.  The driver has one
+values of the plan's symbolic dims.  The result is that of the first kernel that fails, TOO_MANY_STEPS for a loop that
+goes beyond its limit, else 0.  The driver has one
 arena, which it makes when it runs first, or when dims ask for a larger one, and keeps in the pointer `opgen_arena`; a
 call that comes while another has it makes one of its own.  Whoever owns the pointer frees it.  Where `events` is not
 null, it is told when each kernel ran: [how many fit, how many were, (step, begin, end in nanoseconds) of each].
@@ -28,6 +29,7 @@ from .symbolic import SymbolicKernel
 SYMBOL: Final = "opgen_driver"
 ARENA: Final = "opgen_arena"  # an import: a pointer, null at first
 NO_MEMORY: Final = 1
+TOO_MANY_STEPS: Final = 3  # a loop beyond its limit; 2 is a Python function that raised
 KERNEL: Final = "opgen_kernel_"  # and a number: what the driver imports
 CONSTANT: Final = "opgen_constant_"
 
@@ -330,14 +332,31 @@ class _Driver:
             for place, slot in (("next", each.buffers[k]), ("other", each.buffers[count + k])):
                 opened.buffers[place, k] = f.emit_entry("alloca ptr, align 8")
                 f.do(f"store ptr {self.address(slot)}, ptr {opened.buffers[place, k]}")
+        if each.limit >= 0:
+            opened.steps = f.emit_entry("alloca i64, align 8")
+            f.do(f"store i64 0, ptr {opened.steps}")
         f.branch(opened.other)
         f.start(opened.other)
         self.open.append(opened)
+
+    def _within(self, opened: _Open, limit: int) -> None:
+        """Counts a step of a loop; one too many ends the program."""
+        f = self.f
+        count = f.emit(f"add i64 {f.emit(f'load i64, ptr {opened.steps}')}, 1")
+        f.do(f"store i64 {count}, ptr {opened.steps}")
+        within, beyond = f.label("within"), f.label("beyond")
+        f.branch_if(f.emit(f"icmp ule i64 {count}, {limit}"), within, beyond)
+        f.start(beyond)
+        f.do(f"store i32 {TOO_MANY_STEPS}, ptr {self.status}")
+        f.branch("done")
+        f.start(within)
 
     def _again(self, each: Again) -> None:
         f = self.f
         opened = self._innermost_loop()
         assert opened.loop is not None
+        if opened.loop.limit >= 0:
+            self._within(opened, opened.loop.limit)
         following: list[tuple[str, str, str]] = []
         for k, value in enumerate(each.values):
             following.append(
@@ -379,3 +398,4 @@ class _Open:
     def __init__(self, other: str, done: str, loop: Loop | None = None) -> None:
         self.other, self.done, self.loop = other, done, loop
         self.buffers: dict[tuple[str, int], str] = {}
+        self.steps = ""  # where they are counted

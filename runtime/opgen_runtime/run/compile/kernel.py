@@ -268,16 +268,19 @@ class NativeKernel(Kernel):
             first = lengths.buffer_info()[0]
             pointers += [first + 8 * position for position in range(self._length_count)]
         data = packed("Q", pointers)
-        if self._function(data.buffer_info()[0], self.dims_address, self.strides_address, self.context()):
-            raise self.failure()
+        status = self._function(
+            data.buffer_info()[0], self.dims_address, self.strides_address, self.context()
+        )
+        if status:
+            raise self.failure(status)
         return results if lengths is None else self._cut(results, lengths)
 
     def context(self) -> int | None:
         """What the code is told beside its operands."""
         return None
 
-    def failure(self) -> BaseException:
-        """What to raise where the code gave up."""
+    def failure(self, status: int) -> BaseException:
+        """What to raise where the code gave up with a status that is not 0."""
         return MemoryError(f"{self.name}: no memory for temporaries")
 
     def _cut(self, results: list[np.ndarray], lengths: Sequence[int]) -> list[np.ndarray]:

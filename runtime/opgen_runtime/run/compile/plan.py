@@ -82,12 +82,14 @@ class Loop:
     """What follows runs again and again.
 
     `params` are `initial` at first, and then lie in `buffers` by turns: two slots of one after those of another.
+    `limit`: how often it may begin again, -1 for however often; beyond it the program fails.
     """
 
     params: tuple[int, ...]
     initial: tuple[int, ...]
     buffers: tuple[int, ...]
     results: tuple[int, ...]
+    limit: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ A value that several places read is computed once, in the innermost branch or lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -28,6 +28,7 @@ from ...ir import (
     Var,
     post_order,
 )
+from ...ir.loops import LIMIT
 from ...ir.scopes import Block, Blocks, blocks_of
 from ...operator import TensorType, TupleType, Type
 from .arena import laid_out
@@ -128,7 +129,13 @@ class _Planner(Numbering):
         if any(slot in self.dynamic for slot in targets.slots):
             raise NoPlanError("a loop gives a tensor whose size depends on data")
         buffers = [self.new(self.held[slot]) for slot in (*params, *params)]
-        return [Loop(tuple(params), tuple(initial), tuple(buffers), tuple(targets.slots)), *body, End()]
+        limit = function.attrs.get(LIMIT, -1)
+        assert isinstance(limit, int)
+        return [
+            Loop(tuple(params), tuple(initial), tuple(buffers), tuple(targets.slots), limit),
+            *body,
+            End(),
+        ]
 
     @staticmethod
     def _check_carried(callee: str, function: Function, call: Call) -> None:
@@ -151,7 +158,7 @@ class _Planner(Numbering):
             case If():
                 return If(self.place(each.condition), placed(each.results))
             case Loop():
-                return Loop(each.params, placed(each.initial), each.buffers, placed(each.results))
+                return replace(each, initial=placed(each.initial), results=placed(each.results))
             case Again():
                 return Again(placed(each.values))
         return each

@@ -13,14 +13,16 @@ import numpy as np
 from ...base import Target
 from ...base.arith import Expr, Var, eq, substitute
 from ...base.arith.expr import Shape
+from ...base.errors import ExecutorError
 from ...codegen import Loaded, compiled, imports_of, load
+from ...ir.loops import beyond
 from ...operator import dims_equal
 from .demands import Demand
-from .driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_symbols
+from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
 from .extern import ExternKernel
 from .kernel import Image, Kernel, NativeKernel, Slot
-from .plan import Copy, Instruction, Plan, Run
+from .plan import Copy, Instruction, Loop, Plan, Run
 from .pointers import address_of
 from .symbolic import SymbolicKernel, concrete, symbolic_slot
 
@@ -41,6 +43,7 @@ class Linked:
         self.loaded = load(image.code, SYMBOL, image.imports, addresses)
         self.plan = plan
         self.kernels = tuple(kernels)
+        self.limits = sorted({each.limit for each in plan.code if isinstance(each, Loop) and each.limit >= 0})
         self.externs = [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
 
     def timed(self, run: Callable[[], object]) -> np.ndarray:
@@ -80,19 +83,22 @@ class ProgramKernel(NativeKernel):
         return False
 
     def entry(self) -> Entry | None:
-        # what a function of Python raises has to reach the caller; entries tell no events
-        return None if self.linked.externs or self.linked.events else super().entry()
+        # entries tell no events, and not why a program failed: a function of Python raised, a loop went too far
+        told = self.linked.externs or self.linked.limits or self.linked.events
+        return None if told else super().entry()
 
     def context(self) -> int | None:
         events = self.linked.events.get(get_ident())
         return None if events is None else address_of(events)
 
-    def failure(self) -> BaseException:
+    def failure(self, status: int) -> BaseException:
+        if status == TOO_MANY_STEPS:
+            return ExecutorError(beyond(self.linked.limits))
         for kernel in self.linked.externs:
             raised = kernel.raised()
             if raised is not None:
                 return raised
-        return super().failure()
+        return super().failure(status)
 
 
 class SymbolicProgram(SymbolicKernel):

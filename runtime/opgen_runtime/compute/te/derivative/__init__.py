@@ -12,7 +12,7 @@ stages.py       the form that is differentiated
 pull.py         all of it, tensor by tensor backwards
 """
 
-from .pull import pullback, zeros
+from .pull import kind_of, pullback, zeros
 from .stages import rebuilt
 
-__all__ = ["pullback", "rebuilt", "zeros"]
+__all__ = ["kind_of", "pullback", "rebuilt", "zeros"]

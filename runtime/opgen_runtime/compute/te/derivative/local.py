@@ -25,6 +25,7 @@ from ....base.arith import (
     floordiv,
     ge,
     gt,
+    le,
     logical_and,
     lt,
     mul,
@@ -78,12 +79,22 @@ def where(condition: Expr, adjoint: Expr) -> Expr:
     return select(condition, adjoint, zero(adjoint))
 
 
-def _extremum(wins: Callable[[object, object], Expr]) -> Callable[[Expr, Expr, Expr, Expr], Parts]:
+def _extremum(
+    wins: Callable[[object, object], Expr], holds: Callable[[object, object], Expr]
+) -> Callable[[Expr, Expr, Expr, Expr], Parts]:
+    """Of equal ones each gets half; a number that is the same for all elements, like the 0 of relu, takes it whole."""
+
     def parts(a: Expr, b: Expr, g: Expr, _: Expr) -> Parts:
+        if not all(map(_reads, (a, b))):
+            return select(holds(b, a), zero(g), g), select(holds(a, b), zero(g), g)
         shared = where(eq(a, b), mul(g, 0.5))
         return select(wins(a, b), g, shared), select(wins(b, a), g, shared)
 
     return parts
+
+
+def _reads(value: Expr) -> bool:
+    return any(isinstance(node, Read) for node in post_order(value))
 
 
 def _power(a: Expr, b: Expr, g: Expr, y: Expr) -> Parts:
@@ -120,8 +131,8 @@ _BINARY: Final[dict[str, Callable[[Expr, Expr, Expr, Expr], Parts]]] = {
     "div": lambda a, b, g, y: (div(g, b), negate(div(mul(g, y), b))),
     "floormod": lambda a, b, g, y: (g, negate(mul(g, floordiv(a, b)))),
     "truncmod": lambda a, b, g, y: (g, negate(mul(g, call("trunc", div(a, b))))),
-    "min": _extremum(lt),
-    "max": _extremum(gt),
+    "min": _extremum(lt, le),
+    "max": _extremum(gt, ge),
 }
 _CALLS: Final[dict[str, Callable[..., Parts]]] = {
     "exp": lambda x, g, y: (mul(g, y),),

@@ -8,6 +8,7 @@ from ....base.arith import Expr, cast, const
 from ....base.errors import LanguageError
 from ....base.vocabulary import DType
 from ..construct import data_axes
+from ..graph import tensor_order
 from ..tensor import Compute, Extern, Operation, Placeholder, Read, Reduce, Scan, Tensor, Update
 from .local import adjoint_dtype
 from .place import placed
@@ -51,6 +52,14 @@ def pullback(
     }
     (found,) = rebuilt([_as(adjoint, wrt.dtype, f"d_{wrt.name}")], {**known})
     return found
+
+
+def kind_of(adjoint: Tensor | None) -> str:
+    """How an adjoint is computed: `zero`, `gather`, or `update` where data decides what is added where."""
+    if adjoint is None:
+        return "zero"
+    own = [tensor for tensor in tensor_order([adjoint]) if tensor.name.startswith("d_")]
+    return "update" if any(isinstance(tensor.op, Update) for tensor in own) else "gather"
 
 
 def operations(outputs: Sequence[Tensor]) -> list[tuple[Operation, list[Tensor]]]:

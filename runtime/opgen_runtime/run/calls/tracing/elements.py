@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -51,11 +51,20 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     if kind.is_int and type(high) is int and high >= kind.highest:
         high = None
     found: Any = to(x, dtype)
+    if kind.is_float and _is_plain(low, dtype) and _is_plain(high, dtype):
+        return ops.clip(found, a_min=low, a_max=high)  # whose gradient passes at the bounds
     if low is not None:
         found = apply(np.maximum, found, to(low, dtype))
     if high is not None:
         found = apply(np.minimum, found, to(high, dtype))
     return found
+
+
+def _is_plain(bound: Operand | None, dtype: np.dtype[Any]) -> TypeGuard[int | float | None]:
+    """Whether a bound is none, or a number that stays one in a dtype."""
+    if bound is None:
+        return True
+    return not isinstance(bound, Tracer) and bool(np.isfinite(np.asarray(bound, np.float64).astype(dtype)))
 
 
 @maps("round", "around", method="round")

@@ -8,6 +8,7 @@ Each of these is compiled like a function under `jit`, and a part of the program
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -94,7 +95,8 @@ class custom_vjp:  # a decorator
     """A function with a gradient of its own, which `f.defvjp(forward, backward)` sets.
 
     `forward(*args)` gives (result, residuals), and `backward(residuals, cotangent)` a cotangent for each argument, None
-    for zero.  Arguments and result are trees; outside of gradients the function alone is called.
+    for zero.  Arguments and result are trees; outside of gradients the function alone is called.  Arguments given
+    by name, and defaults with them, come to `forward` by position.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -107,10 +109,12 @@ class custom_vjp:  # a decorator
         """Sets the gradient."""
         self._rules = forward, backward
 
-    def __call__(self, *args: Any) -> Any:
-        """Raises CallError where no gradient is set."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises CallError where no gradient is set, and for an argument by name that has no position."""
         if self._rules is None:
             raise CallError(f"{self._name}: custom_vjp without a gradient; call {self._name}.defvjp(...)")
+        if kwargs:
+            args = self._by_position(args, kwargs)
         flat = [leaf for _, leaf in leaves(args)]
         if gradients.get() == 0 or not any(map(_is_open, flat)):
             return self._function(*args)
@@ -129,6 +133,20 @@ class custom_vjp:  # a decorator
             return _adjoints(args, found)
 
         return _marked(given, value, rule)
+
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = inspect.signature(self._function).bind(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            raise CallError(f"{self._name}: {error}") from error
+        bound.apply_defaults()
+        if bound.kwargs:
+            names = ", ".join(bound.kwargs)
+            raise CallError(
+                f"{self._name}: {names} can be given by name alone, and the rules of custom_vjp are given "
+                "arguments by position; declare them before `*`"
+            )
+        return bound.args
 
 
 def _adjoints(args: Any, found: Any) -> list[Expr | None]:

@@ -93,16 +93,18 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def again(*args: Any) -> Any:
+    def again(*args: Any, **kwargs: Any) -> Any:
         if not gradients.get():
-            return function(*args)
-        flat: list[Any] = [leaf for _, leaf in leaves(args)]
+            return function(*args, **kwargs)
+        tree = (args, kwargs)
+        flat: list[Any] = [leaf for _, leaf in leaves(tree)]
         places = [k for k, leaf in enumerate(flat) if _is_tensor(leaf)]
         given = [tensor(flat[k]).expr for k in places]
         own = [Var(f"arg{k}", each.checked_type) for k, each in enumerate(given)]
         for k, var in zip(places, own, strict=True):
             flat[k] = Tracer(var)
-        result = function(*filled(args, iter(flat)))
+        inner, named = filled(tree, iter(flat))
+        result = function(*inner, **named)
         values = [tensor(leaf).expr for _, leaf in leaves(result)]
         done = Var("done", TensorType((), "bool"))
         state = [Var(f"value{k}", each.checked_type) for k, each in enumerate(values)]

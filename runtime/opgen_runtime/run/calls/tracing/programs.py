@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ....base.errors import CallError
+from ....base.errors import CallError, did_you_mean
 from ....ir import Call, Function, IRModule
 from ....transform import InferType
 from ....transform.gradient import written_out
@@ -16,12 +16,24 @@ from .tracer import wrap
 def as_function(program: IRModule | Function) -> Callable[..., Any]:
     """The main of a module, or a function, on arrays and traced values; the loops of a module stay loops."""
 
-    def main(*args: Any) -> Any:
+    def main(*args: Any, **kwargs: Any) -> Any:
         module = InferType()(IRModule.from_expr(program) if isinstance(program, Function) else program)
         function = module["main"]
-        if len(args) != len(function.params):
-            names = ", ".join([f"%{param.name_hint}" for param in function.params])
-            raise CallError(f"main takes {len(function.params)} arguments, {names}; found {len(args)}")
-        return wrap(written_out(Call(function, tuple([tensor(arg).expr for arg in args])), module))
+        given = _in_order(function, args, kwargs)
+        return wrap(written_out(Call(function, tuple([tensor(arg).expr for arg in given])), module))
 
     return main
+
+
+def _in_order(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """One argument a parameter.  Raises CallError for one that is missing, too much or of no parameter's name."""
+    names = [param.name_hint for param in function.params]
+    takes = f"main takes {len(names)} arguments, {', '.join([f'%{name}' for name in names])}"
+    later = names[len(args) :]
+    for name in kwargs:
+        if later.count(name) != 1:
+            known = "is given twice" if name in names else f"is no parameter{did_you_mean(name, names)}"
+            raise CallError(f"{takes}; {name!r} {known}")
+    if len(args) > len(names) or len(later) != len(kwargs):
+        raise CallError(f"{takes}; found {len(args) + len(kwargs)}")
+    return [*args, *[kwargs[name] for name in later]]

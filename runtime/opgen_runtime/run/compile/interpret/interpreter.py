@@ -24,6 +24,7 @@ from ....ir import (
     TupleGetItem,
     Var,
 )
+from ....ir.loops import LIMIT, beyond
 from ....operator import Op
 from .value import Arrays
 
@@ -80,11 +81,21 @@ def run(
 class _Interpreter(ExprFunctor[Interpreted]):
     """One activation: the body of a function or of a let under fixed values."""
 
-    def __init__(self, scope: Scope, runner: Runner, module: IRModule | None) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        runner: Runner,
+        module: IRModule | None,
+        own: Function | None = None,
+        steps: int = 0,
+    ) -> None:
+        """`own`: the function, which has called itself `steps` times to come here."""
         super().__init__()
         self.scope = scope
         self.runner = runner
         self.module = module
+        self.own = own
+        self.steps = steps
 
     def visit_var(self, var: Var) -> Interpreted:
         return self.scope.value(var)
@@ -136,5 +147,10 @@ class _Interpreter(ExprFunctor[Interpreted]):
         callee: Interpreted = yield call.op
         assert isinstance(callee, Closure)
         scope = Scope(dict(zip(callee.function.params, args, strict=True)), callee.scope)
-        result: Interpreted = yield _Interpreter(scope, self.runner, self.module), callee.function.body
+        steps = self.steps + 1 if callee.function is self.own else 0
+        limit = callee.function.attrs.get(LIMIT)
+        if isinstance(limit, int) and steps > limit:
+            raise ExecutorError(beyond([limit]))
+        inner = _Interpreter(scope, self.runner, self.module, callee.function, steps)
+        result: Interpreted = yield inner, callee.function.body
         return result
