@@ -8,7 +8,6 @@ from .repeated import listed, repeated, sources
 
 _SIGNATURE: Final = "the parameters of a mapping are the operator's specification, and are read from there"
 _WALK: Final = "the frame of a walk on a stack of its own, around another rule for each node"
-_PASS: Final = "the frame of a pass, which reads like its definition"
 # Pairs of files (below runtime/opgen_runtime, or as they stand) -> why they may agree in six or more lines.
 REASONS: Final = {
     ("frontend/onnx/mappings/image.py", "frontend/onnx/mappings/image.py"): _SIGNATURE,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from ..base.errors import DTypeError, ExecutorError
+from ..base.kept import Kept
 from ..base.vocabulary import DTYPES, DType
 from ..compute.te import evaluate, placeholder
 from ..compute.te.tensor import Tensor
@@ -67,11 +68,16 @@ def call_tensors(
     return CallTensors(binding, tuple(operands), tuple(inputs), outputs, found.lengths)
 
 
+_made: Final[Kept[CallTensors]] = Kept(1024)  # the calls of a program have few types
+
+
 def evaluate_call(call: Call, args: Sequence[Arrays]) -> Arrays:
     """What the op of `call` gives for arrays (tuples of arrays for variadic operands, () for absent ones)."""
     op = call.op
     assert isinstance(op, Op)
-    made = call_tensors(op, call.attrs, [_type(arg) for arg in args], call.span)
+    types = tuple([_type(arg) for arg in args])
+    key = (op, op.get_attr("compute"), op.get_attr("FTVMCompute"), call.attrs, types)
+    made = _made.get(key) or _made.put(key, call_tensors(op, call.attrs, types, call.span))
     arrays = [array for arg in args for array in (arg if isinstance(arg, tuple) else (arg,))]
     results = evaluate(made.outputs, dict(zip(made.inputs, arrays, strict=True)))  # type: ignore[arg-type]  # operands nest one level deep
     if made.lengths:

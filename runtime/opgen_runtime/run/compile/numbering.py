@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -12,6 +11,7 @@ from .held import NoPlanError as NoPlanError
 from .plan import Held, Slots, flatten
 
 _MAX_LENGTH: Final = 1 << 20  # instructions: loops are written out wherever they are called
+_SAMPLE: Final = 1 << 12  # bytes
 
 
 class Numbering:
@@ -22,8 +22,8 @@ class Numbering:
         self.constants: dict[int, np.ndarray] = {}
         self.filled: dict[int, int] = {}  # slot -> the slot that is filled in its place
         self.dynamic: dict[int, tuple[tuple[int, int], ...]] = {}  # slot -> (axis, slot of the length)
-        self.known: dict[int, int] = {}  # id of an array -> its slot
-        self.alike: dict[tuple[object, ...], int] = {}  # and by its content
+        self.known: dict[int, tuple[int, np.ndarray]] = {}  # id of an array -> its slot, and the array itself
+        self.alike: dict[tuple[object, ...], list[int]] = {}  # slots by a sample of the contents
         self.length = 0
 
     def new(self, held: Held) -> int:
@@ -33,16 +33,18 @@ class Numbering:
     def constant(self, array: np.ndarray) -> int:
         """The slot of a constant; equal ones have one."""
         if id(array) not in self.known:
-            content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=20).digest()
-            key = (array.dtype.name, array.shape, content)
-            if key not in self.alike:
-                slot = self.alike[key] = self.new(Held(array.shape, array.dtype))
+            content = _content(array)
+            alike = self.alike.setdefault((array.dtype.name, array.shape, _sample(content)), [])
+            same = [slot for slot in alike if np.array_equal(_content(self.constants[slot]), content)]
+            if not same:
+                slot = self.new(Held(array.shape, array.dtype))
                 # its address is in the code, so that its elements must lie as kernels read them
                 flags = array.flags
                 in_order = flags.c_contiguous and flags.aligned
                 self.constants[slot] = array if in_order else np.array(array, order="C", copy=True)
-            self.known[id(array)] = self.alike[key]
-        return self.known[id(array)]
+                alike.append(slot)
+            self.known[id(array)] = (same or alike)[-1], array
+        return self.known[id(array)][0]
 
     def place(self, slot: int) -> int:
         """The slot that holds what `slot` was to hold."""
@@ -61,6 +63,16 @@ class Numbering:
                 raise NoPlanError("a loop carries a tensor whose size depends on data")
             return self.new(self.held[slots])
         return tuple([self.like(inner) for inner in slots])
+
+
+def _content(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _sample(content: np.ndarray) -> bytes:
+    """What equal contents have in common: all of few bytes, some of many, so that most differ in it."""
+    return content[:: -(-len(content) // _SAMPLE) or 1].tobytes()
 
 
 class Targets:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from ..compile.parts import Parts, evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
+from ..compile.shared import shared_out
 from ..compile.symbolic import dims_in
 from ..compile.variants import opened
 from .executable import Executable, Native, copy_into, executable_of
@@ -68,19 +70,18 @@ def build(
         functions = [opened(segment) for segment in functions]
         same = zip(functions, segments.functions, digests, strict=True)
         digests = [digest if new is old else "" for new, old, digest in same]
-    parts: list[Parts] = []
-    for segment, digest, constant in zip(functions, digests, segments.constant, strict=True):
+
+    def compiled(segment: Function, digest: str, constant: Collection[int]) -> Parts:
         late = late_parts(segment, lambda narrowed: compile_parts(narrowed, (), chosen, context).main)
         try:
-            parts.append(
-                late if is_late(segment) else compile_parts(segment, constant, chosen, context, digest)
-            )
+            return late if is_late(segment) else compile_parts(segment, constant, chosen, context, digest)
         except AccessError:
             if not dims_in(segment):
                 raise
-            parts.append(
-                late
-            )  # it is inside for some sizes only, as where a dim meets a number in a broadcast
+            return late  # it is inside for some sizes only, as where a dim meets a number in a broadcast
+
+    each = zip(functions, digests, segments.constant, strict=True)
+    parts = _compiled([partial(compiled, *one) for one in each], chosen, context)
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
@@ -100,6 +101,13 @@ def build(
         return Interpreted(module, kernels, sites, prepare, plan)
     whole = program_of(plan, kernels, driver_image(plan, kernels, inputs, chosen))
     return Native(inputs, kernels, whole, plan.result, str(chosen), prepare)
+
+
+def _compiled(tasks: Sequence[Callable[[], Parts]], target: Target, context: PassContext) -> list[Parts]:
+    """What the tasks compile, on two threads where there are as many; in turn where users' functions watch."""
+    if len(tasks) < 2 or target.num_threads < 2 or context.hooks or context.instruments:
+        return [task() for task in tasks]
+    return shared_out(tasks)
 
 
 def partitioned(

@@ -1,0 +1,38 @@
+"""Tasks shared out among this thread and one more: while one waits for LLVM, the other runs Python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def shared_out(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """What the tasks give, in order.
+
+    They begin in order.  Where some raise, none that has not begun does any more, and what the first of them in order
+    raised is raised.
+    """
+    results: dict[int, T] = {}
+    failures: dict[int, BaseException] = {}
+    numbers = iter(range(len(tasks)))
+
+    def work() -> None:
+        for number in numbers:
+            try:
+                results[number] = tasks[number]()
+            except BaseException as failure:  # raised again in the thread that asked
+                failures[number] = failure
+            if failures:
+                return
+
+    beside = threading.Thread(target=copy_context().run, args=(work,), name="opgen-compile")
+    beside.start()
+    work()
+    beside.join()
+    if failures:
+        raise failures[min(failures)]
+    return [results[number] for number in range(len(tasks))]
