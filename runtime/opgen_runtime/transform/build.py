@@ -113,6 +113,20 @@ def with_row(rows: Expr, place: Expr, value: Expr) -> Expr:
     return call(UPDATE, [rows, reshape(place, (1, 1)), reshape(value, (1, *type_.concrete_shape))])
 
 
+def is_row_update(call: Call) -> bool:
+    """Whether a call is one of `with_row`."""
+    if call.op is not Op.get(UPDATE) or call.attrs is None or call.attrs != type(call.attrs)():
+        return False
+    rows, place, value = (arg.checked_type for arg in call.args)
+    return (
+        isinstance(rows, TensorType)
+        and isinstance(place, TensorType)
+        and isinstance(value, TensorType)
+        and place.shape == (1, 1)
+        and value.shape == (1, *rows.shape[1:])
+    )
+
+
 def binary(op: str, a: Expr, b: Expr) -> Expr | None:
     """`a op b` for an op of `arith.Binary`; None where no op is known for it."""
     if op in NAMED:

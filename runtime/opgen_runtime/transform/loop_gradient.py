@@ -171,17 +171,11 @@ class LoopGradient:
         return loop_of(self.name, (*params, count, *kept), substitute(body, dict(own)), result, **attrs)
 
     def _filled(self, rows: Sequence[Var], count: Expr, params: Sequence[Expr]) -> list[Expr]:
-        """The rows with a state, where it is one that is kept."""
+        """The rows with a state, where it is one that is kept: the place of any other is outside."""
         states = [params[k] for k in self.kept]
-        if self.every == 1:
-            return [with_row(each, count, state) for each, state in zip(rows, states, strict=True)]
-        place = count // self.every
-        filled = Tuple(
-            tuple([with_row(each, place, state) for each, state in zip(rows, states, strict=True)])
-        )
-        is_kept = apply_operator("<", count % self.every, 1)
-        chosen = If(is_kept, filled, Tuple(tuple(rows)))
-        return [TupleGetItem(chosen, k) for k in range(len(rows))]
+        if self.every > 1:
+            count = count // self.every + count % self.every * -(-self.most // self.every)
+        return [with_row(each, count, state) for each, state in zip(rows, states, strict=True)]
 
     def _of(self, params: Sequence[Var]) -> list[Var]:
         return [params[k] for k in self.changed]

@@ -31,7 +31,7 @@ from .demands import Demand
 from .entry import ENTRY_MODULE
 from .entry_text import entry_text
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
-from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots
+from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, Run, Slots
 from .pointers import address_of
 from .sizes import SizesIn, SizesOut
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
@@ -286,7 +286,7 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
 
 
 _INSTRUCTIONS: Final[dict[str, Callable[..., Instruction]]] = {
-    each.__name__: each for each in (Run, Copy, If, Else, Loop, Again, Leave, End)
+    each.__name__: each for each in (Run, Copy, Put, If, Else, Loop, Again, Leave, End)
 }
 
 

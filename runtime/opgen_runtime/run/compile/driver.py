@@ -22,7 +22,7 @@ from ...base.arith import Var
 from ...codegen import FunctionText, ModuleText
 from .arena import ALIGNMENT
 from .kernel import EmptyKernel, Kernel, contiguous_strides
-from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Run
+from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
 from .sizes import SizeText
 from .symbolic import SymbolicKernel
 
@@ -148,6 +148,8 @@ class _Driver:
                     self._run(each)
                 case Copy():
                     self._copy(each.source, self.address(each.target))
+                case Put():
+                    self._put(each)
                 case If():
                     self._if(each)
                 case Else():
@@ -308,6 +310,23 @@ class _Driver:
             self.f.do(
                 f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {self.address(source)}, i64 {size}, i1 false)"
             )
+
+    def _put(self, each: Put) -> None:
+        f, rows = self.f, self.plan.held[each.rows]
+        size = self.plan.held[each.value].size
+        place = f.emit(f"load i64, ptr {self.address(each.place)}, align 8")
+        is_behind = f.emit(f"icmp slt i64 {place}, 0")
+        from_end = f.emit(f"add i64 {place}, {rows.shape[0]}")
+        row = f.emit(f"select i1 {is_behind}, i64 {from_end}, i64 {place}")
+        inside, put = f.label("inside"), f.label("put")
+        f.branch_if(f.emit(f"icmp ult i64 {row}, {rows.shape[0]}"), inside, put)
+        f.start(inside)
+        target = f.emit(
+            f"getelementptr i8, ptr {self.address(each.rows)}, i64 {f.emit(f'mul i64 {row}, {size}')}"
+        )
+        self._copy(each.value, target)
+        f.branch(put)
+        f.start(put)
 
     def _if(self, each: If) -> None:
         f = self.f

@@ -1,6 +1,6 @@
 """How a program runs: instructions over numbered slots, in one list with structured control flow.
 
-    Run       a kernel               Copy      one slot into another
+    Run       a kernel               Copy      one slot into another          Put       one slot into a row of another
     If ... Else ... End              a condition, the code of either side
     Loop ... Again/Leave ... End     a function that calls itself at its end: the carried values are in buffers by turns
 
@@ -10,8 +10,8 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -65,6 +65,15 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Put:
+    """All bytes of `value` into one row of `rows`, along its first axis, at `place`, an int64; outside into none."""
+
+    rows: int
+    place: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """What follows up to `Else` runs where `condition` holds, else what follows that; both fill `results`."""
 
@@ -109,7 +118,7 @@ class End:
     """The end of the innermost `If` or `Loop`."""
 
 
-Instruction = Run | Copy | If | Else | Loop | Again | Leave | End
+Instruction = Run | Copy | Put | If | Else | Loop | Again | Leave | End
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +184,36 @@ def used(each: Instruction) -> Iterator[int]:
             yield from (*each.inputs, *each.outputs, *each.lengths)
         case Copy():
             yield from (each.source, each.target)
+        case Put():
+            yield from (each.rows, each.place, each.value)
         case If():
             yield from (each.condition, *each.results)
         case Loop():
             yield from (*each.initial, *each.buffers, *each.results)
         case Again():
             yield from each.values
+
+
+def renamed(each: Instruction, name: Callable[[int], int]) -> Instruction:
+    """The instruction on other slots; the params and the buffers of loops stay."""
+
+    def named(slots: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple([name(slot) for slot in slots])
+
+    match each:
+        case Run():
+            return Run(each.kernel, named(each.inputs), named(each.outputs), named(each.lengths))
+        case Copy():
+            return Copy(name(each.source), name(each.target))
+        case Put():
+            return Put(name(each.rows), name(each.place), name(each.value))
+        case If():
+            return If(name(each.condition), named(each.results))
+        case Loop():
+            return replace(each, initial=named(each.initial), results=named(each.results))
+        case Again():
+            return Again(named(each.values))
+    return each
 
 
 def flatten(slots: Slots) -> Iterator[int]:

@@ -7,7 +7,7 @@ A value that several places read is computed once, in the innermost branch or lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from ... import ir
 from ...base.arith import AnyDim
 from ...base.errors import ExecutorError
+from ...base.vocabulary import INT64
 from ...ir import (
     Call,
     Constant,
@@ -31,11 +32,29 @@ from ...ir import (
 from ...ir.loops import LIMIT
 from ...ir.scopes import Block, Blocks, blocks_of
 from ...operator import TensorType, TupleType, Type
+from ...transform.build import is_row_update
 from .arena import laid_out
 from .held import dims_of, given_by, held_of
+from .in_place import in_place
 from .kernel import Kernel
 from .numbering import NoPlanError, Numbering, Targets
-from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Run, Slots, flatten, used
+from .plan import (
+    Again,
+    Copy,
+    Else,
+    End,
+    Held,
+    If,
+    Instruction,
+    Leave,
+    Loop,
+    Plan,
+    Run,
+    Slots,
+    flatten,
+    renamed,
+    used,
+)
 from .segments import Site, is_segment
 
 
@@ -58,6 +77,7 @@ class _Planner(Numbering):
         self.module = module
         self.sites = sites
         self.kernels = kernels
+        self.puts: set[int] = set()  # the kernels that give tensors with one row replaced
         self.around: list[str] = []  # the functions that are being planned
 
     def plan(self, main: Function) -> Plan:
@@ -72,8 +92,8 @@ class _Planner(Numbering):
         else:
             body = _Body(self, main.body, dict(zip(map(id, main.params), values, strict=True)), None)
             code += body.finished(targets)
-        resolved = tuple([self._renamed(each) for each in code])
         outputs = tuple([self.place(slot) for slot in targets.slots])
+        resolved = tuple(in_place([renamed(each, self.place) for each in code], self.puts, outputs))
         lengths = tuple(
             [
                 (position, axis, self.place(length))
@@ -145,23 +165,6 @@ class _Planner(Numbering):
                     f"@{callee} carries %{param.name_hint}: {param.checked_type}, and calls itself with "
                     f"{arg.checked_type}; what a loop carries has one shape"
                 )
-
-    def _renamed(self, each: Instruction) -> Instruction:
-        def placed(slots: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple([self.place(slot) for slot in slots])
-
-        match each:
-            case Run():
-                return Run(each.kernel, placed(each.inputs), placed(each.outputs), placed(each.lengths))
-            case Copy():
-                return Copy(self.place(each.source), self.place(each.target))
-            case If():
-                return If(self.place(each.condition), placed(each.results))
-            case Loop():
-                return replace(each, initial=placed(each.initial), results=placed(each.results))
-            case Again():
-                return Again(placed(each.values))
-        return each
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +321,8 @@ class _Body:
         for output, axis, position in kernel.lengths:
             known = planner.dynamic.get(outputs[output], ())
             planner.dynamic[outputs[output]] = (*known, (axis, lengths[position]))
+        if tuple(site.operands) == (0, 1, 2) and not site.prepared and _is_put(segment):
+            planner.puts.add(number)
         self._add(block, Run(number, tuple(inputs), tuple(outputs), tuple(lengths)))
         self._own_slots(block, outputs)
         return tuple(outputs) if isinstance(node.checked_type, TupleType) else outputs[0]
@@ -375,6 +380,16 @@ class _Body:
             else:
                 stack.pop()
         return found
+
+
+def _is_put(segment: Function) -> bool:
+    """Whether a segment gives its first param, of known size, with a row at an int64."""
+    call = segment.body
+    if not isinstance(call, Call) or not is_row_update(call):
+        return False
+    place = call.args[1].checked_type
+    static = all([_is_static(arg.checked_type) for arg in call.args])
+    return call.args == segment.params and static and isinstance(place, TensorType) and place.dtype is INT64
 
 
 def _calls(body: Expr, callee: str) -> bool:

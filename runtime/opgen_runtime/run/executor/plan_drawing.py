@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...ir.drawing import Drawing, Edge, Kind, Node, output_names
 from ..compile import Kernel, Slot
-from ..compile.plan import Again, Copy, Else, End, If, Loop, Plan, Run
+from ..compile.plan import Again, Copy, Else, End, If, Loop, Plan, Put, Run
 
 
 def drawing_of_plan(plan: Plan, kernels: Sequence[Kernel], takes: Sequence[Slot]) -> Drawing:
@@ -51,6 +51,8 @@ class _Artist:
             self.written.update(dict.fromkeys((*step.outputs, *step.lengths), (node,)))
         elif isinstance(step, Copy):
             self.written[step.target] = self.sources(step.source)
+        elif isinstance(step, Put):
+            self.written[step.rows] = (self.node("call", ("put",), (step.rows, step.place, step.value)),)
         elif isinstance(step, Loop):
             for param, initial in zip(step.params, step.initial, strict=True):
                 self.written[param] = self.sources(initial)

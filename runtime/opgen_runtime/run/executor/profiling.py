@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..compile import Kernel
-from ..compile.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Run
+from ..compile.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,8 @@ def _line(each: object, kernels: Sequence[Kernel]) -> str:
             return f"{_slots((*each.outputs, *each.lengths))} = {kernels[each.kernel].name}({_slots(each.inputs)})"
         case Copy():
             return f"%{each.target} = %{each.source}"
+        case Put():
+            return f"%{each.rows}[%{each.place}] = %{each.value}"
         case If():
             return f"if %{each.condition}:" + (f"  # fills {_slots(each.results)}" if each.results else "")
         case Else():
