@@ -9,7 +9,7 @@ from opgen_runtime.base.errors import AttrError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.operator import parse_layout
 
-from ..diagnostics import Diagnostics, Suggestion, did_you_mean
+from ..diagnostics import Diagnostics, Edit, Suggestion, did_you_mean
 from ..expression.allowed import BUILTINS
 from ..expression.reference import check_reference
 from ..expression.scope import Namespace
@@ -148,7 +148,8 @@ def _arity(op: OpDef) -> int:
 def _check_arity(op: OpDef, diagnostics: Diagnostics) -> None:
     if op.arity is not None and op.arity != _arity(op):
         text = f"arity is declared as {op.arity}, but the inputs make it {_arity(op)}"
-        diagnostics.error("arity-mismatch", text, op.arity_place)
+        counted = Suggestion(f"write `{_arity(op)}`, or leave it out", Edit(str(_arity(op))))
+        diagnostics.error("arity-mismatch", text, op.arity_place, counted)
 
 
 def _trials(
@@ -209,6 +210,6 @@ def _check_pattern(op: OpDef, pattern: OpPattern, reason: str, diagnostics: Diag
     if op.pattern is None or op.pattern.value == pattern.name.lower():
         return True
     text = f"the pattern is declared `{op.pattern.value}`, but it is `{pattern.name.lower()}`: {reason}"
-    derived = Suggestion(f"write `{pattern.name.lower()}`, or leave it out", pattern.name.lower())
+    derived = Suggestion(f"write `{pattern.name.lower()}`, or leave it out", Edit(pattern.name.lower()))
     diagnostics.error("pattern-mismatch", text, op.pattern.place, derived)
     return False

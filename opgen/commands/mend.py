@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from ..diagnostics import Diagnostic
+from ..diagnostics import mended
 from ..emit.write import write_atomically
 from ..generation.generate import generate
 from ..project import Project
@@ -17,19 +16,13 @@ _ROUNDS: Final = 8  # a mended mistake may uncover another
 def mend(project: Project) -> None:
     """Write what mends each finding that has a fix, and say so; those without one stay.  Raises OSError."""
     for _ in range(_ROUNDS):
-        found = [each for each in generate(project).found if each.fix is not None]
+        found = [each for each in generate(project).found if each.fix]
         for path in dict.fromkeys(each.place.path for each in found):
-            _mend_file(project, path, [each for each in found if each.place.path == path])
+            file = project.root / path
+            text = file.read_bytes().decode()
+            mended_text, notes = mended(text, [each for each in found if each.place.path == path])
+            for line in notes:
+                note(line)
+            write_atomically(file, mended_text)
         if not found:
             return
-
-
-def _mend_file(project: Project, path: str, found: Sequence[Diagnostic]) -> None:
-    file = project.root / path
-    lines = file.read_bytes().decode().splitlines(keepends=True)
-    for each in sorted(found, key=lambda each: each.place, reverse=True):
-        place, line = each.place, lines[each.place.line - 1]
-        before = line[place.column - 1 : place.end_column - 1]
-        lines[place.line - 1] = line[: place.column - 1] + str(each.fix) + line[place.end_column - 1 :]
-        note(f"{place}: `{before}` is now `{each.fix}`")
-    write_atomically(file, "".join(lines))

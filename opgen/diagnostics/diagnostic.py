@@ -4,31 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from .codes import CODES
 from .place import Place
 
-_SPELT: Final = frozenset({"unknown-key", "unknown-name", "bad-value", "extends", "pattern-mismatch"})
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _LONGEST: Final = 1000  # characters of a message; values that it shows may be of any length
 
 
+class Edit(NamedTuple):
+    """`after` is written in place of `before`, where that stands once in `place`; without it, of all that stands there.
+
+    Without a `place` it is that of the finding.
+    """
+
+    after: str
+    before: str = ""
+    place: Place | None = None
+
+    def within(self, place: Place, line: str) -> tuple[Place, str] | None:
+        """What is replaced in a finding's place, by what; None if that is not on its line, or not clear."""
+        own, place = place, self.place or place
+        if not own.line == place.line == place.end_line:
+            return None
+        if self.before:
+            pattern = (
+                rf"(?<!\w){re.escape(self.before)}(?!\w)"
+                if self.before.isidentifier()
+                else re.escape(self.before)
+            )
+            found = list(re.finditer(pattern, line[place.column - 1 : place.end_column - 1]))
+            if len(found) != 1:
+                return None
+            start, end = (place.column + at for at in found[0].span())
+            place = replace(place, column=start, end_column=end)
+        return place, self.after
+
+
 class Suggestion(str):
-    """A hint that says what to write instead: `replacement`, in the place of the finding."""
+    """A hint that says what to write instead, and the edits that do; without a text, where the message says it all."""
 
-    __slots__ = ("replacement",)
-    replacement: str
+    __slots__ = ("edits",)
+    edits: tuple[Edit, ...]
 
-    def __new__(cls, text: str, replacement: str) -> Self:
+    def __new__(cls, text: str, *edits: Edit) -> Self:
         made = super().__new__(cls, text)
-        made.replacement = replacement
+        made.edits = edits
         return made
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # for pickle, as __new__ takes them
-        return str(self), self.replacement
+    def __getnewargs__(self) -> tuple[str, *tuple[Edit, ...]]:  # type: ignore[override]  # for pickle, as __new__ takes them
+        return str(self), *self.edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +75,13 @@ class Diagnostic:
     notes: tuple[tuple[str, Place], ...] = ()
 
     @property
-    def fix(self) -> str | None:
-        """What mends it, written in its place, where that is a matter of spelling; the place is on one line."""
-        is_word = _WORD.fullmatch(self.line_text[self.place.column - 1 : self.place.end_column - 1])
-        if self.code not in _SPELT or not isinstance(self.suggestion, Suggestion) or is_word is None:
-            return None
-        return self.suggestion.replacement if self.place.line == self.place.end_line else None
+    def fix(self) -> tuple[tuple[Place, str], ...]:
+        """What mends it, where that follows from the finding: pieces of its line, each with what to write there."""
+        if not isinstance(self.suggestion, Suggestion):
+            return ()
+        found = [edit.within(self.place, self.line_text) for edit in self.suggestion.edits]
+        pieces = tuple(each for each in found if each is not None)
+        return pieces if len(pieces) == len(found) else ()
 
     @property
     def is_error(self) -> bool:
@@ -104,4 +132,9 @@ class Diagnostics:
 def did_you_mean(name: str, known: Iterable[str]) -> Suggestion | None:
     """ "did you mean `default`?" for the nearest known name, None where none is near."""
     near = get_close_matches(name[:80], list(known), n=1, cutoff=0.6)
-    return Suggestion(f"did you mean `{near[0]}`?", near[0]) if near else None
+    return meant(name, near[0]) if near else None
+
+
+def meant(name: str, known: str) -> Suggestion:
+    """ "did you mean `default`?", which is to be written where `name` stands."""
+    return Suggestion(f"did you mean `{known}`?", Edit(known, before=name))

@@ -27,7 +27,7 @@ def _block(finding: Diagnostic) -> str:
     lines = [f"{printable(str(place))}: {finding.severity}[{finding.code}]: {printable(finding.message)}"]
     if finding.line_text.strip():
         lines += _excerpt(finding)
-    if finding.suggestion is not None:
+    if finding.suggestion:
         lines.append(f"  = help: {printable(finding.suggestion)}")
     lines += [f"  = note: {printable(str(where))}: {printable(text)}" for text, where in finding.notes]
     return "\n".join(lines)
@@ -84,7 +84,7 @@ def _record(finding: Diagnostic) -> dict[str, object]:
         "severity": finding.severity,
         "code": finding.code,
         "message": finding.message,
-        "suggestion": finding.suggestion,
+        "suggestion": finding.suggestion or None,
         "notes": [
             {"message": text, "path": where.path, "line": where.line, "column": where.column}
             for text, where in finding.notes

@@ -29,7 +29,7 @@ def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def _result(finding: Diagnostic, codes: list[str]) -> dict[str, object]:
-    text = finding.message if finding.suggestion is None else f"{finding.message}; {finding.suggestion}"
+    text = f"{finding.message}; {finding.suggestion}" if finding.suggestion else finding.message
     made: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),

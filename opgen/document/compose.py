@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from ..diagnostics import Diagnostics, Place
+from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from .node import Document, ListNode, MapNode, Node, TextNode
 from .source import Scalar, SourceFile
 
@@ -100,7 +100,9 @@ class _Composer:
 
     def _alias(self, event: Any) -> None:
         text = f"`*{event.anchor[:40]}` is read as a YAML alias, which declarations do not use"
-        self.diagnostics.error("tag", text, self._place(event), f'quote the text: "*{event.anchor[:40]}"')
+        quoted = f'"*{event.anchor[:40]}"'
+        hint = Suggestion(f"quote the text: {quoted}", Edit(quoted, before=f"*{event.anchor}"))
+        self.diagnostics.error("tag", text, self._place(event), hint)
         self._add(TextNode("", self._place(event), Scalar(self.source, *self._marks(event), "'")))
 
     def _text(self, event: Any) -> TextNode:

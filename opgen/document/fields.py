@@ -16,13 +16,16 @@ from .source import Scalar
 IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 OP_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
 EXTERN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z", re.ASCII)
+_YES: Final = frozenset({"yes", "on", "y", "1"})
+_NO: Final = frozenset({"no", "off", "n", "0"})
 _SCALAR: Final = {
     "type": ["string", "number", "boolean"]
 }  # an editor's YAML resolves 1 and yes before it checks
 
 
-def _wrong(code: str, message: str) -> PydanticCustomError:
-    return PydanticCustomError(code, "{message}", {"message": message})
+def _wrong(code: str, message: str, instead: str | None = None) -> PydanticCustomError:
+    """An error at a text; `instead` is what it must have been meant to be."""
+    return PydanticCustomError(code, "{message}", {"message": message, "instead": instead})
 
 
 def kind_of(value: object) -> str:
@@ -76,7 +79,8 @@ def _shape(value: object) -> TextNode:
 def _flag(value: object) -> bool:
     text = _text(value).value
     if text.lower() not in ("true", "false"):
-        raise _wrong("bad-value", f"expected `true` or `false`, found `{text[:40]}`")
+        meant = "true" if text.lower() in _YES else "false" if text.lower() in _NO else None
+        raise _wrong("bad-value", f"expected `true` or `false`, found `{text[:40]}`", meant)
     return text.lower() == "true"
 
 
@@ -87,10 +91,17 @@ def _whole(value: object) -> int:
     return int(text)
 
 
+def _snake_case(text: str) -> str | None:
+    """`AxisAbs` or `axis-abs` as `axis_abs`; None where that is no name of an op."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[-. ]+", "_", text).lower()
+    return words if OP_NAME.match(words) and not keyword.iskeyword(words) and len(words) <= 80 else None
+
+
 def _op_name(value: object) -> TextNode:
     text = _filled(value)
     if OP_NAME.match(text.value) is None:
-        raise _wrong("bad-name", f"an op is named in snake_case, such as `axis_abs`, not `{text.value[:60]}`")
+        message = f"an op is named in snake_case, such as `axis_abs`, not `{text.value[:60]}`"
+        raise _wrong("bad-name", message, _snake_case(text.value))
     if len(text.value) > 80:
         raise _wrong("bad-name", "the name of an op has at most 80 characters")
     if keyword.iskeyword(text.value) or text.value == "compute":

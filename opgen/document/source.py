@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ..diagnostics import Diagnostics, Place
+from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 
 MAX_FILE_CHARACTERS: Final = 1_000_000
 
@@ -59,9 +59,8 @@ def make_source(path: str, text: str, diagnostics: Diagnostics) -> SourceFile | 
     if bad is not None:
         at = source.position(bad.start(), 0)
         place = source.place(at, (at[0], at[1] + 1))
-        diagnostics.error(
-            "encoding", f"the character U+{ord(bad.group()):04X} may not stand in a declaration", place
-        )
+        text = f"the character U+{ord(bad.group()):04X} may not stand in a declaration"
+        diagnostics.error("encoding", text, place, Suggestion("", Edit("")))
         return None
     return source
 

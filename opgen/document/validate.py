@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
-from ..diagnostics import CODES, Diagnostics, Place, did_you_mean
+from ..diagnostics import CODES, Diagnostics, Edit, Place, Suggestion, did_you_mean
 from .compose import QUOTE_HINT
 from .fields import kind_of
 from .node import Document, ListNode, MapNode, Node, TextNode
@@ -33,6 +33,10 @@ class Declaration:
     def key_place(self, *path: str | int) -> Place:
         """The place of the key at `path`, or of the nearest one above it."""
         return _key_place(self.document.root, path)
+
+    def value_place(self, *path: str | int) -> Place:
+        """The place of the text at `path`; of its key, if it has none."""
+        return _value_place(self.document.root, path)
 
 
 def validate(document: Document, diagnostics: Diagnostics) -> Declaration | None:
@@ -74,7 +78,7 @@ def _report(document: Document, problem: Any, diagnostics: Diagnostics) -> Path:
         known = _known_keys(problem["loc"][:-1])
         node = _node(document.root, path)
         quote = isinstance(node, TextNode) and node.is_empty and _in_flow(document.root, path)
-        hint = f"quote the text before it: {QUOTE_HINT}" if quote else did_you_mean(name, known)
+        hint = _quoted(document.root, path) if quote else did_you_mean(name, known)
         message = f"unknown key `{name[:60]}`; possible keys: {', '.join(known)}"
         diagnostics.error("unknown-key", message, _key_place(document.root, path), hint)
     elif kind == "missing":
@@ -82,6 +86,8 @@ def _report(document: Document, problem: Any, diagnostics: Diagnostics) -> Path:
         diagnostics.error("missing-key", message, _key_place(document.root, path))
     elif kind in CODES:
         hint = did_you_mean(str(context["found"]), context["known"]) if "known" in context else None
+        if context.get("instead"):
+            hint = Suggestion(f"write `{context['instead']}`", Edit(context["instead"]))
         diagnostics.error(kind, str(context["message"]), place, hint)
     else:
         wanted = "a list" if "list" in kind else "a mapping"
@@ -120,6 +126,33 @@ def _node(root: Node, path: Path) -> Node:
 def _in_flow(root: Node, path: Path) -> bool:
     parent = _node(root, path[:-1])
     return isinstance(parent, MapNode) and parent.flow
+
+
+def _quoted(root: Node, path: Path) -> str:
+    """What to do about `shape: N, M` in braces, where `M` is read as a key: quote it with the text before it."""
+    hint = f"quote the text before it: {QUOTE_HINT}"
+    parent = _node(root, path[:-1])
+    assert isinstance(parent, MapNode)
+    keys = [key for key, _ in parent]
+    at = next(number for number, key in enumerate(keys) if key.value == path[-1])
+    end = at
+    while end + 1 < len(keys) and _is_bare(parent.entries[end + 1]):
+        end += 1
+    first = parent.entries[at - 1][1] if at else None
+    if (
+        not isinstance(first, TextNode)
+        or first.is_empty
+        or first.scalar.style
+        or first.place.line != keys[end].place.line
+    ):
+        return hint
+    text = ", ".join([first.value, *(key.value for key in keys[at : end + 1])])
+    place = replace(first.place, end_column=keys[end].place.end_column)
+    return Suggestion(hint, Edit(f'"{text}"', place=place)) if not set(text) & {'"', "\\"} else hint
+
+
+def _is_bare(entry: tuple[TextNode, Node]) -> bool:
+    return isinstance(entry[1], TextNode) and entry[1].is_empty
 
 
 def _value_place(root: Node, path: Path) -> Place:

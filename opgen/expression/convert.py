@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
-from ..diagnostics import Diagnostics, did_you_mean
+from ..diagnostics import Diagnostics, Edit, Suggestion, did_you_mean
 from . import syntax as s
 from .text import Text
 from .vocabulary import ATTRIBUTES, COMPREHENDING, LIBRARY, OPS, REDUCTIONS
@@ -56,6 +56,8 @@ _INSTEAD: Final[dict[type[ast.AST], str]] = {
     ast.Match: "`match`",
 }
 
+_MODULES: Final = frozenset({"np", "numpy", "math", "torch", "jnp", "tf"})  # whose functions have our names
+
 
 class Rejected(Exception):
     """The construct has been reported; whoever converts goes on with what follows it."""
@@ -89,7 +91,23 @@ class ExpressionConverter:
 
     def unknown(self, node: ast.AST) -> NoReturn:
         what = _INSTEAD.get(type(node), f"this ({type(node).__name__})")
-        self.reject(node, f"the language does not have {what}")
+        self.reject(node, f"the language does not have {what}", hint=self._as_tuple(node))
+
+    def _as_tuple(self, node: ast.AST) -> Suggestion | None:
+        """How a list is written as a tuple."""
+        if not isinstance(node, ast.List | ast.ListComp):
+            return None
+        place = self.text.place(node)
+        begin, end = ("tuple(", ")") if isinstance(node, ast.ListComp) else ("(", ")")
+        if (
+            isinstance(node, ast.List)
+            and len(node.elts) == 1
+            and "," not in self.text.behind(node.elts[0], node)
+        ):
+            end = ",)"
+        first = replace(place, end_line=place.line, end_column=place.column + 1)
+        last = replace(place, line=place.end_line, column=place.end_column - 1)
+        return Suggestion("", Edit(begin, place=first), Edit(end, place=last))
 
     def expression(self, node: ast.AST) -> s.Expression:
         convert = self._table.get(type(node))
@@ -169,7 +187,9 @@ class ExpressionConverter:
 
     def _unary(self, node: ast.UnaryOp) -> s.Expression:
         if isinstance(node.op, ast.UAdd):
-            self.reject(node, "the language does not have unary `+`; leave it out")
+            sign = self.text.place(node).start.until(self.text.place(node.operand))
+            hint = Suggestion("", Edit("", before="+", place=sign))
+            self.reject(node, "the language does not have unary `+`; leave it out", hint=hint)
         return s.Unary(self.text.place(node), _UNARY[type(node.op)], self.expression(node.operand))
 
     def _binary(self, node: ast.BinOp) -> s.Expression:
@@ -183,11 +203,18 @@ class ExpressionConverter:
         for op, operand in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot):
                 if not isinstance(operand, ast.Constant) or operand.value is not None or len(node.ops) > 1:
-                    self.reject(node, "`is` only asks `is None` or `is not None`", hint="compare with `==`")
+                    self.reject(node, "`is` only asks `is None` or `is not None`", hint=self._equal(node))
                 rest.append(("is-none" if isinstance(op, ast.Is) else "is-not-none", None))
             else:
                 rest.append((_COMPARE[type(op)], self.expression(operand)))
         return s.Compare(self.text.place(node), self.expression(node.left), tuple(rest))
+
+    def _equal(self, node: ast.Compare) -> Suggestion:
+        """How `a is b` and `a is not b` are written."""
+        after, before = ("==", "is") if isinstance(node.ops[0], ast.Is) else ("!=", "is not")
+        between = self.text.place(node.left).until(self.text.place(node.comparators[0]))
+        edits = (Edit(after, before, between),) if len(node.ops) == 1 else ()
+        return Suggestion("compare with `==`", *edits)
 
     def _logic(self, node: ast.BoolOp) -> s.Expression:
         op = "and" if isinstance(node.op, ast.And) else "or"
@@ -232,7 +259,7 @@ class ExpressionConverter:
             text = (
                 f"there is no method `.{node.func.attr[:40]}`; the language has functions, and `.index(...)`"
             )
-            self.reject(node.func, text, hint=_function_for(node.func.attr))
+            self.reject(node.func, text, hint=self._function_for(node, node.func))
         if type(node.func) in _INSTEAD:
             self.unknown(node.func)
         if not isinstance(node.func, ast.Name):
@@ -243,6 +270,24 @@ class ExpressionConverter:
         if node.args and isinstance(node.args[0], ast.GeneratorExp):
             return self._comprehension(node, function, node.args[0])
         return s.Call(self.text.place(node), function, tuple(self.item(item) for item in node.args))
+
+    def _function_for(self, call: ast.Call, method: ast.Attribute) -> str | None:
+        """What to write for a method or a function of a module, such as `x.astype(...)` or `np.exp(...)`."""
+        name, place, of = method.attr, self.text.place(call), self.text.place(method.value)
+        if name == "astype":
+            if len(call.args) != 1 or call.keywords:
+                return "write `cast(x, dtype)`"
+            comma = Edit(", ", ".astype(", of.until(self.text.place(call.args[0])))
+            return Suggestion("write `cast(x, dtype)`", Edit("cast(", place=place.start), comma)
+        if name in REDUCTIONS:
+            return f"write `{name}(x[*k] for k in ndindex(x.shape))`"
+        if name not in LIBRARY:
+            near = did_you_mean(name, LIBRARY)
+            return None if near is None else str(near)  # a function is no method
+        text = f"write `{name}(...)`"
+        if not isinstance(method.value, ast.Name) or method.value.id not in _MODULES:
+            return text
+        return Suggestion(text, Edit(name, place=self.text.place(method)))
 
     def _index_of(self, node: ast.Call, function: ast.Attribute) -> s.Expression:
         if len(node.args) != 1 or node.keywords:
@@ -294,12 +339,3 @@ def is_op_call(node: ast.AST) -> bool:
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == OPS
     )
-
-
-def _function_for(method: str) -> str | None:
-    """What to write for a method or a function of a module, such as `x.astype(...)` or `np.exp(...)`."""
-    if method == "astype":
-        return "write `cast(x, dtype)`"
-    if method in REDUCTIONS:
-        return f"write `{method}(x[*k] for k in ndindex(x.shape))`"
-    return f"write `{method}(...)`" if method in LIBRARY else did_you_mean(method, LIBRARY)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ..diagnostics import Diagnostics, Place
+from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from . import syntax as s
 from .scope import ELEMENTS, TENSORS, Kind, Local, Namespace
 from .vocabulary import AT_MOST, CONSTANTS, DTYPE_NAMES, LIBRARY, OPS, REDUCTIONS
@@ -231,7 +231,7 @@ class NameChecker:
         elif name in LIBRARY:
             self._arity(node, *LIBRARY[name])
         elif name in DTYPE_NAMES:
-            self.error("call", f"`{name}` is a dtype, not a function", node.place, f"write `cast(x, {name})`")
+            self.error("call", f"`{name}` is a dtype, not a function", node.place, _conversion(node))
         elif name == AT_MOST:
             text = f"`{AT_MOST}(n)` stands in the condition of a `while`"
             self.error("call", text, node.place, f"write `while x[i] > 1 and {AT_MOST}(100):`")
@@ -328,6 +328,14 @@ class NameChecker:
         """What unrolls has static bounds; it may hold element values."""
         if is_loop(node):
             self.need_static(node, "what a tuple's comprehension runs over", local)
+
+
+def _conversion(node: s.Call) -> Suggestion:
+    """How `float32(x)` is written."""
+    name = node.function.name
+    closing = replace(node.place.end, column=node.place.end_column - 1)
+    edits = (Edit("cast", place=node.function.place), Edit(f", {name})", place=closing))
+    return Suggestion(f"write `cast(x, {name})`", *(edits if len(node.arguments) == 1 else ()))
 
 
 def _is_single(node: s.Subscript) -> bool:

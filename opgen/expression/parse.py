@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from ..diagnostics import Diagnostics
+from ..diagnostics import Diagnostics, Edit, Suggestion
 from ..document import TextNode
 from . import syntax as s
 from .convert import ExpressionConverter, Rejected
@@ -92,7 +92,10 @@ def _one(node: TextNode, diagnostics: Diagnostics) -> tuple[Text, ast.expr] | No
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         at = tree.body[-1] if tree.body else None
         place = text.place(at) if at is not None else node.place
-        hint = "compare with `==`" if isinstance(at, ast.Assign) else None
+        hint = None
+        if isinstance(at, ast.Assign):
+            between = text.place(at.targets[0]).until(text.place(at.value))
+            hint = Suggestion("compare with `==`", Edit("==", "=", between))
         diagnostics.error("syntax", "one expression is expected here", place, hint)
         return None
     return text, tree.body[0].value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from ..diagnostics import Diagnostics, Place, did_you_mean
+from ..diagnostics import Diagnostics, Place, did_you_mean, meant
 from . import syntax as s
 from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, why_reserved
 
@@ -97,7 +97,7 @@ class Namespace:
         known = [*self.symbols, *local, *LIBRARY, *CONSTANTS, *DTYPE_NAMES]
         if len(name) < _SHORT:  # every short name is near: `n` and `N` only
             known = [other for other in known if other.lower() == name.lower()]
-            return f"did you mean `{known[0]}`?" if known else None
+            return meant(name, known[0]) if known else None
         return did_you_mean(name, known)
 
     def used(self, *nodes: s.Node) -> tuple[str, ...]:

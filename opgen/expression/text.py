@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Final
 
-from ..diagnostics import Diagnostics, Place
+from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from ..document import TextNode
 
 MAX_CHARACTERS: Final = 20_000
@@ -48,6 +48,11 @@ class Text:
         start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]  # expr, stmt, arg have it
         end = self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
         return self.node.span(start, end, self.positions)
+
+    def behind(self, part: ast.expr, whole: ast.expr) -> str:
+        """What is written between the end of a part and that of the whole."""
+        ends = (self.offset(node.end_lineno or 1, node.end_col_offset or 0) for node in (part, whole))
+        return self.node.value[slice(*ends)]
 
     def span(self, start: int, end: int) -> Place:
         return self.node.span(start, end, self.positions)
@@ -161,7 +166,7 @@ def _syntax_error(text: Text, error: SyntaxError, diagnostics: Diagnostics) -> N
     hint = None
     if "'='" in message or "maybe you meant '=='" in message:
         message = "`=` stands where a value is expected"
-        hint = "compare with `==`"
+        hint = Suggestion("compare with `==`", Edit("==", "="))
     length = len(text.node.value)
     start = min(max(start, 0), length)
     diagnostics.error("syntax", f"{message[:200]}", text.span(start, min(end, length)), hint)

@@ -95,7 +95,7 @@ class _Definer:
             deprecated=_text(part.deprecated),
             abstract=part.abstract,
             arity=part.arity,
-            arity_place=self._at("arity"),
+            arity_place=self.declaration.value_place("arity"),
             traits=self._traits(),
             dtypes=tuple(DTypeDef(n, self._at("dtypes", n), texts) for n, texts in part.dtypes.items()),
             inputs=inputs,
