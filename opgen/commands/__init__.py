@@ -77,6 +77,14 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
+    def _main_shell_completion(self, *args: Any, **keywords: Any) -> None:
+        """As click does it, with bash's words quoted."""
+        if os.environ.get("_OPGEN_COMPLETE", "").startswith("bash"):
+            from .bash import quote_completions
+
+            quote_completions()
+        super()._main_shell_completion(*args, **keywords)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """As click does it, without importing the commands."""
         found = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import pytest
 import opgen_runtime as rt
 from opgen.analyse import check_project
 from opgen.diagnostics import to_text
+from opgen_runtime import tir
 
 HEAD = """
 op: {name}
@@ -87,13 +89,30 @@ compute: |
       b[()] += 1
 tests: [{x: "float64[3, 2]"}]
 """
+LONG = """
+op: long
+doc: Loops that end long before their greatest number of steps.
+inputs: {x: {shape: "N, M", dtype: float64}}
+attrs: {most: {type: int, default: 9, bounds: most >= 0}}
+outputs: {a: {shape: "N, M", dtype: float64}, b: {shape: "N, M", dtype: int64}, c: {shape: "N, M", dtype: float64}}
+compute: |
+  a[i, j] = x[i, j]
+  b[i, j] = 0
+  while a[i, j] > 1 and at_most(most):
+      a[i, j] = a[i, j] / 2
+      b[i, j] = b[i, j] + 1
+  c[i, j] = x[i, j]
+  while any(c[p, q] > 1 for p in range(N) for q in range(M)) and at_most(most):
+      c[i, j] = c[i, j] / 2
+tests: [{x: "float64[3, 2]"}]
+"""
 
 
 @pytest.fixture(scope="module")
 def package(package_of: Callable[[str, Sequence[str]], ModuleType]) -> ModuleType:
     loops = ["\n".join(f"  {line}" for line in program(seed).splitlines()) for seed in range(COUNT)]
     random_ones = [HEAD.format(name=f"loop_{k}", dtype="int64", loop=loop) for k, loop in enumerate(loops)]
-    return package_of("while_ops", [*random_ones, SQUARE_ROOT, TOGETHER])
+    return package_of("while_ops", [*random_ones, SQUARE_ROOT, TOGETHER, LONG])
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
@@ -122,6 +141,30 @@ def test_a_condition_for_all_and_no_dims(package: ModuleType) -> None:
     np.testing.assert_array_equal(halved, x / 32)
     assert b == 243 + 3
     np.testing.assert_allclose(rt.grad(lambda x: package.together(x)[0].sum())(x), np.full(x.shape, 1 / 32))
+
+
+@pytest.mark.parametrize("columns", [1, 5, 19])
+def test_no_step_is_done_after_the_last(columns: int, package: ModuleType) -> None:
+    """Compiled: where a step changes nothing, none follows; all tensors of a loop go through its steps together."""
+    x = np.random.default_rng(columns).uniform(0, 99, (7, columns))
+    texts: list[str] = []
+
+    def seen(func: tir.PrimFunc) -> tir.PrimFunc:
+        texts.append(str(func))
+        return func
+
+    operand = rt.var("x", rt.TensorType(x.shape, "float64"))
+    most = 10**9
+    with rt.PassContext(hooks={"lower": seen}):
+        built = rt.build(rt.Function((operand,), package.long(operand, most=most)))
+    loops = re.findall(r"for step in range\((\d+)\):\n *(.*)\n", "".join(texts))
+    assert [count for count, _ in loops] == [str(most + 1)] * 2
+    assert all("if" in line and "going" in line for _, line in loops)
+    a, b, c = built.run([x])
+    steps = np.maximum(np.ceil(np.log2(x)), 0)
+    np.testing.assert_array_equal(b, steps)
+    np.testing.assert_array_equal(a, x / 2**steps)
+    np.testing.assert_array_equal(c, x / 2 ** steps.max())
 
 
 REFUSED = {

@@ -82,6 +82,8 @@ ask() {
 }
 ask opgen explain axis_abs --attr axis=1 --attr i
 ask opgen explain-error unbound-
+ask opgen explain axis_abs --stage 'llvm\\ opt'
+ask opgen explain axis_abs --stage '"llvm opt'
 """,
     "fish": """
 _OPGEN_COMPLETE=fish_source opgen | source
@@ -89,6 +91,7 @@ complete -C "opgen explain axis_abs --attr axis=1 --attr i"
 complete -C "opgen explain-error unbound-"
 """,
 }
+QUOTED: Final = {"bash": ["llvm\\ optimised", "llvm optimised"], "fish": []}
 
 
 @pytest.mark.parametrize("shell", ASKED)
@@ -102,4 +105,4 @@ def test_a_shell_that_has_sourced_it(shell: str, tmp_path: Path) -> None:
         [found], input=ASKED[shell], env={**os.environ, "PATH": path, "HOME": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.split() == ["indice=", "unbound-dim"], done.stderr
+    assert done.stdout.splitlines() == ["indice=", "unbound-dim", *QUOTED[shell]], done.stderr

@@ -28,14 +28,23 @@ CASES: dict[str, Case] = {
     "two dims": (
         ops.concatenate([X, Y], axis=1),
         lambda n, m: n == m,
-        "concatenate requires m == n .*, but m is",
+        "concatenate: the tensors must have .*; it requires m == n .*, but m is",
     ),
     "a quotient": (
         ops.split(X, indices_or_sections=2)[0],
         lambda n, m: n % 2 == 0,
-        "split requires n % 2 == 0",
+        "split: .*; it requires n % 2 == 0",
     ),
-    "all elements": (ops.reshape(X, newshape=(4, 3)), lambda n, m: n == 4, r"reshape requires 12 == n \* 3"),
+    "in its own words": (
+        ops.bias_add(X, ops.sum(Y, axis=1), axis=0),
+        lambda n, m: n == m,
+        "bias_add: the bias must have the extent of the axis; it requires .* == .* \\(.*\\), but",
+    ),
+    "all elements": (
+        ops.reshape(X, newshape=(4, 3)),
+        lambda n, m: n == 4,
+        r"reshape: .*; it requires 12 == n \* 3",
+    ),
     "after a kernel": (
         ops.matmul(FOUR, ops.softmax(ops.cumsum(X, axis=0), axis=0)),
         lambda n, m: n == 4,

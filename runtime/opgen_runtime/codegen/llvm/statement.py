@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from ...base.arith import post_order
 from ...base.arith.expr import Const, Expr, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX
@@ -25,18 +26,18 @@ from . import arithmetic, crossing, memory, outline
 from .aliasing import Aliasing
 from .closure import Body, Closure
 from .conversion import cast
-from .cost import has_vectors
 from .crossing import Crossing
 from .expression import ExpressionEmitter, flat_index
 from .extents import entry_size
+from .hints import loop_metadata
 from .memory import Memory
 from .repetition import Repetition, repetitions
 from .streaming import is_streamable
+from .temporaries import ALIGNMENT, give, taken
 from .text import FunctionText, ModuleText, Value, constant, register
 from .text.types import memory_type, register_type
 
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
-_ALIGNMENT: Final = 64  # of temporaries: a cache line and the widest vector
 FUNCTION_ATTRIBUTES: Final = "#0"
 
 
@@ -268,14 +269,24 @@ class StatementEmitter:
         nonnegative = minimum.nonnegative
         self.define_variable(stmt.var, register(INDEX, 1, variable, clean=True, nonnegative=nonnegative))
         if crossed is None:
-            self.emit(stmt.body)
+            self.emit(self._while(stmt, exit_label))
         else:
             self._turned(stmt, crossed)
         following = f.emit(f"add nsw i64 {variable}, {step}")
         recurrence.again(following, f.block)
         again = f.emit(f"icmp slt i64 {following}, {upper}")
-        f.branch_if(again, head, exit_label, _loop_metadata(self.module, stmt.body))
+        f.branch_if(again, head, exit_label, loop_metadata(self.module, stmt.body))
         f.start(exit_label)
+
+    def _while(self, stmt: For, exit_label: str) -> Stmt:
+        """The body; of a loop over `if c: ...` the loop is left where `c` fails, which no iteration changes then."""
+        body, f = stmt.body, self.f
+        if not isinstance(body, If) or body.otherwise is not None or stmt.var in post_order(body.condition):
+            return body
+        condition, inside = self._evaluate(body.condition), f.label("more")
+        f.branch_if(f.vector(condition, 1), inside, exit_label)
+        f.start(inside)
+        return body.then
 
     # storage
 
@@ -290,7 +301,7 @@ class StatementEmitter:
         kind = memory_type(buffer.dtype)
         if elements is not None and elements * buffer.dtype.itemsize <= _STACK_BYTES:
             count = max(1, int(elements))
-            pointer = self.f.emit_entry(f"alloca [{count} x {kind}], align {_ALIGNMENT}")
+            pointer = self.f.emit_entry(f"alloca [{count} x {kind}], align {ALIGNMENT}")
             self.define_buffer(buffer, pointer)
             self.emit(stmt.body)
             return
@@ -308,29 +319,22 @@ class StatementEmitter:
             return
         assert isinstance(size, Expr)
         total = arithmetic.binary(self.f, "mul", self._index(size), constant(INDEX, buffer.dtype.itemsize))
-        padded = arithmetic.binary(self.f, "add", total, constant(INDEX, 2 * _ALIGNMENT - 1))
-        rounded = self.f.emit(f"and i64 {self.f.vector(padded, 1)}, {-_ALIGNMENT}")
-        pointer = self.f.emit(self._allocation(rounded))
+        padded = arithmetic.binary(self.f, "add", total, constant(INDEX, 2 * ALIGNMENT - 1))
+        rounded = self.f.emit(f"and i64 {self.f.vector(padded, 1)}, {-ALIGNMENT}")
+        pointer = self.f.emit(taken(self.module, rounded))
         self.fail_if(self.f.emit(f"icmp eq ptr {pointer}, null"))
         self.define_buffer(buffer, pointer)
         self._heap.append(pointer)
         self.emit(stmt.body)
         self._heap.pop()
-        self._free(pointer)
+        give(self.f, pointer)
 
     def _rounded(self, space: str) -> str:
         """A number of bytes, known at the entry, up to whole lines."""
         if space.isdigit():
-            return str(max(1, -(-int(space) // _ALIGNMENT)) * _ALIGNMENT)
-        padded = self.f.emit_entry(f"add i64 {space}, {2 * _ALIGNMENT - 1}")
-        return self.f.emit_entry(f"and i64 {padded}, {-_ALIGNMENT}")
-
-    def _allocation(self, size: str) -> str:
-        callee = self.module.declare("aligned_alloc", "noalias ptr", "i64, i64")
-        return f"call noalias ptr {callee}(i64 {_ALIGNMENT}, i64 {size})"
-
-    def _free(self, pointer: str) -> None:
-        self.f.call("free", "void", (("ptr", pointer),))
+            return str(max(1, -(-int(space) // ALIGNMENT)) * ALIGNMENT)
+        padded = self.f.emit_entry(f"add i64 {space}, {2 * ALIGNMENT - 1}")
+        return self.f.emit_entry(f"and i64 {padded}, {-ALIGNMENT}")
 
     def fail_if(self, condition: str) -> None:
         """Leave the function with a non-zero status, giving back what it holds."""
@@ -339,7 +343,7 @@ class StatementEmitter:
         f.branch_if(condition, leave, fine)
         f.start(leave)
         for pointer in reversed(self._heap):
-            self._free(pointer)
+            give(self.f, pointer)
         f.branch("failed")
         self.can_fail = True
         f.start(fine)
@@ -368,7 +372,7 @@ class StatementEmitter:
 
     def _free_hoisted(self) -> None:
         for pointer, _ in self._hoisted:
-            self._free(pointer)
+            give(self.f, pointer)
 
     def _prologue(self) -> list[str]:
         """Allocate what the function needs for its whole run; all at once, so that one test is enough."""
@@ -378,18 +382,9 @@ class StatementEmitter:
         lines: list[str] = []
         failed = "false"
         for k, (pointer, size) in enumerate(self._hoisted):
-            lines.append(f"  {pointer} = {self._allocation(size)}")
+            lines.append(f"  {pointer} = {taken(self.module, size)}")
             lines.append(f"  %none{k} = icmp eq ptr {pointer}, null")
             lines.append(f"  %any{k} = or i1 {failed}, %none{k}")
             failed = f"%any{k}"
         lines.append(f"  br i1 {failed}, label %failed, label %start")
         return lines
-
-
-def _loop_metadata(module: ModuleText, body: Stmt) -> str:
-    """Loops over explicit vectors are unrolled and vectorised already; LLVM must not do it again."""
-    if not has_vectors(body):
-        return ""
-    stop = module.shared_metadata('!"llvm.loop.unroll.disable"')
-    no_vectors = module.shared_metadata('!"llvm.loop.vectorize.enable", i1 false')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {stop}, {no_vectors}}}')}"

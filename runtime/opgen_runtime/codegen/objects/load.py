@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 
 from ...base import forks
 from ...base.errors import CodegenError
-from . import helpers, threads
+from . import helpers, temporaries, threads
 from .compile import initialise
 from .elf import is_elf, undefined_symbols
 from .support import merge
@@ -96,13 +96,13 @@ def resolve(names: Iterable[str], symbol: str) -> Mapping[str, int]:
 
 def modules_of(names: Iterable[str]) -> dict[str, str]:
     """The modules of the runtime's own native code that have the symbols, name to text; they need nothing of others."""
-    found = [threads.module_of(name) or helpers.module_of(name) for name in names]
+    found = (part.module_of(name) for name in names for part in (threads, helpers, temporaries))
     return dict([module for module in found if module is not None])
 
 
 @lru_cache(maxsize=1)
 def _runtime_symbols() -> Mapping[str, int]:
-    return merge(threads.symbols(), helpers.symbols())
+    return merge(threads.symbols(), helpers.symbols(), temporaries.symbols())
 
 
 @lru_cache(maxsize=512)

@@ -64,6 +64,7 @@ class Builder:
     around: Surroundings
     recorder: Recorder
     calls: list[Pending] = field(default_factory=list)  # of other ops; grows while they are expanded
+    together: list[tuple[Defined, ...]] = field(default_factory=list)  # made row by row
     values: Values = field(init=False)
 
     def __post_init__(self) -> None:
@@ -237,7 +238,7 @@ def _collect(run: Callable[[], None], builder: Builder, failures: Failures) -> N
     sound = {
         handle: handle.tensor() for handle in builder.defined if handle.definitions and not handle.poisoned
     }
-    failures.attempt(partial(_resolved, sound, {}))
+    failures.attempt(partial(_resolved, sound, {}, builder.together))
     if not complete:  # some definitions may not have been reached
         failures.found[:] = [f for f in failures.found if getattr(f.error, "code", "") != "uncovered"]
     if failures.found or not all(handle.definitions for handle in builder.defined):
@@ -295,13 +296,16 @@ def _finish(builder: Builder) -> dict[Defined, Tensor]:
     for handle in builder.defined:
         if handle not in bases:
             handle.tensor()  # raises: never defined
-    return _resolved(bases, builder.recorder.updates(bases))
+    return _resolved(bases, builder.recorder.updates(bases), builder.together)
 
 
-def _resolved(bases: dict[Defined, Tensor], updates: Mapping[Tensor, UpdateOf]) -> dict[Defined, Tensor]:
+def _resolved(
+    bases: dict[Defined, Tensor], updates: Mapping[Tensor, UpdateOf], together: Sequence[tuple[Defined, ...]]
+) -> dict[Defined, Tensor]:
     """The tensors with the scans among them, after their updates."""
     stand_ins = {h.recursive: t for h, t in bases.items() if h.recursive is not None}
-    made = resolve(list(bases.values()), stand_ins, updates) if stand_ins or updates else {}
+    groups = [[bases[handle] for handle in group if handle in bases] for group in together]
+    made = resolve(list(bases.values()), stand_ins, updates, groups) if stand_ins or updates else {}
     return {h: made.get(t, t) for h, t in bases.items()}
 
 

@@ -1,7 +1,8 @@
 """`while c[i] and at_most(n): x[i] = ...`: tensors whose elements are computed again while a condition holds.
 
 The steps are rows of a recurrence: row 0 is what the tensor was, row t what step t makes of row t - 1, or row t - 1
-itself where the condition has ended.  The name means the last row from then on.
+itself where the condition has ended.  The name means the last row from then on.  All tensors of a loop are one
+recurrence, which kernels leave where the condition has ended everywhere (`lower/tir/settled.py`).
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def iterate(limit: Value, tensors: Sequence[Defined], condition: Elements | None
     builder = current_builder()
     starts = [builder.tensor(f"{each.name}_start", each.shape, _declared(each)) for each in tensors]
     steps = [builder.tensor(each.name, (limit + 1, *each.shape), _declared(each)) for each in tensors]
+    builder.together.append(tuple(steps))
     holds = _condition(builder, condition, steps)
     for position, (tensor, start, rows) in enumerate(zip(tensors, starts, steps, strict=True)):
         start.definitions, tensor.definitions = tensor.definitions, []

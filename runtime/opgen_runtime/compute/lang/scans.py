@@ -6,7 +6,7 @@ of each tensor and the direction are derived from the offsets of the reads, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,15 +34,22 @@ class Update(Protocol):
 
 
 def resolve(
-    tensors: list[Tensor], stand_ins: Mapping[Tensor, Tensor], updates: Mapping[Tensor, Update]
+    tensors: list[Tensor],
+    stand_ins: Mapping[Tensor, Tensor],
+    updates: Mapping[Tensor, Update],
+    together: Sequence[Sequence[Tensor]] = (),
 ) -> dict[Tensor, Tensor]:
     """Replace the cyclic tensors among `tensors` (all Compute) by scans, and updated ones by what they are then.
 
-    `stand_ins` maps each stand-in to the tensor it stands for.  Gives old tensor -> new tensor for each
+    `stand_ins` maps each stand-in to the tensor it stands for.  Tensors that are `together` are made row by row: where
+    one reads the other, they are one scan, though they do not read each other.  Gives old tensor -> new tensor for each
     tensor that changed, readers of changed tensors included: whoever reads an updated tensor reads it after its
     updates.  Raises LanguageError (code "cyclic") for a cycle that is no scan.
     """
     defined = {t: tuple(stand_ins.get(r, r) for r in tensors_read(_body(t))) for t in tensors}
+    for group in together:
+        for t, needed in _joined(group, defined).items():
+            defined[t] += needed
     reads = dict(defined)
     for t, update in updates.items():
         reads[t] += tuple(r for r in (stand_ins.get(r, r) for r in update.reads()) if r is not t)
@@ -61,6 +68,24 @@ def resolve(
         for t in (t for t in updates if t in group):
             made[t] = updates[t].after(made.get(t, t), made)
     return made
+
+
+def _joined(
+    group: Sequence[Tensor], reads: Mapping[Tensor, tuple[Tensor, ...]]
+) -> dict[Tensor, tuple[Tensor, ...]]:
+    """What the tensors of a group need of each other so that they are one cycle: those that some reads connect."""
+    found: dict[Tensor, tuple[Tensor, ...]] = {}
+    rest = set(group)
+    while rest:
+        part, waiting = set(), [rest.pop()]
+        while waiting:
+            one = waiting.pop()
+            part.add(one)
+            near = {t for t in rest if t in reads[one] or one in reads[t]}
+            rest -= near
+            waiting += near
+        found.update({t: tuple(other for other in group if other in part) for t in part if len(part) > 1})
+    return found
 
 
 def _updated_in_a_cycle(tensors: list[Tensor]) -> LanguageError:

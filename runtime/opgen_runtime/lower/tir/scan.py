@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...base.arith import Expr, Var, cast, const, floormod, ge, lt, post_order
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import BOOL, INDEX
 from ...compute.te.tensor import IterVar, Read, Tensor
 from ..schedule import ForKind, Stage
 from ..schedule.rows import constant, others
 from .nest import ZERO, as_index, guarded
+from .settled import Going, going, steps
 from .stmt import Allocate, Buffer, For, Load, Stmt, Store
 from .values import Place, ValueLowering
 from .visit import block
@@ -49,7 +50,16 @@ def lower_scan(stage: Stage, values: ValueLowering, lower: Lower) -> Stmt:
     if rows.separable:
         return _Separable(stage, values).lower()
     parts = [guarded(_guards(member), lower(member)) for member in rows.members]
-    return For(rows.step, ZERO, as_index(rows.extent), ForKind.SERIAL, block(*parts))
+    found = going(rows)
+    if found is None or not found.is_for_all(rows):
+        return steps(rows, block(*parts))
+    flag = Buffer("going", (1,), BOOL, "local")
+    line = found.stage.line
+    assert line is not None
+    env = {found.stage.axes[line.dim].var: line.index(rows.step)}
+    prelude, value = values.lower(found.after(rows.step), env)
+    again = prelude.around(Store(flag, (ZERO,), value))
+    return steps(rows, block(*parts, again), flag, Store(flag, (ZERO,), const(True, BOOL)))
 
 
 def _guards(member: Stage) -> list[Expr]:
@@ -75,6 +85,7 @@ class _Separable:
         self.before = list(first.axes[: line.dim])
         self.after = list(first.axes[line.dim + 1 :])
         self.kept = [m.tensor for m in self.rows.members if m.tensor in self.rows.local]
+        self.going = going(self.rows)
 
     def lower(self) -> Stmt:
         if self.after:
@@ -82,7 +93,8 @@ class _Separable:
         before = self.before
         if before and isinstance(before[-1].extent, int) and before[-1].extent >= _ROWS_TOGETHER:
             return self._rows(before[-1].extent)
-        return _nest(before, self._steps([axis.var for axis in before]), shared=True)
+        position = [axis.var for axis in before]
+        return _nest(before, self._steps(position, within=const(True, BOOL)), shared=True)
 
     # ------------------------------------------------------------------ the steps of one position, or of a block
 
@@ -92,10 +104,14 @@ class _Separable:
         block_shape: tuple[int, ...] = (),
         at: tuple[Expr, ...] = (),
         inner: Inner | None = None,
+        within: Expr | None = None,
+        each: Inner = lambda made: made,
     ) -> Stmt:
         """All steps at one position, then what closes them.
 
         `inner` surrounds statements with loops over a block of positions of `block_shape`, `at` being the place in it.
+        `within`: whether a place of the block is a position at all, `each` the loop over all of its places; without it
+        all steps are done.
         """
         around = inner or (lambda made: made)
         moving = all(self.rows.windows[t] <= _MOST_MOVED for t in self.kept)
@@ -114,7 +130,12 @@ class _Separable:
         moves = [move for buffer in buffers for move in _moves(buffer, at)] if moving else []
         if moves:
             parts.insert(0, around(block(*moves)))
-        body: Stmt = For(self.rows.step, ZERO, as_index(self.rows.extent), ForKind.SERIAL, block(*parts))
+        if self.going is None or within is None:
+            body = steps(self.rows, block(*parts))
+        else:
+            flag, place = Buffer("going", block_shape or (1,), BOOL, "local"), at or (ZERO,)
+            parts.append(around(self._again(self.going, flag, place, position)))
+            body = steps(self.rows, block(*parts), flag, each(Store(flag, place, within)))
         last = as_index(self.rows.extent) - 1
         starts = [start for buffer in buffers for start in _starts(buffer, at)] if moving else []
         body = block(*([around(block(*starts))] if starts else []), body)
@@ -136,6 +157,17 @@ class _Separable:
             return (const(min(max(age, 0), window - 1), INDEX), *at)
 
         return place
+
+    def _again(self, going: Going, flag: Buffer, place: tuple[Expr, ...], position: Sequence[Expr]) -> Stmt:
+        """Note whether there is more to do at a position after a step."""
+        line = going.stage.line
+        assert line is not None
+        env: dict[Var, Expr] = {
+            axis.var: at for axis, at in zip(others(going.stage, self.rows.lines), position, strict=True)
+        }
+        env[going.stage.axes[line.dim].var] = line.index(self.rows.step)
+        prelude, value = self.values.lower(going.after(self.rows.step), env)
+        return prelude.around(Store(flag, place, value))
 
     def _element(self, stage: Stage, step: Expr, position: Sequence[Expr]) -> Stmt:
         """One element of a member or closing stage."""
@@ -176,7 +208,8 @@ class _Separable:
         lanes = max(1, _VECTOR_BYTES // itemsize)
         if not isinstance(last.extent, int) or last.extent < lanes:
             alone = [axis.var for axis in (*before, *after)]
-            return _nest([*before, *after], self._steps(alone), shared=True)
+            made = self._steps(alone, within=const(True, BOOL))
+            return _nest([*before, *after], made, shared=True)
         blocks, width = -(-last.extent // _COLUMNS), min(_COLUMNS, -(-last.extent // lanes) * lanes)
         part, vector, lane = Var(INDEX, "part"), Var(INDEX, "vector"), Var(INDEX, "lane")
         column = vector * lanes + lane
@@ -187,14 +220,18 @@ class _Separable:
         ]
         guards = [lt(position[-1], last.extent)] if last.extent % lanes or last.extent % _COLUMNS else []
 
+        def each_lane(made: Stmt) -> Stmt:
+            return For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, made)
+
         def lanes_of(made: Stmt) -> Stmt:
-            return For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, guarded(guards, made))
+            return each_lane(guarded(guards, made))
 
         def columns_of(made: Stmt) -> Stmt:
             return For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, lanes_of(made))
 
         if self._stays_in_place():
-            body = self._steps(position, (lanes,), (lane,), lanes_of)
+            within = guards[0] if guards else const(True, BOOL)
+            body = self._steps(position, (lanes,), (lane,), lanes_of, within, each_lane)
             body = For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, body)
         else:
             body = self._steps(position, (width,), (column,), columns_of)

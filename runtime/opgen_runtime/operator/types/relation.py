@@ -15,11 +15,13 @@ from .type import TupleType, Type, TypeVar
 class Assumption:
     """A condition that the shapes alone do not decide; it is taken to hold and checked with the values.
 
-    `condition` is None where the rule could not even be evaluated without the value of a symbolic dim.
+    `condition` is None where the rule could not even be evaluated without the value of a symbolic dim; `error` is what
+    the declaration says where it does not hold.
     """
 
     text: str
     condition: Expr | None = None
+    error: str | None = None
 
 
 class TypeReporter(Protocol):

@@ -251,7 +251,9 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
     if isinstance(kernel, SymbolicKernel):
         made["symbolic"] = [sizes.var(dim) for dim in kernel.dims]
         made["meetings"] = [[sizes.dim(a), sizes.dim(b)] for a, b in kernel.meetings]
-        made["demands"] = [[each.op, each.text, sizes.dim(each.condition)] for each in kernel.demands]
+        made["demands"] = [
+            [each.op, each.text, sizes.dim(each.condition), each.error] for each in kernel.demands
+        ]
     if isinstance(kernel, NativeKernel | SymbolicKernel):
         image = kernel.image
         made |= {
@@ -280,7 +282,9 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
         image = Image(made["name"], (), (), *rest)
         dims = [sizes.vars[k] for k in made["symbolic"]]
         meetings = [(sizes.expr(a), sizes.expr(b)) for a, b in made["meetings"]]
-        demands = [Demand(op, text, sizes.expr(condition)) for op, text, condition in made["demands"]]
+        demands = [
+            Demand(op, text, sizes.expr(condition), error) for op, text, condition, error in made["demands"]
+        ]
         return SymbolicKernel(image, inputs, outputs, dims, meetings, demands)
     return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
 

@@ -6,7 +6,7 @@ matmul(x: [2, 6], y: [n, 3])    n must be 6
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars, substitute
 from ...declaration import stated
@@ -17,28 +17,30 @@ from .sizes import why_not_a_size
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A condition on dims that an op has; `text` is how it is declared."""
+    """A condition on dims that an op has; `text` is how it is declared, `error` what is declared to be said."""
 
     op: str
     text: str
     condition: Expr
+    error: str | None = None
 
     def on(self, values: Mapping[Var, Expr]) -> Demand:
         """The demand on what the dims are elsewhere."""
-        return Demand(self.op, self.text, substitute(self.condition, values))
+        return replace(self, condition=substitute(self.condition, values))
 
     def why_not(self, values: Mapping[Var, int]) -> str | None:
         """Why values of the dims do not satisfy it; None where they do."""
         if evaluate_scalar(self.condition, dict(values)):
             return None
         found = " and ".join([f"{var.name} is {values[var]}" for var in free_vars(self.condition)])
-        return f"{self.op} requires {self.condition} ({self.text}), but {found}"
+        begin = f"{self.op} requires" if self.error is None else f"{self.op}: {self.error}; it requires"
+        return f"{begin} {self.condition} ({self.text}), but {found}"
 
 
 def demands(function: Function) -> list[Demand]:
     """What the ops of a segment demand of its dims that their types leave open."""
     return [
-        Demand(op, assumption.text, assumption.condition)
+        Demand(op, assumption.text, assumption.condition, assumption.error)
         for op, assumption in _assumed(function)
         if assumption.condition is not None
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
 from ....base.arith.expr import Const, Expr
@@ -234,6 +235,13 @@ class RequireStep(Step):
         self.kind: type[OpgenError] = AttrError if only_attrs else DTypeError if on_dtypes else ShapeError
 
     def run(self, frame: Frame) -> None:
+        before = len(frame.undecided)
+        self._require(frame)
+        if self.rule.error is not None:
+            own = [replace(each, error=self.rule.error) for each in frame.undecided[before:]]
+            frame.undecided[before:] = own
+
+    def _require(self, frame: Frame) -> None:
         rule, names = self.rule, frame.names
         if rule.binds is None:
             if not decide(frame, rule.function, self.parameters, self.what):
