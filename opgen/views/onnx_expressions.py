@@ -263,6 +263,8 @@ class Expressions(Reads):
             return of("Not", strange, is_bool=True)
         if name == "trunc":
             return of("Mul", of("Sign", x), of("Floor", of("Abs", x)))
+        if name == "cbrt":
+            return of("Mul", of("Sign", x), of("Pow", of("Abs", x), Static(1 / 3)))
         if name == "expm1":  # tanh(x / 2) (exp(x) + 1): nothing is lost near 0, and right at both infinities
             return of("Mul", of("Tanh", of("Mul", x, Static(0.5))), of("Add", of("Exp", x), one))
         if name == "log1p":  # 2 atanh(x / (x + 2)), where x is small

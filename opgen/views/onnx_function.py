@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 
@@ -10,6 +11,7 @@ from .onnx_expressions import Expressions
 from .onnx_values import (
     FLOATS,
     Definition,
+    Element,
     Index,
     Place,
     Refused,
@@ -100,6 +102,15 @@ class Function(Expressions):
             raise Refused(f"the shape `{shape}` does not say what its indices run over")
         return dims
 
+    def _expanded(self, found: Element, name: str, shape: str, dtype: str) -> Element:
+        """An element repeated to the shape of a tensor, `x.shape`; one of numbers alone in the dtype of another."""
+        whole, like = shape.removesuffix(".shape"), dtype.removesuffix(".dtype")
+        if whole == shape or whole not in self.tensors:
+            raise Refused(f"`{name}` is read from no tensor of its shape `{shape}`")
+        if found.weak and like in self.tensors:
+            found = Element(self.emit("CastLike", [found.name, like]), like=like, spans=found.spans)
+        return replace(found, name=self.emit("Expand", [found.name, self.emit("Shape", [whole])]))
+
     def _define(self, target: ast.Subscript, value: ast.expr, annotation: str | None) -> None:
         if not isinstance(target.value, ast.Name):
             raise Refused("a result is a group of tensors")
@@ -121,10 +132,9 @@ class Function(Expressions):
         extents = dict(zip(named, dims[len(led) :], strict=True))
         place = Place(leading, tuple(named), extents, names)
         found = self.element(self.value(value, place), name)
-        missing = {*named, *groups_of(led)} - found.spans
-        if missing:
-            raise Refused(f"`{name}` is read from no tensor of its shape `{shape}`")
         results = {each.name: each.dtype_text for each in self.op.outputs}
+        if {*named, *groups_of(led)} - found.spans:
+            found = self._expanded(found, name, shape, results.get(name, ""))
         if name in results and results[name] in DTYPES:
             self.emit("Cast", [found.name], name, to=type_number(results[name]))
         else:
