@@ -9,6 +9,7 @@ lower.py         schedules to loop IR: stages in their loops
 nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
 reduction.py     reduction stages: accumulators, tiles of them, vectors of them
+open_partition.py, edge_partition.py, part_tiles.py: where loops and tiles are split, by guards
 combine.py       what a reduction is: identity, joining, positions
 tensorize.py     tiles that intrinsics compute
 scan.py          scans: rows one after the other, and what follows them

@@ -55,7 +55,7 @@ def cut_of(s: For) -> Cut | None:
             assert isinstance(each, If)
             guards.append(each)
             counts.append(count)
-    if not guards or _has_more_work(s.body, guards):
+    if not guards or has_more_work(s.body, guards):
         return None
     whole = counts[0]
     for count in counts[1:]:
@@ -94,7 +94,7 @@ def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer
     return analyzer.simplify(floordiv(factor - 1 - high, factor))
 
 
-def _has_more_work(body: Stmt, guards: Collection[If]) -> bool:
+def has_more_work(body: Stmt, guards: Collection[If]) -> bool:
     """Whether some inner loop has no guard inside: what it does hides what guards cost beside it."""
     own = set(map(id, guards))
     return any(

@@ -94,7 +94,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     panel = lanes * min(vectors, PANEL_VECTORS.of(target, _panel_vectors(vectors, registers)))
     most = TILE_ROWS.of(target, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
     rows = tile_rows(found.row, most)
-    is_one_tile = _is_one_tile(found.row, rows)
+    is_one_tile = _most_rows(found.row, most) is not None
     made = prepare(schedule, stage, form)
     whole_tiles = made
     if not isinstance(found.row.extent, int) and not is_one_tile:
@@ -145,9 +145,11 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
             leader.parallel(panels)
     _prefetch_operands(leader, flat, at)
     _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
+    constant = packing is not None and packing in constant_stages(schedule)
     if isinstance(found.row.extent, Var) and not is_one_tile:
-        constant = packing is not None and packing in constant_stages(schedule)
-        _narrow_rows(schedule, found, found.row.extent, rows, constant)
+        _narrow_rows(schedule, found, found.row.extent, _one_tile(most), constant)
+    if isinstance(found.columns[-1].extent, Var) and len(found.columns) == 1 and not constant:
+        schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
     flat.compute_at(leader, at)
     return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
 
@@ -296,13 +298,19 @@ def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -
     return loops
 
 
-def _is_one_tile(row: IterVar, rows: int) -> bool:
-    """Whether the rows, of a symbolic number, are at most one tile."""
-    return isinstance(row.extent, Var) and row.extent.most is not None and row.extent.most <= rows
+def _one_tile(most: int) -> int:
+    """How many rows are computed at once, if there are no others: half as many again as in one of several tiles."""
+    return most * 3 // 2
+
+
+def _most_rows(row: IterVar, most: int) -> int | None:
+    """How many rows there are at most, where they are of a symbolic number and one tile; None for others."""
+    found = row.extent.most if isinstance(row.extent, Var) else None
+    return found if found is not None and found <= _one_tile(most) else None
 
 
 def _narrow_rows(schedule: Schedule, found: Contraction, count: Var, rows: int, constant: bool) -> None:
-    """Few rows have schedules of their own: one row, which is no contraction, and those that are one tile.
+    """Few rows have schedules of their own: one row, which is no contraction, and up to `rows`, which are one tile.
 
     Packed constants are prepared for all: one row is computed with them, too.  Columns of a symbolic number have so
     many rests of their own that guarded rows beside them would take longer to compile than they save.
@@ -324,8 +332,8 @@ def tile_rows(row: IterVar, most: int) -> int:
     """How many rows a tile has: as many as fit, fewer where that leaves none over."""
     rows = row.extent
     if not isinstance(rows, int):
-        return most
-    if rows <= most * 3 // 2:
+        return _most_rows(row, most) or most
+    if rows <= _one_tile(most):
         return rows
     even = -(-rows // -(-rows // most))  # as many tiles as are needed, of about the same size
     return next((n for n in range(most, most // 2, -1) if rows % n == 0), even)

@@ -9,7 +9,7 @@ from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Schedule, Stage, constant_stages, create_schedule
-from .access import analyse, contiguous_groups, cost_of, is_shared, likely_extent
+from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
@@ -160,9 +160,11 @@ def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
     total = likely_extent(placement.axes)
-    if not dear or not isinstance(axis.extent, int) or elements > _SHORT_ROW * total:
+    if not dear or elements > _SHORT_ROW * total:
         return 1
-    most = min(_MOST_ROWS, axis.extent, total // (_PARTS_PER_THREAD * threads))
+    most = min(_MOST_ROWS, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
+    if not isinstance(axis.extent, int):
+        return max(1, most)
     return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))
 
 

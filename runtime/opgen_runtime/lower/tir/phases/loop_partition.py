@@ -5,7 +5,7 @@ for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(
 
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
 code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
-stay in registers.
+stay in registers.  Tiles of heavy work that dims decide about are told apart by what is left of them (`part_tiles.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
 from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of
+from ..part_tiles import PartTiles
 from ..relocate import fresh_buffers
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
@@ -32,7 +33,7 @@ def loop_partition(func: PrimFunc) -> PrimFunc:
     body = func.body
     if any(isinstance(s, If) for s in statements(body)):
         body = _Partition({}).stmt(body)
-    body = EdgePartition().stmt(body)
+    body = PartTiles().stmt(EdgePartition().stmt(body))
     return func if body is func.body else replace(func, body=body)
 
 
