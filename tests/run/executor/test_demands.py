@@ -11,7 +11,8 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import dim
-from opgen_runtime.base.errors import ExecutorError, ShapeError
+from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.compile.pipeline import forget_kernels
 
 N, M = dim("n"), dim("m")
 X, Y = (ir.Var(name, rt.TensorType((size, 3), "float32")) for name, size in (("x", N), ("y", M)))
@@ -80,16 +81,33 @@ def test_sizes_are_served_or_refused_by_what_is_declared(name: str) -> None:
                     each.run(arrays)
 
 
-def test_a_dim_that_meets_a_number_in_a_broadcast_is_that_or_one() -> None:
-    y = ir.Var("y", rt.TensorType((6, 3), "float32"))
-    built = rt.build(ir.Function((X, y), ops.add(X, y)))
+Y6 = ir.Var("y", rt.TensorType((6, 3), "float32"))
+MEETINGS: dict[str, tuple[ir.Expr, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "one kernel": (ops.add(X, Y6), lambda a, b: a + b),
+    "reduced": (ops.sum(ops.multiply(X, Y6), axis=0), lambda a, b: (a * b).sum(axis=0)),
+    "several kernels": (ops.cumsum(ops.add(X, Y6), axis=0), lambda a, b: np.cumsum(a + b, axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+def test_a_dim_that_meets_a_number_in_a_broadcast_is_that_or_one(name: str) -> None:
+    """Native, saved, and from the cache."""
+    body, expected = MEETINGS[name]
+    function = ir.Function((X, Y6), body)
     b = np.arange(18, dtype=np.float32).reshape(6, 3)
-    for n in (1, 6):
-        a = np.full((n, 3), 2, np.float32)
-        np.testing.assert_array_equal(built.run([a, b]), a + b)
-    for n in (0, 2, 7):
-        with pytest.raises(ShapeError, match=rf"shapes \({n}, 3\) and \(6, 3\) do not broadcast"):
-            built.run([np.ones((n, 3), np.float32), b])
+    for _ in range(2):
+        built = rt.build(function)
+        assert built.why_interpreted is None
+        for each in (built, pickle.loads(pickle.dumps(built))):
+            for n in (1, 6):
+                a = np.full((n, 3), 2, np.float32)
+                np.testing.assert_allclose(each.run([a, b]), expected(a, b), rtol=1e-6)
+            for n in (0, 2, 7):
+                with pytest.raises(
+                    ExecutorError, match=f"'n' and '6' meet in a broadcast, but are {n} and 6"
+                ):
+                    each.run([np.ones((n, 3), np.float32), b])
+        forget_kernels()
 
 
 def test_results_whose_sizes_depend_on_data_and_on_dims() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ... import ir
 from ...base import Target
 from ...base.arith import const
-from ...base.arith.expr import AnyDim, Shape
+from ...base.arith.expr import AnyDim, Expr, Shape, Var
 from ...base.contract import is_own
 from ...base.errors import CodegenError
 from ...base.vocabulary import OpPattern, is_float_array
@@ -62,7 +62,8 @@ class Segment:
     `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
     A part takes only the parameters' tensors at `operands`, and after them what was `prepared`.  Where one of the
-    `narrowings` holds of the dims, the tensors are others.
+    `narrowings` holds of the dims, the tensors are others.  `met`: what a dim meets in broadcasts, and the dim; in the
+    tensors they are one.
     """
 
     function: ir.Function
@@ -76,6 +77,7 @@ class Segment:
     operands: tuple[int, ...] = ()
     prepared: tuple[Tensor, ...] = ()
     narrowings: tuple[Narrowing, ...] = ()
+    met: tuple[Expr, Var] | None = None
 
     @property
     def anchor(self) -> ChosenCall | None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ... import codegen, ir
-from ...base.arith import Expr, Var, free_vars
+from ...base.arith import Const, Expr, Var, const, free_vars
 from ...base.contract import Contract
-from ...base.errors import CodegenError, OpgenError
-from ...base.vocabulary import DType
+from ...base.errors import AccessError, CodegenError, OpgenError
+from ...base.vocabulary import INDEX, DType
 from ...codegen import LLVM_VERSION, LLVMLITE_VERSION, default_cache, imports_of
 from ...compute import te
 from ...compute.te.contract import TENSORS
@@ -41,7 +41,7 @@ from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .symbolic import SymbolicKernel, SymbolicSlot, dims_in, symbolic_slot
-from .variants import Variant, apart, distinct, meetings, met, narrowed
+from .variants import Variant, apart, distinct, meetings, met, met_number, narrowed
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -60,10 +60,15 @@ def translate(request: Request) -> Segment | EmptyKernel:
         return EmptyKernel(interface.name, interface.slots, _output_slots(interface.outputs, known))
     pair = met(request.function)
     if pair is None:
-        return segment_of(request.function, request.target, request.constant)
+        try:
+            return segment_of(request.function, request.target, request.constant)
+        except AccessError:  # it is inside for some sizes only, as where a dim meets a number in a broadcast
+            pair = met_number(request.function)
+            if pair is None:
+                raise
     a, b = pair
     equal = segment_of(narrowed(request.function, {b: a}), request.target, request.constant)
-    return replace(equal, function=request.function, narrowings=apart(pair))
+    return replace(equal, function=request.function, narrowings=apart(pair), met=pair)
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel:
@@ -250,7 +255,9 @@ def _kept_part(
         return None
     if not (isinstance(imports, list) and isinstance(operands, list)):
         return None
-    if not all([isinstance(facts.get(name), list) for name in ("prepared", "lengths", "dims", "variants")]):
+    if not all(
+        [isinstance(facts.get(name), list) for name in ("prepared", "lengths", "dims", "variants", "numbers")]
+    ):
         return None
     kernel = _kernel(function, entry.object_code, symbol, imports, facts)
     return kernel, tuple(operands), parts
@@ -301,7 +308,9 @@ def _kernel(
     known = dims_in(function)
     if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):
         dims = [known[k] for k in facts["dims"]]
-        return SymbolicKernel(image, inputs, outputs, dims, meetings(function), _demands(function, inputs))
+        numbers = [(known[k], const(n, INDEX)) for k, n in facts["numbers"]]
+        pairs = [*meetings(function), *numbers]
+        return SymbolicKernel(image, inputs, outputs, dims, pairs, _demands(function, inputs))
     static = replace(
         image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
     )
@@ -319,7 +328,8 @@ def _facts(segment: Segment) -> dict[str, Any]:
 
     `operands` of the segment, tuples spread, that it takes, and name, shape and dtype of what was `prepared`; shape
     in storage and dtype of its `outputs`, None where the types of the results say it; its `operations`; (result, axis,
-    position of its length) of dims that depend on data; which `dims` of the segment the code takes.
+    position of its length) of dims that depend on data; which `dims` of the segment the code takes; (dim, number) of
+    those that meet in a broadcast.
     """
     results = segment.outputs[: segment.results]
     static = all(isinstance(dim, int) for tensor in results for dim in tensor.shape)
@@ -331,6 +341,11 @@ def _facts(segment: Segment) -> dict[str, Any]:
         "operations": operations(segment.outputs) if static else None,
         "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
         "dims": [known.index(var) for var in _dims_of(segment)],
+        "numbers": [
+            [known.index(dim), int(n.value)]
+            for n, dim in ([segment.met] if segment.met else ())
+            if isinstance(n, Const)
+        ],
     }
 
 

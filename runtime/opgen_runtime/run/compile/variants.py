@@ -16,23 +16,26 @@ from ...base.arith import (
     Const,
     Expr,
     Var,
+    const,
     free_vars,
     hinted,
     structural_equal,
     substitute,
 )
-from ...base.errors import CodegenError
+from ...base.errors import CodegenError, OpgenError
 from ...base.vocabulary import INDEX
 from ...ir import Call, Function, post_order, rebuild
 from ...ir import Expr as Node
 from ...ir import Var as Parameter
 from ...lower.schedule import Narrowing, narrowing
 from ...operator import Attrs, TensorType, TupleType, Type, meeting
+from ...transform import InferType
 from .symbolic import sizes_of
 
 MOST_VARIANTS: Final = 4  # of a segment, the whole of it included
 
-Pair = tuple[Var, Var]
+Pair = tuple[Expr, Var]
+_ANY_OTHER: Final = 10007  # an extent that no program names
 A = TypeVar("A")
 Values = Mapping[Var, Expr]
 
@@ -88,9 +91,39 @@ def met(function: Function) -> Pair | None:
     return None
 
 
+def met_number(function: Function) -> Pair | None:
+    """A number and the dim of a segment that meets it in broadcasts, and so is that or 1; None where none is found.
+
+    Found by trial: of all extents that the segment names, its ops take 1 and one other.
+    """
+    numbers = dict.fromkeys([n for node in post_order(function.body) for n in _extents(node.checked_type)])
+    for dim in dict.fromkeys([v for size in sizes_of(function.params) for v in free_vars(size)]):
+        if _fits(function, dim, _ANY_OTHER) or not _fits(function, dim, 1):
+            continue
+        found = [n for n in numbers if n > 1 and _fits(function, dim, n)]
+        if len(found) == 1:
+            return const(found[0], INDEX), dim
+    return None
+
+
+def _extents(kind: Type) -> list[int]:
+    if isinstance(kind, TupleType):
+        return [n for field in kind.fields for n in _extents(field)]
+    return [n for n in kind.shape if isinstance(n, int)] if isinstance(kind, TensorType) else []
+
+
+def _fits(function: Function, dim: Var, extent: int) -> bool:
+    """Whether the ops of a segment take a dim of this extent."""
+    try:
+        InferType()(narrowed(function, {dim: const(extent, INDEX)}))
+    except OpgenError:
+        return False
+    return True
+
+
 def apart(pair: Pair) -> tuple[Narrowing, ...]:
     """Where dims that meet in broadcasts differ: one of them is 1."""
-    return tuple([narrowing(dim, 1, 1) for dim in pair])
+    return tuple([narrowing(dim, 1, 1) for dim in pair if isinstance(dim, Var)])
 
 
 def narrowed(function: Function, values: Values) -> Function:

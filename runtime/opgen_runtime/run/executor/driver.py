@@ -78,7 +78,7 @@ def build(
         except AccessError:
             if not dims_in(segment):
                 raise
-            return late  # it is inside for some sizes only, as where a dim meets a number in a broadcast
+            return late  # it is inside for some sizes only, as where dims meet several numbers in broadcasts
 
     each = zip(functions, digests, segments.constant, strict=True)
     parts = _compiled([partial(compiled, *one) for one in each], chosen, context)
