@@ -61,6 +61,19 @@ MODELS = {
         b=f32(4),
         v=f32(5, 4),
     ),
+    "image": model(
+        "g (float[2, 2, batch, sequence] x) => (float[2, 4, i, j] y) { c = Conv <pads = [1, 1, 1, 1]> (x, w, b) "
+        "m = MaxPool <kernel_shape = [2, 2], strides = [2, 2], pads = [1, 1, 1, 1]> (c) "
+        "a = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (m)  s = Slice (a, none, three, last) "
+        "u = Resize (s, , twice)  p = Pad (u, pads)  y = Relu (p) }",
+        w=f32(4, 2, 3, 3),
+        b=f32(4),
+        none=np.array([0]),
+        three=np.array([3]),
+        last=np.array([3]),
+        twice=np.array([1, 1, 2, 2], np.float32),
+        pads=np.array([0, 0, 1, 0, 0, 0, 0, 2]),
+    ),
 }
 
 
@@ -120,6 +133,33 @@ def test_a_program_for_all_sizes_keeps_to_the_limits() -> None:
     assert "for all sizes:" in program.explain()
     with pytest.raises(ModelError, match=r"Limits\.memory"):
         program([np.ones((200, 1), np.float32), np.ones((1, 200), np.float32)])
+
+
+def test_dims_without_a_name_have_nothing_to_do_with_each_other() -> None:
+    """Some exporters call each dim that they do not know `?`."""
+    made = model("g (float[n, m] x) => (float[n, m] y) { y = Abs (x) }")
+    for each in made.graph.input[0].type.tensor_type.shape.dim:
+        each.dim_param = "?"
+    program = prepare(made)
+    for shape in ((2, 3), (4, 5), (1, 7)):
+        x = f32(*shape)
+        np.testing.assert_array_equal(program([x])[0], np.abs(x))
+    assert "for all sizes:" in program.explain()
+
+
+def test_a_slice_that_no_tensor_reaches_takes_an_axis_whole() -> None:
+    """1e9 is how some exporters say that; the dims stay those of what is cut."""
+    made = model(
+        "g (float[n, 64] x) => (float[n, 64] y) { s = Slice (x, none, far, none)  y = Add (s, x) }",
+        none=np.array([0]),
+        far=np.array([10**9]),
+    )
+    program = prepare(made)
+    for n in (2, 3, 1):
+        x = f32(n, 64)
+        np.testing.assert_array_equal(program([x])[0], x + x)
+    assert "for all sizes:" in program.explain()
+    assert "n" in program.explain()
 
 
 def test_dims_of_one_name_that_differ_are_served_as_they_were() -> None:

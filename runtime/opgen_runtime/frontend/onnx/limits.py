@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
+from ...base.vocabulary import DType
 from ...operator import TensorType, TupleType, Type
 from .errors import ModelError
 
@@ -90,6 +91,10 @@ class Budget:
                 f"{_amount(self.limits.memory)} allowed (Limits.memory)"
             )
         return found
+
+    def allows(self, shape: Sequence[int], dtype: DType) -> bool:
+        """Whether there may be a tensor of so many elements."""
+        return math.prod(shape) * dtype.itemsize <= self.limits.memory
 
     def made(self, kind: Type) -> None:
         """A value of that type is made now, and kept while the model is converted."""

@@ -64,8 +64,11 @@ class TensorInput:
             if isinstance(extent, int):
                 found.append(extent)
             else:
-                name = extent or f"{self.name}_{position}"
                 hint = None if like is None else like[position]
+                own = f"{self.name}_{position}"
+                name = (
+                    extent if extent and any(map(str.isalnum, extent)) else own
+                )  # some exporters call any dim `?`
                 found.append(dims.setdefault(name, dim(name, hint)))
         return TensorType(found, dtype)
 

@@ -40,10 +40,14 @@ def shape(x: Expr) -> tuple[int, ...]:
 
 def extent(x: Expr, axis: int) -> int:
     """The extent of one axis.  Raises NotSupported where it is not known."""
-    found = tensor_type(x).shape[axis]
-    if not isinstance(found, int):
-        raise NotSupported(f"the extent {found} of axis {axis} is not known; give the shapes of the inputs")
-    return found
+    return known(tensor_type(x).shape[axis], axis)
+
+
+def known(size: Dim, axis: int) -> int:
+    """The extent of an axis that has this size.  Raises NotSupported where it is open."""
+    if not isinstance(size, int):
+        raise NotSupported(f"the extent {size} of axis {axis} is not known; give the shapes of the inputs")
+    return size
 
 
 def sizes(x: Expr) -> tuple[Dim, ...]:
@@ -176,6 +180,10 @@ def unsqueeze(x: Expr, axes: Iterable[int]) -> Expr:
     places = set(axes_of(axes, rank))
     if len(places) != len(axes):
         raise ModelError(f"axes {tuple(axes)} name one place twice")
+    if not tensor_type(x).is_static:
+        for place in sorted(places):
+            x = op.expand_dims(x, axis=place)
+        return x
     rest = iter(sizes(x))
     return reshape(x, [1 if d in places else next(rest) for d in range(rank)])
 

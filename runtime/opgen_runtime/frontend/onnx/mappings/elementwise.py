@@ -257,4 +257,6 @@ def swish(x: Expr, *, alpha: float = 1.0) -> Expr:
 
 @converts("Dropout")
 def dropout_7(x: Expr, *, ratio: float = 0.5, node: NodeView) -> object:
-    return (x, full(shape(x), True, "bool" if node.version >= 10 else dtype(x)))[: node.num_outputs]
+    if node.num_outputs < 2:
+        return x
+    return x, full(shape(x), True, "bool" if node.version >= 10 else dtype(x))

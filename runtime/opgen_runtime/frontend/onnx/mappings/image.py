@@ -14,7 +14,7 @@ from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
 from ._tools import arange, cast, dtype, index, ndim, reshape, room, scalar, shape, transpose
-from .window import add_bias, spatial, windows
+from .window import add_bias, extents_of, windows
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -139,7 +139,7 @@ def grid_sample(
     mode: Literal["linear", "bilinear", "nearest", "cubic", "bicubic"] = "linear",
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Expr:
-    extents = spatial(x)
+    extents = extents_of(x)
     way = _MODES[mode]
     if len(extents) == 2 and way != "cubic" and padding_mode != "reflection" and dtype(grid) == dtype(x):
         return op.grid_sample(
@@ -184,12 +184,12 @@ def deform_conv(
     """Each tap of the filter is moved by an offset, and interpolated there (zeros outside)."""
     if ndim(x) != 4:
         raise NotSupported("a deformable convolution over other than two axes")
-    moved = windows(spatial(x), spatial(w), strides, dilations, pads)
+    moved = windows(extents_of(x), extents_of(w), strides, dilations, pads)
     n, c = shape(x)[:2]
     kernel, out = moved.kernel, moved.outputs
     steps = math.prod(kernel)
     batch = n * offset_group
-    flat = _channels_last(reshape(x, (batch, c // offset_group, *spatial(x))))
+    flat = _channels_last(reshape(x, (batch, c // offset_group, *extents_of(x))))
     offsets = reshape(offset, (batch, steps, 2, *out))
     taps = []
     for d in range(2):
@@ -198,9 +198,9 @@ def deform_conv(
             [kernel[d] if k == d else 1 for k in range(2)] + [out[d] if k == d else 1 for k in range(2)]
         )
         regular = np.broadcast_to(along, (*kernel, *out)).reshape(1, steps, *out).astype(dtype(x).numpy)
-        axis = _Axis(spatial(x)[d], "zeros", True)
+        axis = _Axis(extents_of(x)[d], "zeros", True)
         taps.append(_taps(axis, op.add(index(offsets, 2, d), regular), "linear"))
-    columns = interpolated(flat, spatial(x), taps)  # (batch, steps, *out, channels)
+    columns = interpolated(flat, extents_of(x), taps)  # (batch, steps, *out, channels)
     if mask is not None:
         columns = op.multiply(columns, reshape(mask, (batch, steps, *out, 1)))
     places = math.prod(out)

@@ -206,7 +206,7 @@ def lrn(x: Expr, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, 
     before = (size - 1) // 2
     widths = [0, 0, before, size - 1 - before, *[0] * (2 * ndim(x) - 4)]
     squares = op.pad(op.multiply(x, x), pad_width=tuple(widths))
-    c = shape(x)[1]
+    c = extent(x, 1)
     total = take_slice(squares, 1, 0, c)
     for k in range(1, size):
         total = op.add(total, take_slice(squares, 1, k, k + c))

@@ -27,6 +27,7 @@ from .window import (
     Windows,
     check_counts,
     declared_rank,
+    extents_of,
     gathered,
     spatial,
     window_attrs,
@@ -43,7 +44,7 @@ Ints = Sequence[int]
 
 def _pooled(name: str, x: Expr, moved: Windows, **attrs: Any) -> Expr | None:
     """A declared pool, None if none serves the rank."""
-    k = len(moved.extents)
+    k = len(moved.sizes)
     rank = declared_rank(name, k)
     if not rank:
         return None
@@ -188,7 +189,9 @@ def max_unpool(
     k = len(spatial(x))
     check_counts(k, kernel_shape=kernel_shape, strides=strides, pads=pads)
     step, pad = strides or (1,) * k, pads or (0,) * (2 * k)
-    inferred = [(n - 1) * step[d] - pad[d] - pad[k + d] + kernel_shape[d] for d, n in enumerate(spatial(x))]
+    inferred = [
+        (n - 1) * step[d] - pad[d] - pad[k + d] + kernel_shape[d] for d, n in enumerate(extents_of(x))
+    ]
     n, c = shape(x)[:2]
     size = math.prod(shape(x))
     flat = full((n * c * math.prod(inferred),), 0, dtype(x))

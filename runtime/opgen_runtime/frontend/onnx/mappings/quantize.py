@@ -17,7 +17,7 @@ from ..texts import Texts
 from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
 from .elementwise import cast_to
 from .linalg import matmul
-from .window import cross_correlation, spatial, windows
+from .window import cross_correlation, extents_of, spatial, windows
 
 
 def _along(p: Expr, like: Expr, axis: int, block: int) -> Expr:
@@ -166,7 +166,7 @@ def _must(x: Expr | None) -> Expr:
 def _integer_conv(
     x: Expr, w: Expr, zx: Expr | None, zw: Expr | None, group: int, attributes: Mapping[str, object]
 ) -> Expr:
-    moved = windows(spatial(x), spatial(w), **attributes)  # type: ignore[arg-type]  # ONNX's attributes as they are
+    moved = windows(spatial(x), extents_of(w), **attributes)  # type: ignore[arg-type]  # ONNX's attributes as they are
     weights = _shifted(w, None if zw is None else _filters(zw, w))
     return cross_correlation(_shifted(x, None if zx is None else reshape(zx, ())), weights, moved, group)
 

@@ -151,7 +151,7 @@ def dropout(
     """In training elements are dropped with probability `ratio` and the others scaled up."""
     rate = 0.5 if ratio is None else float(ratio)
     if not training or rate == 0.0:
-        return (x, full(shape(x), True, "bool"))[: node.num_outputs]
+        return (x, full(shape(x), True, "bool")) if node.num_outputs > 1 else x
     wide = _wide(dtype(x))
     kept = op.greater_equal(uniform(shape(x), _key(seed, node), wide), rate)
     scaled = op.multiply(x, scalar(1.0 / (1.0 - rate), dtype(x)))

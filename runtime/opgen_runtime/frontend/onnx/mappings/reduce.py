@@ -10,7 +10,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..rules import Flag, converts
-from ._tools import arange, axes_of, axis_of, cast, dtype, ndim, reshape, shape
+from ._tools import arange, axes_of, axis_of, cast, dtype, extent, ndim, reshape, shape
 
 Ints = Sequence[int]
 
@@ -111,7 +111,7 @@ def hardmax_1(x: Expr, *, axis: int = 1) -> Expr:
 def hardmax(x: Expr, *, axis: int = -1) -> Expr:
     at = axis_of(axis, ndim(x))
     best = op.argmax(x, axis=at, keepdims=True)
-    places = arange(shape(x)[at]).reshape([-1 if d == at else 1 for d in range(ndim(x))])
+    places = arange(extent(x, at)).reshape([-1 if d == at else 1 for d in range(ndim(x))])
     return op.cast(op.equal(cast(best, "int64"), places), dtype=dtype(x))
 
 
@@ -123,7 +123,8 @@ def _rows(x: Expr, at: int) -> Expr:
 
 @converts("Softmax")
 def softmax_1(x: Expr, *, axis: int = 1) -> Expr:
-    return reshape(softmax(_rows(x, axis_of(axis, ndim(x)))), shape(x))
+    at = axis_of(axis, ndim(x))
+    return softmax(x) if at == ndim(x) - 1 else reshape(softmax(_rows(x, at)), shape(x))
 
 
 @converts("Softmax", since=13)
@@ -138,7 +139,10 @@ def softmax(x: Expr, *, axis: int = -1) -> Expr:
 
 @converts("LogSoftmax")
 def log_softmax_1(x: Expr, *, axis: int = 1) -> Expr:
-    return reshape(op.log_softmax(_rows(x, axis_of(axis, ndim(x))), axis=-1), shape(x))
+    at = axis_of(axis, ndim(x))
+    if at == ndim(x) - 1:
+        return op.log_softmax(x, axis=-1)
+    return reshape(op.log_softmax(_rows(x, at), axis=-1), shape(x))
 
 
 @converts("LogSoftmax", since=13)

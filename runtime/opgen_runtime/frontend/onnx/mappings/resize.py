@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ....ir import Expr
+from ....operator import shape_text
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, converts
-from ._tools import axes_of, cast, dtype, full, ndim, reshape, shape, transpose
+from ._tools import axes_of, cast, dtype, full, ndim, reshape, shape, tensor_type, transpose
 
 Ints = Sequence[int]
 Array = np.ndarray
@@ -120,6 +121,9 @@ def resize(
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
     if scales is not None and not scales.size:
         scales = None
+    if not tensor_type(x).is_static:
+        how = (mode, coordinate_transformation_mode, nearest_mode)
+        return _repeated(x, named, scales, " ".join(how))
     extents, factors = _sizes(x, named, scales, sizes or None, keep_aspect_ratio_policy)
     if roi is not None and roi.size and roi.size != 2 * len(named):
         raise ModelError(f"a region of {roi.size} numbers, expected {2 * len(named)}")
@@ -154,6 +158,31 @@ def resize(
         extrapolation_value=extrapolation_value,
     )
     return made if dtype(made) == kind else cast(_saturated(made, kind.lowest, kind.highest), kind)
+
+
+_REPEATING: Final = {
+    "nearest asymmetric floor",
+    *[
+        f"nearest {mode} round_prefer_{way}"
+        for mode in ("half_pixel", "half_pixel_symmetric")
+        for way in ("floor", "ceil")
+    ],
+}
+"""How each element comes as often as a whole scale says: no place lies halfway between two elements."""
+
+
+def _repeated(x: Expr, named: Sequence[int], scales: np.ndarray | None, how: str) -> Expr:
+    """A tensor with open dims, each element as often as whole scales say. Raises NotSupported for anything else."""
+    factors = [] if scales is None else [float(factor) for factor in scales.reshape(-1)]
+    whole = len(factors) == len(named) and all([f >= 1 and f.is_integer() for f in factors])
+    if not whole or how not in _REPEATING:
+        raise NotSupported(
+            f"a tensor of shape {shape_text(tensor_type(x).shape)}, but for nearest ones of whole scales"
+        )
+    for axis, factor in zip(named, factors, strict=True):
+        if factor != 1:
+            x = op.repeat(x, repeats=int(factor), axis=axis)
+    return x
 
 
 def _saturated(x: Expr, low: Any, high: Any) -> Expr:

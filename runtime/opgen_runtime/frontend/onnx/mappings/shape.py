@@ -122,6 +122,8 @@ def flatten(x: Expr, *, axis: int = 1) -> Expr:
         raise ModelError(f"axis {axis} of a tensor of rank {ndim(x)}")
     parts = [sizes(x)[:at], sizes(x)[at:]]
     if not tensor_type(x).is_static:
+        if at == 1:
+            return op.reshape(x, newshape=(0, -1))
         whole = [tuple([n for n in part if isinstance(n, int)]) for part in parts]
         made = [math.prod(a) if len(a) == len(b) else -1 for a, b in zip(whole, parts, strict=True)]
         return _reshape_open(x, made, allowzero=True)
@@ -138,7 +140,9 @@ def squeeze(x: Expr, axes: Ints | None = None) -> Expr:
     dropped = tuple(d for d, n in enumerate(shape(x)) if n == 1) if axes is None else axes_of(axes, ndim(x))
     wrong = [d for d in dropped if extent(x, d) != 1]
     if wrong:
-        raise ModelError(f"axis {wrong[0]} of a tensor of shape {shape(x)} cannot be dropped")
+        raise ModelError(f"axis {wrong[0]} of a tensor of shape {shape_text(sizes(x))} cannot be dropped")
+    if not tensor_type(x).is_static:
+        return op.squeeze(x, axis=dropped) if dropped else x
     return reshape(x, [n for d, n in enumerate(sizes(x)) if d not in dropped])
 
 
@@ -172,7 +176,9 @@ def split_18(
     node: NodeView,
 ) -> tuple[Expr, ...]:
     """Parts of the given sizes, or equal parts, of which the last may be smaller."""
-    at = axis_of(axis, len(at_least(x, 1)))
+    if not ndim(x):
+        at_least(x, 1)
+    at = axis_of(axis, ndim(x))
     count = node.num_outputs
     if num_outputs not in (None, count):
         raise ModelError(f"num_outputs is {num_outputs}, the node has {count} outputs")
@@ -202,10 +208,12 @@ def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps:
     if not len(starts) == len(ends) == len(steps) == len(named) or 0 in steps:
         raise ModelError(f"starts {list(starts)}, ends {list(ends)}, axes {list(named)}, steps {list(steps)}")
     asked = list(zip(starts, ends, steps, named, strict=True))
-    cut = [each for each in asked if isinstance(sizes(x)[each[3]], int) or not _is_whole(*each[:3])]
-    if not cut:
+    for each in [each for each in asked if not isinstance(sizes(x)[each[3]], int)]:
+        asked.remove(each)
+        x = _cut_open(x, *each)
+    if not asked:
         return x
-    starts, ends, steps, named = zip(*cut, strict=True)
+    starts, ends, steps, named = zip(*asked, strict=True)
     cuts = [
         slice(b, e, s).indices(extent(x, d)) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
     ]
@@ -219,9 +227,15 @@ def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps:
     )
 
 
-def _is_whole(start: int, end: int, step: int) -> bool:
-    """Whether a slice takes an axis whole, however long it is."""
-    return (start, step) == (0, 1) and end >= _FOREVER
+def _cut_open(x: Expr, start: int, end: int, step: int, axis: int) -> Expr:
+    """A slice of an axis that may have any extent.  Raises NotSupported for one that goes backwards."""
+    if step < 0:
+        raise NotSupported(f"a slice of the open axis {axis} that goes backwards")
+    others = [n for d, n in enumerate(sizes(x)) if d != axis and isinstance(n, int)]
+    if (start, step) == (0, 1) and (end >= _FOREVER or not spending().allows((*others, end), dtype(x))):
+        return x  # whole: it cannot be as long as that
+    start, end = (max(-_FOREVER, min(place, _FOREVER)) for place in (start, end))
+    return op.strided_slice(x, begin=(start,), end=(end,), strides=(step,), axes=(axis,))
 
 
 def _cut(x: Expr, named: Sequence[int], cuts: Sequence[tuple[int, int, int]]) -> list[int]:
@@ -305,11 +319,10 @@ def pad(
     low, high = [0] * ndim(x), [0] * ndim(x)
     for k, d in enumerate(named):
         low[d], high[d] = pads[k], pads[k + len(named)]
-    for d in range(ndim(x)):
-        if shape(x)[d] + min(low[d], 0) + min(high[d], 0) < 0:
-            raise ModelError(f"pads of {low[d]} and {high[d]} of an axis of extent {shape(x)[d]}")
-        if low[d] < 0 or high[d] < 0:
-            x = take_slice(x, d, max(-low[d], 0), shape(x)[d] - max(-high[d], 0))
+    for d in [d for d in range(ndim(x)) if low[d] < 0 or high[d] < 0]:
+        if extent(x, d) + min(low[d], 0) + min(high[d], 0) < 0:
+            raise ModelError(f"pads of {low[d]} and {high[d]} of an axis of extent {extent(x, d)}")
+        x = take_slice(x, d, max(-low[d], 0), extent(x, d) - max(-high[d], 0))
     widths = tuple([n for pair in zip(low, high, strict=True) for n in (max(pair[0], 0), max(pair[1], 0))])
     if not any(widths):
         return x

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ....ir import Expr
+from ....operator import Dim
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending
@@ -17,7 +18,7 @@ from ._tools import (
     arange,
     at_least,
     dtype,
-    extent,
+    known,
     ndim,
     reshape,
     room,
@@ -27,23 +28,28 @@ from ._tools import (
     transpose,
 )
 
-if TYPE_CHECKING:
-    pass
-
 Ints = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows over spatial axes of given extents, everything one number an axis."""
+    """Windows over spatial axes of given extents, everything one number an axis.
 
-    extents: tuple[int, ...]
+    Where an extent is open, declared ops count the windows: `extents`, and what is computed of them, are not there.
+    """
+
+    sizes: tuple[Dim, ...]
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     low: tuple[int, ...]
     high: tuple[int, ...]
     ceil_mode: bool = False
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents of the axes.  Raises NotSupported where one is open."""
+        return tuple([known(size, axis) for axis, size in enumerate(self.sizes, 2)])
 
     @property
     def padding(self) -> tuple[int, ...]:
@@ -72,7 +78,7 @@ class Windows:
 
 
 def windows(
-    extents: Sequence[int],
+    extents: Sequence[Dim],
     kernel: Sequence[int],
     strides: Sequence[int] | None,
     dilations: Sequence[int] | None,
@@ -80,8 +86,14 @@ def windows(
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
 ) -> Windows:
-    """The windows that ONNX's attributes describe. Raises ModelError where one has not a number for each axis."""
+    """The windows that ONNX's attributes describe.
+
+    Raises ModelError where one has not a number for each axis, NotSupported where pads, or whether the last window is
+    left out, depend on an open extent.
+    """
     k = len(extents)
+    if ceil_mode:
+        extents = [known(size, axis) for axis, size in enumerate(extents, 2)]
     check_counts(k, kernel=kernel, strides=strides, dilations=dilations, pads=pads)
     ones = (1,) * k
     step, spread = tuple(strides or ones), tuple(dilations or ones)
@@ -89,13 +101,17 @@ def windows(
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         for d in range(k):
             reach = spread[d] * (kernel[d] - 1) + 1
-            total = max((-(-extents[d] // step[d]) - 1) * step[d] + reach - extents[d], 0)
+            n = (
+                1 if step[d] == 1 else known(extents[d], 2 + d)
+            )  # steps of one need the same pads, whatever the extent
+            total = max((-(-n // step[d]) - 1) * step[d] + reach - n, 0)
             low[d] = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
             high[d] = total - low[d]
     elif auto_pad == "NOTSET" and pads is not None:
         low, high = list(pads[:k]), list(pads[k:])
     # Windows are read whole, wherever they lie: what is padded to hold them may be no larger than a tensor may.
-    spending().check([max(sum(each), 0) for each in zip(extents, low, high, strict=True)])
+    padded = zip(extents, low, high, strict=True)
+    spending().check([max(n + begin + end, 0) for n, begin, end in padded if isinstance(n, int)])
     return Windows(tuple(extents), tuple(kernel), step, spread, tuple(low), tuple(high), bool(ceil_mode))
 
 
@@ -107,16 +123,21 @@ def check_counts(k: int, **given: Sequence[int] | None) -> None:
             raise ModelError(f"{name} has {len(numbers)} numbers, expected {wanted} for {k} spatial axes")
 
 
-def spatial(x: Expr) -> tuple[int, ...]:
-    """The extents of the spatial axes. Raises ModelError for a tensor without batch and channels."""
+def spatial(x: Expr) -> tuple[Dim, ...]:
+    """The extents of the spatial axes, which may be open. Raises ModelError for a tensor without batch and channels."""
     if ndim(x) < 2:
         at_least(x, 2)
-    return tuple([extent(x, axis) for axis in range(2, ndim(x))])
+    return sizes(x)[2:]
+
+
+def extents_of(x: Expr) -> tuple[int, ...]:
+    """The extents of the spatial axes. Raises ModelError as `spatial`, and NotSupported where one is open."""
+    return tuple([known(size, axis) for axis, size in enumerate(spatial(x), 2)])
 
 
 def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
     """The elements of each window: (N, C, *windows, *kernel), `outside` where a window leaves the tensor."""
-    k = len(moved.extents)
+    k = len(moved.sizes)
     keep = np.ones((1,) * (2 + 2 * k), bool)
     room(*moved.outputs, *moved.kernel, itemsize=1)
     for d in range(k):
@@ -145,7 +166,7 @@ def without_rank(x: Expr, count: int) -> Expr:
 
 def window_attrs(moved: Windows, rank: int) -> dict[str, Any]:
     """Attrs for an op of `rank` spatial axes; missing ones in front are trivial."""
-    ones, zeros = (1,) * (rank - len(moved.extents)), (0,) * (rank - len(moved.extents))
+    ones, zeros = (1,) * (rank - len(moved.sizes)), (0,) * (rank - len(moved.sizes))
     return {
         "strides": ones + moved.strides,
         "dilation": ones + moved.dilations,
@@ -160,7 +181,7 @@ def declared_rank(name: str, rank: int) -> int:
 
 def cross_correlation(x: Expr, w: Expr, moved: Windows, groups: int) -> Expr:
     """The convolution of ONNX, without a bias."""
-    k = len(moved.extents)
+    k = len(moved.sizes)
     rank = declared_rank("conv{}d", k)
     if not rank:
         raise NotSupported(f"a convolution over {k} axes")
@@ -189,7 +210,7 @@ def conv(
     pads: Naturals | None = None,
     strides: Positives | None = None,
 ) -> Expr:
-    moved = windows(spatial(x), spatial(w), strides, dilations, pads, auto_pad)
+    moved = windows(spatial(x), extents_of(w), strides, dilations, pads, auto_pad)
     return add_bias(cross_correlation(x, w, moved, group), bias)
 
 
@@ -218,11 +239,11 @@ def conv_transpose(
         wanted = (
             list(output_shape[-k:])
             if output_shape
-            else [n * s for n, s in zip(spatial(x), step, strict=True)]
+            else [n * s for n, s in zip(extents_of(x), step, strict=True)]
         )
         for d in range(k):
             reach = spread[d] * (shape(w)[2 + d] - 1) + 1
-            total = step[d] * (spatial(x)[d] - 1) + extra[d] + reach - wanted[d]
+            total = step[d] * (extents_of(x)[d] - 1) + extra[d] + reach - wanted[d]
             if total < 0:
                 extra[d], total = extra[d] - total, 0
             low[d] = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2

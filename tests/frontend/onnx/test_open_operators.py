@@ -1,0 +1,163 @@
+"""Which operators take open dims, one by one; the others have a program for each shape, as the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+from onnx import numpy_helper, parser
+
+import opgen_runtime as rt
+from opgen_runtime import ir
+from opgen_runtime.base.errors import CodegenError
+from opgen_runtime.frontend.onnx import UnsupportedOperatorError, load
+
+PAGE = Path(__file__).parents[3] / "docs" / "onnx.md"
+
+# Each on float[n, 4, h, w] x, and on the constants below.
+OPEN = {
+    "Abs": "y = Abs (x)",
+    "Add": "y = Add (x, x)",
+    "ArgMax": "y = ArgMax <axis = 2> (x)",
+    "AveragePool": "y = AveragePool <kernel_shape = [3, 2], strides = [3, 2]> (x)",
+    "BatchNormalization": "y = BatchNormalization (x, four, four, four, four)",
+    "Cast": "y = Cast <to = 1> (x)",
+    "Clip": "y = Clip (x)",
+    "Concat": "y = Concat <axis = 2> (x, x)",
+    "Conv": "y = Conv <pads = [1, 1, 1, 1]> (x, filters)",
+    "Conv, auto_pad, steps of one": 'y = Conv <auto_pad = "SAME_UPPER"> (x, filters)',
+    "ConvInteger": "q = QuantizeLinear (x, scale, zero)  y = ConvInteger (q, bytes, zero)",
+    "ConvTranspose": "y = ConvTranspose <strides = [2, 2]> (x, filters)",
+    "CumSum": "y = CumSum (x, two)",
+    "DequantizeLinear": "q = QuantizeLinear (x, scale, zero)  y = DequantizeLinear (q, scale, zero)",
+    "Dropout": "y = Dropout (x)",
+    "DynamicQuantizeLinear": "y, s, z = DynamicQuantizeLinear (x)",
+    "Einsum": 'y = Einsum <equation = "nchw,nchw->nc"> (x, x)',
+    "Expand": "y = Expand (x, ones)",
+    "Flatten": "y = Flatten (x)",
+    "Gather": "y = Gather <axis = 2> (x, two)",
+    "GatherElements": "i = Cast <to = 7> (x)  y = GatherElements <axis = 1> (x, i)",
+    "Gemm": "f = Flatten (x)  y = Gemm <transB = 1> (f, f)",
+    "GlobalAveragePool": "y = GlobalAveragePool (x)",
+    "GlobalLpPool": "y = GlobalLpPool (x)",
+    "GlobalMaxPool": "y = GlobalMaxPool (x)",
+    "Hardmax": "y = Hardmax <axis = 1> (x)",
+    "InstanceNormalization": "y = InstanceNormalization (x, four, four)",
+    "LRN": "y = LRN <size = 3> (x)",
+    "LogSoftmax": "y = LogSoftmax (x)",
+    "LpNormalization": "y = LpNormalization <axis = 1> (x)",
+    "MatMul": "t = Transpose <perm = [0, 2, 3, 1]> (x)  y = MatMul (t, matrix)",
+    "MaxPool": "y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)",
+    "MeanVarianceNormalization": "y = MeanVarianceNormalization (x)",
+    "OneHot": "i = Cast <to = 7> (x)  y = OneHot (i, depth, values)",
+    "Pad": "y = Pad (x, pads)",
+    "QLinearConv": "q = QuantizeLinear (x, scale, zero) "
+    "y = QLinearConv (q, scale, zero, bytes, scale, zero, scale, zero)",
+    "ReduceSum": "y = ReduceSum (x, axis)",
+    "Reshape": "y = Reshape (x, kept)",
+    "Resize, nearest, whole scales": "y = Resize (x, , twice)",
+    "ScatterElements": "i = Cast <to = 7> (x)  y = ScatterElements <axis = 1> (x, i, x)",
+    "Shape": "s = Shape (x)  y = Reshape (x, s)",
+    "Slice": "y = Slice (x, axis, far, axis)",
+    "Softmax": "y = Softmax (x)",
+    "Split": "y, v = Split <axis = 1> (x)",
+    "Squeeze": "r = ReduceMean <axes = [2]> (x)  y = Squeeze (r, axis)",
+    "Tile": "y = Tile (x, tiles)",
+    "Transpose": "y = Transpose <perm = [0, 2, 3, 1]> (x)",
+    "Trilu": "y = Trilu (x)",
+    "Unsqueeze": "y = Unsqueeze (x, axis)",
+    "Where": "c = Greater (x, x)  y = Where (c, x, x)",
+}
+SPECIALISED = {
+    "AveragePool": "y = AveragePool <kernel_shape = [2, 2], ceil_mode = 1> (x)",
+    "CenterCropPad": "y = CenterCropPad <axes = [2, 3]> (x, pair)",
+    "Compress": "c = Greater (four, four)  y = Compress <axis = 1> (x, c)",
+    "ConstantOfShape": "s = Shape (x)  y = ConstantOfShape (s)",
+    "Conv": 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, filters)',
+    "DepthToSpace": "y = DepthToSpace <blocksize = 2> (x)",
+    "GridSample": "y = GridSample (x, grid)",
+    "Hardmax": "y = Hardmax <axis = 2> (x)",
+    "LayerNormalization": "y = LayerNormalization <axis = 1> (x, four)",
+    "LpPool": "y = LpPool <kernel_shape = [2, 2]> (x)",
+    "MaxPool": "y, i = MaxPool <kernel_shape = [2, 2]> (x)",
+    "Range": "s = Shape <start = 2, end = 3> (x)  l = Squeeze (s)  y = Range (start, l, step)",
+    "Resize": 'y = Resize <mode = "linear"> (x, , twice)',
+    "ReverseSequence": "y = ReverseSequence <batch_axis = 1, time_axis = 0> (x, lengths)",
+    "Size": "y = Size (x)",
+    "Slice": "y = Slice (x, back, ends, axis, back)",
+    "SpaceToDepth": "y = SpaceToDepth <blocksize = 2> (x)",
+    "Split": "y, v = Split <axis = 2> (x)",
+    "Squeeze": "y = Squeeze (x)",
+}
+# converted, but without machine code for all sizes
+BY_HAND = {
+    "Pad": 'y = Pad <mode = "reflect"> (x, pads)',
+    "TopK": "y, i = TopK <axis = 1> (x, axis)",
+}
+CONSTANTS = {
+    "filters": np.ones((4, 4, 3, 3), np.float32),
+    "bytes": np.ones((4, 4, 3, 3), np.uint8),
+    "matrix": np.ones((4, 5), np.float32),
+    "four": np.ones(4, np.float32),
+    "scale": np.float32(2),
+    "zero": np.uint8(3),
+    "values": np.array([0, 1], np.float32),
+    "depth": np.array(4),
+    "two": np.array(2),
+    "axis": np.array([2]),
+    "far": np.array([7]),
+    "back": np.array([-1]),
+    "ends": np.array([-(1 << 40)]),
+    "ones": np.array([1, 1, 1, 1]),
+    "tiles": np.array([1, 2, 1, 2]),
+    "kept": np.array([0, 4, -1]),
+    "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+    "pair": np.array([2, 2]),
+    "twice": np.array([1, 1, 2, 2], np.float32),
+    "grid": np.zeros((1, 3, 3, 2), np.float32),
+    "lengths": np.array([1, 1, 1, 1]),
+    "start": np.array(0),
+    "step": np.array(1),
+}
+
+
+def loaded(text: str) -> tuple[ir.IRModule, dict[str, np.ndarray]]:
+    """The program of open dims of a few nodes, and its weights."""
+    opset = 18 if "CenterCropPad" in text else 17
+    head = f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[n, 4, h, w] x) => (float[a] y)'
+    model = parser.parse_model(f"{head} {{ {text} }}")
+    model.graph.output[0].ClearField("type")
+    for name in sorted(set(re.findall(r"\w+", text)) & set(CONSTANTS)):
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(CONSTANTS[name]), name))
+    return load(model)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_operators_take_open_dims(name: str) -> None:
+    loaded(OPEN[name])
+
+
+@pytest.mark.parametrize("name", SPECIALISED)
+def test_what_the_page_lists_has_a_program_for_each_shape(name: str) -> None:
+    with pytest.raises(UnsupportedOperatorError, match=r"not known|goes backwards|nearest ones"):
+        loaded(SPECIALISED[name])
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_what_has_no_machine_code_for_all_sizes(name: str) -> None:
+    try:
+        assert rt.build(*loaded(BY_HAND[name])).why_interpreted is not None
+    except CodegenError as error:
+        assert "must be bound" in str(error)  # noqa: PT017
+
+
+def test_the_page_lists_them_all() -> None:
+    section = PAGE.read_text().partition("## Open dims")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ((?:`\w+` ?)+)\|", section, re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"\w+", row)]
+    assert sorted(listed) == sorted([*SPECIALISED, *BY_HAND])
