@@ -71,10 +71,8 @@ def cut_of(s: For) -> Cut | None:
 
 def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer) -> Expr | None:
     """In how many iterations over `var` a guard holds, whatever the loops inside do; None for any other branch."""
-    condition = s.condition
-    if s.otherwise is not None or not isinstance(condition, Compare) or condition.op != "lt":
-        return None
-    if not condition.a.dtype.is_int:
+    condition = guard_of(s)
+    if condition is None:
         return None
     factors, entangled = analyzer.coefficients(condition.a - condition.b)
     factor = poly.as_constant(factors.get(var, poly.ZERO))
@@ -92,6 +90,14 @@ def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer
     if not set(free_vars(high)).isdisjoint((var, *inside)):
         return None
     return analyzer.simplify(floordiv(factor - 1 - high, factor))
+
+
+def guard_of(s: If) -> Compare | None:
+    """The condition of a branch, `a < b` of ints, that has no other side; None for any other."""
+    condition = s.condition
+    if s.otherwise is not None or not isinstance(condition, Compare) or condition.op != "lt":
+        return None
+    return condition if condition.a.dtype.is_int else None
 
 
 def has_more_work(body: Stmt, guards: Collection[If]) -> bool:

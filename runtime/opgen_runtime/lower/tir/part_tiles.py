@@ -19,13 +19,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...base.arith import Analyzer, Compare, Expr, Var, const, free_vars, lt, structural_equal
+from ...base.arith import Analyzer, Expr, Var, const, free_vars, lt, structural_equal
 from ...base.arith import polynomial as poly
 from ...base.vocabulary import INDEX
 from ..schedule import ForKind
 from .folding import fold_substitute
 from .nest import ZERO
-from .open_partition import has_more_work
+from .open_partition import guard_of, has_more_work
 from .relocate import fresh_buffers
 from .stmt import For, If, LetStmt, Stmt, Store
 from .visit import StmtMutator, children, statements, trips
@@ -149,10 +149,8 @@ def _more(
     s: If, var: Var, inside: Mapping[Var, int | None], analyzer: Analyzer
 ) -> Callable[[int], Expr] | None:
     """Whether a guard holds of any iteration over `var` from a number on; None for what is no guard on dims."""
-    condition = s.condition
-    if s.otherwise is not None or not isinstance(condition, Compare) or condition.op != "lt":
-        return None
-    if not condition.a.dtype.is_int:
+    condition = guard_of(s)
+    if condition is None:
         return None
     factors, entangled = analyzer.coefficients(condition.a - condition.b)
     slope = poly.as_constant(factors.get(var, poly.ZERO))
