@@ -270,3 +270,12 @@ def test_operands_that_are_not_read_are_not_kept() -> None:
     g = rt.var("g", rt.TensorType((3,), "float32"))
     (found,) = pull([ops.add(ops.sin(x), const(np.ones(3, "float32")))], [g], [x])
     assert str(found).count("sin") == 1  # its derived op alone
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_gradients_of_gradients_of_recurrences(steps: int) -> None:
+    x, direction = RANDOM.normal(size=(2, steps, 2, 3))
+    w, r = RANDOM.normal(size=(4, 3)), RANDOM.normal(size=(4, 4))
+    slope = rt.grad(lambda x: (ops.rnn(x, w, r)[0] ** 2.0).sum())
+    bend = rt.grad(lambda x: (slope(x) * direction).sum())
+    agrees(lambda x: (slope(x) * direction).sum(), x, bend(x))

@@ -77,7 +77,8 @@ def _check_rows(tensor: Tensor, part: Gathered, adjoint: State, own: set[Tensor]
     for node in post_order(part.value):
         if isinstance(node, Read) and node.tensor in own:
             state = next(s for s in _scan_of(node.tensor).states if s.tensor is node.tensor)
-            with analysis({row: _scan_of(node.tensor).extent}, ()) as analyzer:
+            extents = {row: _scan_of(node.tensor).extent, **{axis.var: axis.extent for axis in part.loops}}
+            with analysis(extents, ()) as analyzer:
                 distance = analyzer.simplify(sub(node.indices[state.scan_axis], row))
             if not isinstance(distance, Const):
                 raise LanguageError(f"{tensor.name} is read at rows that are not at a fixed distance")
