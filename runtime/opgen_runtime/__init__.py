@@ -107,6 +107,7 @@ _NAMES = {
     "transform": ("PassContext", "Sequential"),
     "operator.types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
 }  # fmt: skip
+_WITHOUT_OPS = frozenset({"load"})
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted([*_MODULES, *_HOME, "lower"])
 
@@ -118,7 +119,8 @@ def __getattr__(name: str) -> object:
         return value
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
+    if name not in _WITHOUT_OPS:
+        import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value

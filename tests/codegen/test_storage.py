@@ -13,7 +13,7 @@ from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import DTYPES, FLOAT16, FLOAT32, FLOAT64, DType
 from opgen_runtime.codegen.llvm import storage
-from opgen_runtime.codegen.llvm.pipeline import Pipeline
+from opgen_runtime.codegen.llvm.passes import Pipeline
 from opgen_runtime.codegen.llvm.text.types import register_type
 from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.codegen.objects.compile import optimise_and_compile

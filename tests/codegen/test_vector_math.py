@@ -25,7 +25,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.codegen.llvm import math as vector_math
 from opgen_runtime.codegen.llvm.intrinsics import INT_LOWERINGS, LOWERINGS
-from opgen_runtime.codegen.llvm.pipeline import Pipeline
+from opgen_runtime.codegen.llvm.passes import Pipeline
 from opgen_runtime.codegen.objects import load as jit
 from opgen_runtime.codegen.objects.compile import optimise_and_compile
 from opgen_runtime.compute.te.evaluation.operations import call as te_call

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import resolve_name
 
 from .forks import import_module
 
 
 def late(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package; `homes`: for each name its module inside the package, named otherwise.
+    """The `__getattr__` of a package; `homes`: for each name its module, named otherwise, from inside the package.
 
     Type checkers see the names by imports under `TYPE_CHECKING`.
     """
@@ -17,7 +18,9 @@ def late(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     def find(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
-        value: object = getattr(import_module(f"{package}.{homes[name]}"), name)
+        home = homes[name]
+        module = resolve_name(home if home.startswith(".") else f".{home}", package)
+        value: object = getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,8 +1,9 @@
 """Loop IR to native code: LLVM IR text, object code, loading, the object cache."""
 
-from .llvm.emit import emit
-from .llvm.pipeline import Pipeline
-from .llvm.pipeline import choose as choose_pipeline
+from typing import TYPE_CHECKING
+
+from .llvm import lately
+from .llvm.passes import Pipeline
 from .llvm.text import FunctionText, ModuleText, fill
 from .objects.cache import default_cache
 from .objects.compile import LLVM_VERSION, LLVMLITE_VERSION, Compiled, optimise_and_compile
@@ -33,3 +34,9 @@ __all__ = [
     "provide",
     "renamed",
 ]
+
+if TYPE_CHECKING:
+    from .llvm.emit import emit
+    from .llvm.pipeline import choose_pipeline
+else:
+    __getattr__ = lately

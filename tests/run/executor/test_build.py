@@ -199,6 +199,35 @@ def test_another_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "cache").exists()
 
 
+SPARED = (
+    *(
+        "transform",
+        "lower.tir",
+        "lower.schedule",
+        "lower.library",
+        "compute.lang",
+        "declaration",
+        "ops.index",
+    ),
+    *("run.compile.pipeline", "run.executor.driver"),
+)
+LOAD = """
+import sys
+import opgen_runtime
+program = opgen_runtime.load(sys.argv[1])
+program.run([*__import__("numpy").load(sys.argv[2]).values()])
+print([name for name in sys.argv[3:] if f"opgen_runtime.{name}" in sys.modules])
+"""
+
+
+def test_who_loads_a_program_imports_no_compiler(tmp_path: Path) -> None:
+    """Most of the time that loading takes would be imports."""
+    rt.build(PARALLEL).save(tmp_path / "program")
+    np.savez(tmp_path / "arrays.npz", *arrays(PARALLEL))
+    command = [sys.executable, "-c", LOAD, str(tmp_path / "program"), str(tmp_path / "arrays.npz"), *SPARED]
+    assert subprocess.check_output(command, text=True, timeout=120).strip() == "[]"
+
+
 def test_arrays_are_used_where_they_were_read(tmp_path: Path) -> None:
     weights = ir.const(np.random.default_rng(0).normal(size=(700, 900)).astype(np.float32))
     data = rt.var("x", rt.TensorType((2, 700), "float32"))

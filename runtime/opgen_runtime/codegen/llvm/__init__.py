@@ -1,1 +1,8 @@
-"""Loop IR to LLVM IR text."""
+"""Loop IR to LLVM IR text.
+
+What reads loop IR (`emit`, `choose_pipeline`) is imported with its first use: who loads a program has no loop IR.
+"""
+
+from ...base.late import late
+
+lately = late("opgen_runtime.codegen", {"emit": "llvm.emit", "choose_pipeline": "llvm.pipeline"})

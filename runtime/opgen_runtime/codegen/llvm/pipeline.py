@@ -1,8 +1,5 @@
 """Which LLVM passes a module needs.  Compile time is part of a kernel's cost, so that no pass runs for nothing.
 
-Only passes of LLVM's own default pipelines run: those that are off by default (NewGVN, for one) are hardly tested, and
-a failed assertion inside LLVM ends the process.
-
 Measured on a chain of tanh and sigmoid over two vectors a step (interleaved, least of 60): LLVM's O3 takes 3.3 ms, its
 simplification of functions 2.1, the direct list 0.6, and all three give the same loop.
 
@@ -12,58 +9,26 @@ is: 20 ms for 36 of them, 1.2 s for 48.
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any, Final
-
-import llvmlite.binding as llvm
+from typing import Final
 
 from ...base.arith import INTRINSICS, Call, Const, Var, post_order
 from ...base.arith.visit import is_size
 from ...lower.tir.stmt import Block, Buffer, For, If, Load, PrimFunc, Stmt, Store
 from ...lower.tir.visit import children, exprs, statements
 from .cost import has_vectors
-
-
-class Pipeline(Enum):
-    """How a module is optimised."""
-
-    DIRECT = "direct"  # explicit vectors that stream through memory without branches: inline, tidy up
-    LOOPS = "loops"  # explicit vectors with reuse: hoist what is invariant, keep sums in registers
-    MIXED = "mixed"  # explicit vectors, and long scalar loops beside them
-    AUTOMATIC = "automatic"  # scalar code: LLVM looks for vectors itself
-    CHOICES = "choices"  # scalar code with many choices in one loop, where it would find none
-
+from .passes import Pipeline
 
 _MANY_CHOICES: Final = 24  # in one loop
 _LONG: Final = 64  # iterations of a scalar loop that is worth the vectorizer's time
 
 
-def choose(func: PrimFunc) -> Pipeline:
+def choose_pipeline(func: PrimFunc) -> Pipeline:
     """The cheapest pipeline that does a kernel justice."""
     if not has_vectors(func.body):
         return Pipeline.CHOICES if _choices(func.body)[1] > _MANY_CHOICES else Pipeline.AUTOMATIC
     if _has_long_scalar_loop(func.body) and _choices(func.body)[1] <= _MANY_CHOICES:
         return Pipeline.MIXED
     return Pipeline.DIRECT if _streams(func.body, None, set(func.inputs)) else Pipeline.LOOPS
-
-
-def run(pipeline: Pipeline, module: Any, machine: Any) -> None:
-    """Optimise `module` in place."""
-    options = llvm.create_pipeline_tuning_options(3)
-    options.loop_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.MIXED)
-    options.slp_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES)
-    builder = llvm.create_pass_builder(machine, options)
-    if pipeline in (Pipeline.MIXED, Pipeline.AUTOMATIC, Pipeline.CHOICES):
-        builder.getModulePassManager().run(module, builder)
-        return
-    whole = llvm.create_new_module_pass_manager()
-    whole.add_always_inliner_pass()
-    whole.add_global_dead_code_eliminate_pass()
-    whole.run(module, builder)
-    passes = _direct_passes() if pipeline is Pipeline.DIRECT else builder.getFunctionPassManager()
-    for function in module.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
 
 
 def _has_long_scalar_loop(stmt: Stmt) -> bool:
@@ -76,14 +41,6 @@ def _has_long_scalar_loop(stmt: Stmt) -> bool:
         if is_long and not has_vectors(loop.body):
             return True
     return False
-
-
-def _direct_passes() -> Any:
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    return passes
 
 
 def _choices(stmt: Stmt) -> tuple[int, int]:

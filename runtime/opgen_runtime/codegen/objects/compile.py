@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 from ...base import Target, architecture_of, ask, forks
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
-from ..llvm.pipeline import Pipeline, run
+from ..llvm.passes import Pipeline, run
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
 LLVMLITE_VERSION: Final[str] = llvmlite.__version__

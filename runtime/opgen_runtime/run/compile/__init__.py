@@ -20,6 +20,5 @@ written.py    schedules that users write, as they enter the table; scheduled.py:
 
 from .entry import Entry, Gate, entered
 from .kernel import Kernel, Slot
-from .key import front_key
 
-__all__ = ["Entry", "Gate", "Kernel", "Slot", "entered", "front_key"]
+__all__ = ["Entry", "Gate", "Kernel", "Slot", "entered"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars, substitute
-from ...declaration import stated
+from ...base.forks import importing
 from ...ir import Call, Function, post_order
 from ...operator import Assumption, Op
 from .sizes import why_not_a_size
@@ -58,6 +58,9 @@ def why_untold(function: Function) -> str | None:
 
 
 def _assumed(function: Function) -> Iterator[tuple[str, Assumption]]:
+    with importing:  # who loads a program has its demands, and no declarations
+        from ...declaration import stated
+
     for node in post_order(function.body):
         if isinstance(node, Call) and isinstance(node.op, Op):
             what = stated(node.op, node.attrs, [arg.checked_type for arg in node.args], node.span)

@@ -1,10 +1,9 @@
-"""`build`: a program compiled; `load`: one that was saved."""
+"""`build`: a program compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +26,7 @@ from ..compile.segments import Site, is_segment, segments_of
 from ..compile.shared import shared_out
 from ..compile.symbolic import dims_in
 from ..compile.variants import opened
-from .executable import Executable, Native, copy_into, executable_of
+from .executable import Executable, Native, copy_into
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
@@ -141,18 +140,6 @@ def _given(
             f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
         )
     return module.with_functions({"main": _bound(module["main"], params)}) if params else module
-
-
-def load(path: str | PathLike[str]) -> Executable:
-    """The program that `Executable.save` wrote, without compiling anything.
-
-    Its digests find damage and authenticate nothing: it holds machine code, so load only what you trust.  Raises
-    ExecutorError for a file that is no artifact, is damaged, or was saved by another version or for another machine.
-    """
-    with importing:
-        from ..compile.artifact import read
-
-    return executable_of(read(path))
 
 
 def _bound(main: Function, params: Mapping[str, object] | Mapping[Var, object]) -> Function:

@@ -19,7 +19,6 @@ from ...base.errors import ExecutorError
 from ...base.forks import importing
 from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot
-from ..compile.interpret import Arrays
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
 from ..compile.symbolic import SymbolicKernel
@@ -27,6 +26,7 @@ from ..compile.symbolic import SymbolicKernel
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
     from ..compile.artifact import Chained, Contents
+    from ..compile.interpret import Arrays
     from .profiling import Profile
 
 
