@@ -14,10 +14,9 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.codegen.objects.cache import default_cache
 from opgen_runtime.lower import tir
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import front_key, pipeline
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.kernel import Kernel
-from opgen_runtime.run.compile.key import front_key
 from opgen_runtime.run.compile.records import Request
 from opgen_runtime.run.compile.segments import segments_of
 from opgen_runtime.run.executor import build

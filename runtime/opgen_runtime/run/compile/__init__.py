@@ -18,7 +18,15 @@ interpret/    programs by Python and numpy, node by node: the oracle of passes, 
 written.py    schedules that users write, as they enter the table; scheduled.py: as functions of arrays
 """
 
+from typing import TYPE_CHECKING
+
+from ...base.late import late
 from .entry import Entry, Gate, entered
 from .kernel import Kernel, Slot
 
-__all__ = ["Entry", "Gate", "Kernel", "Slot", "entered"]
+__all__ = ["Entry", "Gate", "Kernel", "Slot", "entered", "front_key"]
+
+if TYPE_CHECKING:
+    from .key import front_key
+else:  # it digests what is compiled: who loads programs needs none
+    __getattr__ = late(__name__, {"front_key": "key"})
