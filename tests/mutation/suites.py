@@ -71,9 +71,9 @@ def _run_probes(suite: Path) -> None:
     sys.path.insert(0, str(suite.parent))
     try:
         found = importlib.import_module(suite.stem)
-        suite = suite_of(found)
-        for probe in suite.probes:
-            check_bound(suite.op, probe)
+        probed = suite_of(found)
+        for probe in probed.probes:
+            check_bound(probed.op, probe)
     except Exception:  # whatever the mutant raises
         (suite.parent / "log").write_text(traceback.format_exc())
         os._exit(_FAILED)

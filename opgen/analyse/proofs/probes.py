@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -112,7 +113,11 @@ def _probes(
     wrap = _wrapper(value)
     for step in (-1, 1):
         guesses = seen[step][: -_GUESSES - 1 : -1]
-        found = _guessed(element, step, guesses, is_outside) or _end(element, step, is_outside)
+        found = (
+            _guessed(element, step, guesses, is_outside)
+            or _end(element, step, is_outside)
+            or _guessed(element, step, _stated(attr, element, step), is_outside)
+        )
         if found is not None:
             seen[step][:] = [*(end for end in seen[step] if end != found), found]
             inside, outside = map(wrap, found)
@@ -144,6 +149,23 @@ def _guessed(
         if beyond and is_outside(outside) and is_outside(inside) is False:
             return inside, outside
     return None
+
+
+def _stated(attr: CheckedAttr, like: int | float, step: int) -> list[End]:
+    """Lower (-1) or upper (1) ends at the numbers that the bound states, which may be farther away than any search goes."""
+    parts = [] if attr.bound is None else [attr.bound.check, attr.bound.function]
+    nodes = [node for part in parts if part is not None for node in ast.walk(part)]
+    stated = {
+        node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    }
+    ranks = {
+        _rank(sign * type(like)(number))
+        for number in stated
+        for sign in (1, -1)
+        if isinstance(like, float) or isinstance(number, int)
+    }
+    insides = [inside for rank in sorted(ranks) for inside in (rank, rank - step)]
+    return [(_number(inside, like), _number(inside + step, like)) for inside in insides]
 
 
 def _end(start: int | float, step: int, is_outside: Callable[[int | float], bool | None]) -> End | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from pathlib import Path
 
 import pytest
@@ -268,3 +269,21 @@ def test_an_attr_whose_values_are_dear_leaves_the_others_their_probes() -> None:
     ]
     assert (1, 0) in [(probe.inside, probe.outside) for probe in ops[0].probes if probe.attr == "parts"]
     assert ops[0].sampled
+
+
+def test_ends_that_a_bound_states_are_probed_however_far_they_are() -> None:
+    text = (
+        "op: far\ninputs: {x: {shape: S, dtype: float}}\n"
+        "attrs:\n  scale: {type: float, default: 1, bounds: -1e12 < scale <= 1e9}\n"
+        "  most: {type: int, default: 5, bounds: 0 <= most < 1000000000}\n"
+        "outputs: {out: {shape: S, dtype: x.dtype}}\ncompute: out[*i] = x[*i]\n"
+        'tests:\n  - {x: "float32[6]"}\n'
+    )
+    ops, found = check_project({"far.yaml": text})
+    assert found == []
+    assert [(probe.attr, probe.inside, probe.outside) for probe in ops[0].probes] == [
+        ("scale", math.nextafter(-1e12, 0), -1e12),
+        ("scale", 1e9, math.nextafter(1e9, math.inf)),
+        ("most", 0, -1),
+        ("most", 999_999_999, 1_000_000_000),
+    ]
