@@ -152,19 +152,15 @@ def _guessed(
 
 
 def _stated(attr: CheckedAttr, like: int | float, step: int) -> list[End]:
-    """Lower (-1) or upper (1) ends at the numbers that the bound states, which may be farther away than any search goes."""
+    """Lower (-1) or upper (1) ends at the numbers that the bound states: they may be farther than any search goes."""
     parts = [] if attr.bound is None else [attr.bound.check, attr.bound.function]
-    nodes = [node for part in parts if part is not None for node in ast.walk(part)]
-    stated = {
-        node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) in (int, float)
-    }
-    ranks = {
-        _rank(sign * type(like)(number))
-        for number in stated
-        for sign in (1, -1)
-        if isinstance(like, float) or isinstance(number, int)
-    }
-    insides = [inside for rank in sorted(ranks) for inside in (rank, rank - step)]
+    stated: set[int | float] = set()
+    for node in [node for part in parts if part is not None for node in ast.walk(part)]:
+        number = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            stated |= {number, -number}
+    ranks = sorted({_rank(type(like)(each)) for each in stated if isinstance(each, int | type(like))})
+    insides = [inside for rank in ranks for inside in (rank, rank - step)]
     return [(_number(inside, like), _number(inside + step, like)) for inside in insides]
 
 
