@@ -147,6 +147,19 @@ def test_dims_without_a_name_have_nothing_to_do_with_each_other() -> None:
     assert "for all sizes:" in program.explain()
 
 
+def test_several_open_dims_are_reshaped_at_once() -> None:
+    """Blocks of open planes; planes that cannot be divided into blocks are refused."""
+    there = "SpaceToDepth <blocksize = 2> (x)  y = DepthToSpace <blocksize = 2> (d)"
+    made = model(f"g (float[n, 3, h, w] x) => (float[n, 3, h, w] y) {{ d = {there} }}")
+    program = prepare(made)
+    for shape in ((1, 3, 2, 4), (2, 3, 6, 4), (1, 3, 8, 2)):
+        x = f32(*shape)
+        np.testing.assert_array_equal(program([x])[0], x)
+    assert "for all sizes:" in program.explain()
+    with pytest.raises(ModelError, match="cannot be divided into blocks"):
+        program([f32(2, 3, 5, 4)])
+
+
 def test_a_slice_that_no_tensor_reaches_takes_an_axis_whole() -> None:
     """1e9 is how some exporters say that; the dims stay those of what is cut."""
     made = model(

@@ -83,10 +83,7 @@ def axes_of(axes: Iterable[int], rank: int) -> tuple[int, ...]:
 
 
 def reshape(x: Expr, to: Sequence[Dim]) -> Expr:
-    """`x` in another shape; itself where it has that shape.
-
-    Raises NotSupported for more than one dim that is not known and that `x` does not have in the same place.
-    """
+    """`x` in another shape; itself where it has that shape.  Raises NotSupported for extents of 0 beside open dims."""
     if not tensor_type(x).is_static:
         return _reshape_open(x, to)
     if shape(x) == tuple(to):
@@ -102,19 +99,15 @@ def _reshape_open(x: Expr, to: Sequence[Dim]) -> Expr:
     own = sizes(x)
     if len(own) == len(to) and all(dims_equal(a, b) for a, b in zip(own, to, strict=True)):
         return x
-    newshape: list[int] = []
-    for place, dim in enumerate(to):
-        if isinstance(dim, int):
-            newshape.append(dim)
-        else:
-            newshape.append(0 if place < len(own) and dims_equal(own[place], dim) else -1)
-    if newshape.count(-1) > 1 or 0 in to or 0 in own:
+    if 0 in to or 0 in own:
         raise NotSupported(f"a tensor of shape {shape_text(own)} in the shape {shape_text(to)}")
-    made = op.reshape(x, newshape=tuple(newshape))
-    found = zip(to, sizes(made), strict=True)
-    if any([not isinstance(wanted, int) and not dims_equal(wanted, dim) for wanted, dim in found]):
-        raise NotSupported(f"a tensor of shape {shape_text(own)} in the shape {shape_text(to)}")
-    return made
+    kept = [place < len(own) and dims_equal(own[place], dim) for place, dim in enumerate(to)]
+    newshape = [dim if isinstance(dim, int) else 0 if same else -1 for same, dim in zip(kept, to, strict=True)]
+    if newshape.count(-1) < 2:
+        made = op.reshape(x, newshape=tuple(newshape))
+        if all([isinstance(n, int) or dims_equal(n, dim) for n, dim in zip(to, sizes(made), strict=True)]):
+            return made
+    return op.reshape(x, newshape=tuple(to), allowzero=True)  # a run shows whether the elements are as many
 
 
 def transpose(x: Expr, axes: Sequence[int]) -> Expr:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....operator import broadcast, dims_equal, shape_text
+from ....operator import Dim, broadcast, dims_equal, shape_text
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
@@ -333,7 +333,7 @@ def pad(
 
 @converts("DepthToSpace")
 def depth_to_space(x: Expr, *, blocksize: Positive, mode: Literal["DCR", "CRD"] = "DCR") -> Expr:
-    n, c, *dims = at_least(x, 2)
+    n, c, *dims = _planes(x)
     k = len(dims)
     inner = _quotient(c, blocksize**k)
     blocks = [blocksize] * k
@@ -346,15 +346,21 @@ def depth_to_space(x: Expr, *, blocksize: Positive, mode: Literal["DCR", "CRD"] 
     return reshape(transpose(split, order), [n, inner, *[d * blocksize for d in dims]])
 
 
-def _quotient(extent: int, parts: int) -> int:
-    if extent % parts:
-        raise ModelError(f"an extent of {extent} cannot be divided into blocks of {parts}")
-    return extent // parts
+def _planes(x: Expr) -> tuple[Dim, ...]:
+    """The shape of a tensor of batch, channels and more.  Raises ModelError for one of fewer axes."""
+    return sizes(x) if ndim(x) > 1 else at_least(x, 2)
+
+
+def _quotient(size: Dim, parts: int) -> Dim:
+    """A size in blocks; a run shows whether an open one can be divided."""
+    if isinstance(size, int) and size % parts:
+        raise ModelError(f"an extent of {size} cannot be divided into blocks of {parts}")
+    return size // parts
 
 
 @converts("SpaceToDepth")
 def space_to_depth(x: Expr, *, blocksize: Positive, mode: Literal["DCR", "CRD"] = "DCR") -> Expr:
-    n, c, *dims = at_least(x, 2)
+    n, c, *dims = _planes(x)
     k = len(dims)
     split = reshape(x, [n, c, *[m for d in dims for m in (_quotient(d, blocksize), blocksize)]])
     offsets, places = [3 + 2 * d for d in range(k)], [2 + 2 * d for d in range(k)]
