@@ -102,7 +102,9 @@ def _reshape_open(x: Expr, to: Sequence[Dim]) -> Expr:
     if 0 in to or 0 in own:
         raise NotSupported(f"a tensor of shape {shape_text(own)} in the shape {shape_text(to)}")
     kept = [place < len(own) and dims_equal(own[place], dim) for place, dim in enumerate(to)]
-    newshape = [dim if isinstance(dim, int) else 0 if same else -1 for same, dim in zip(kept, to, strict=True)]
+    newshape = [
+        dim if isinstance(dim, int) else 0 if same else -1 for same, dim in zip(kept, to, strict=True)
+    ]
     if newshape.count(-1) < 2:
         made = op.reshape(x, newshape=tuple(newshape))
         if all([isinstance(n, int) or dims_equal(n, dim) for n, dim in zip(to, sizes(made), strict=True)]):
