@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime.ir import Constant, Function, var
+from opgen_runtime.ir import Constant, Function, Tuple, var
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import add, cumsum, multiply, softmax, split
 from opgen_runtime.run.calls import eager
@@ -171,14 +171,54 @@ def test_several_threads_at_once() -> None:
     assert wrong == []
 
 
-def test_no_entry_for_large_results_or_several() -> None:
+def test_no_entry_for_large_results() -> None:
     def built(body: Callable[..., Any], shape: tuple[int, ...]) -> Entry | None:
         a = var("a", TensorType(shape, "float32"))
         return build(Function((a,), body(a))).entry()
 
     assert built(lambda a: add(a, a), (1024, 1024)) is None
     assert built(lambda a: add(a, a), (0, 3)) is None
-    assert built(lambda a: split(a, indices_or_sections=3, axis=1), (2, 3)) is None
+    assert built(lambda a: Tuple((add(a, a), cumsum(a, axis=1))), (1024, 1024)) is None
+
+
+def test_several_results_are_a_tuple() -> None:
+    """Of one kernel and of a program: new arrays each time, nothing leaks, and none of them can be given."""
+    a = var("a", TensorType((2, 3), "float32"))
+    one = build(Function((a,), split(a, indices_or_sections=3, axis=1)))
+    two = build(Function((a,), Tuple((cumsum(softmax(a, axis=0), axis=1), cumsum(a, axis=0)))))
+    assert (len(one.compiled), len(two.compiled) > 1) == (1, True)
+    for program in (one, two):
+        entry, expected = program.entry(), program.run([A])
+        assert entry is not None
+        found = entry.new(A)
+        assert (type(found), len(found)) == (tuple, len(expected))
+        for array, other in zip(found, expected, strict=True):
+            assert type(array) is np.ndarray
+            np.testing.assert_array_equal(array, other)
+        assert gc.is_tracked(found)
+        assert len({array.ctypes.data for array in (*found, *entry.new(A))}) == 2 * len(found)
+        assert entry.new(B[:1]) is entry.new() is entry.into(A, *expected) is NotImplemented
+        assert entry.into(A, np.empty_like(expected[0])) is NotImplemented
+        counts = [sys.getrefcount(each) for each in (A, A.dtype, found[0], found)]
+        for _ in range(200):
+            entry.new(A)
+            entry.new(A.T)
+        after = [sys.getrefcount(each) for each in (A, A.dtype, found[0], found)]
+        assert all(abs(x - y) < 50 for x, y in zip(counts, after, strict=True)), (counts, after)
+
+
+def test_results_of_calls_nest_as_they_did_before_they_were_entered() -> None:
+    forms: list[Callable[[Any], Any]] = [
+        lambda x: (x + 1, x * 2), lambda x: [x + 1, x * 2], lambda x: (x + 1,), lambda x: (x + 1, (x * 2, x)),
+        lambda x: {"a": x + 1, "b": x * 2}, lambda x: (x + 1, [x * 2]), lambda x: (x * 2, x * 2, x),
+    ]  # fmt: skip
+    for form in forms:
+        jitted, expected = rt.jit(form), form(A)
+        found = [jitted(A) for _ in range(4)]
+        assert [repr(each) for each in found] == [repr(expected)] * 4
+    op = eager.EagerOp(rt.registry.Op.get("split"))
+    for _ in range(4):
+        assert repr(op(A, indices_or_sections=3, axis=1)) == repr(tuple(np.split(A, 3, axis=1)))
 
 
 def test_a_program_of_several_kernels_is_entered() -> None:
@@ -287,7 +327,8 @@ def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.M
 
 def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entry_module._layouts_are_known()
-    for name in ("RANK_OFFSET", "DTYPE_OFFSET", "FLAGS_OFFSET", "DATA_OFFSET"):
+    names = ("RANK_OFFSET", "DTYPE_OFFSET", "FLAGS_OFFSET", "DATA_OFFSET", "TUPLE_SIZE_OFFSET", "TUPLE_ITEMS_OFFSET")
+    for name in names:
         with monkeypatch.context() as patch:
             patch.setattr(entry_module.entry_text, name, getattr(entry_module.entry_text, name) + 8)
             assert not entry_module._layouts_are_known(), name

@@ -86,11 +86,12 @@ class _Descriptor(np.ndarray):
 
 
 class Entry:
-    """Built-in functions for a kernel with one output.
+    """Built-in functions for a kernel.
 
-    `new(*inputs)` gives a new array, `into(*inputs, out)` fills `out` and gives it; either gives `NotImplemented`,
-    and does nothing, unless every argument is a plain array of exactly the kernel's dtype and shape, contiguous and
-    aligned, `out` writeable and apart from the inputs.  Both raise MemoryError as the kernel does.
+    `new(*inputs)` gives a new array, of several outputs a tuple of them; `into(*inputs, out)`, of one output, fills
+    `out` and gives it; either gives `NotImplemented`, and does nothing, unless every argument is a plain array of
+    exactly the kernel's dtype and shape, contiguous and aligned, `out` writeable and apart from the inputs.  Both
+    raise MemoryError as the kernel does.
     """
 
     __slots__ = ("descriptor", "into", "new")
@@ -153,12 +154,11 @@ def make_gate(slow: Callable[..., Any], has_out: bool) -> Gate | None:
 def make_entry(kernel: Enterable) -> Entry | None:
     """The entry of a kernel; None where there can be none.
 
-    Kernels of several outputs have none, nor those of data-dependent or of large results, whose memory has its own
-    pool.
+    Kernels without outputs have none, nor those of data-dependent or of large results, whose memory has its own pool.
     """
-    if len(kernel.outputs) != 1 or kernel.has_lengths:
+    if not kernel.outputs or kernel.has_lengths:
         return None
-    if _bytes(kernel.outputs) >= LEAST:
+    if any([_bytes([output]) >= LEAST for output in kernel.outputs]):
         return None
     methods = _methods()
     return None if methods is None else Entry(kernel, methods)
@@ -169,7 +169,7 @@ def _bytes(slots: Sequence[Operand]) -> int:
 
 
 def _descriptor(kernel: Enterable, methods: _Methods) -> _Descriptor:
-    operands = (*kernel.inputs, kernel.outputs[0])
+    operands = (*kernel.inputs, *kernel.outputs)
     shapes = [np.array(slot.shape, np.int64) for slot in operands]
     dtypes = [np.dtype(slot.dtype) for slot in operands]
     constants = np.array(kernel.constant_addresses, np.uint64)
@@ -183,6 +183,7 @@ def _descriptor(kernel: Enterable, methods: _Methods) -> _Descriptor:
         Word.KERNEL_DIMS: kernel.dims_address,
         Word.KERNEL_STRIDES: kernel.strides_address,
         Word.INPUTS: len(kernel.inputs),
+        Word.OUTPUTS: len(kernel.outputs),
         Word.CONSTANTS: constants.size,
         Word.CONSTANT_ADDRESSES: address_of(constants),
         Word.RECORDS: address_of(records),
@@ -216,6 +217,7 @@ class _Methods:
             Word.NO_MEMORY: _python_function("PyErr_NoMemory"),
             Word.SAVE_THREAD: _python_function("PyEval_SaveThread"),
             Word.RESTORE_THREAD: _python_function("PyEval_RestoreThread"),
+            Word.NEW_TUPLE: _python_function("PyTuple_New"),
         }
 
     def bound(self, number: int, descriptor: _Descriptor) -> Callable[..., Any]:
@@ -265,7 +267,7 @@ def _layouts_are_known() -> bool:
     locked = base.astype(np.int16)
     locked.flags.writeable = False
     samples = (base, base[3:], base[::-1], base.reshape(4, 16).T, np.empty((2, 0, 3), np.int8), locked)
-    return all(_is_as_expected(sample) for sample in samples)
+    return all(_is_as_expected(sample) for sample in samples) and _is_tuple_as_expected(samples)
 
 
 def _is_free_threaded() -> bool:
@@ -292,6 +294,12 @@ def _is_as_expected(array: np.ndarray) -> bool:
         and (flags & wanted == wanted) == contiguous
         and bool(flags & entry_text.WRITEABLE) == array.flags.writeable
     )
+
+
+def _is_tuple_as_expected(sample: tuple[object, ...]) -> bool:
+    size = ctypes.c_ssize_t.from_address(id(sample) + entry_text.TUPLE_SIZE_OFFSET).value
+    items = (ctypes.c_size_t * len(sample)).from_address(id(sample) + entry_text.TUPLE_ITEMS_OFFSET)
+    return size == len(sample) and list(items) == [id(item) for item in sample]
 
 
 def _allocates(address: int) -> bool:

@@ -1,10 +1,10 @@
 """The native entry as LLVM IR text: functions of CPython's METH_FASTCALL that check arrays and run a kernel on them.
 
 `self` is an int64 array, the descriptor, whose words are named in `Word`; after these come the records of the
-operands, inputs first, then the output.  A record holds the dtype object, the rank, the address of the dims and the
+operands, inputs first, then the outputs.  A record holds the dtype object, the rank, the address of the dims and the
 size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those dims,
-C-contiguous and aligned; an output must be writeable and overlap no input.  Where anything does not fit, the result is
-`NotImplemented`, and nothing has been touched.
+C-contiguous and aligned; an output, of which only one is filled, must be writeable and overlap no input.  Where
+anything does not fit, the result is `NotImplemented`, and nothing has been touched.  Several new outputs are a tuple.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TUPLE_ITEMS_OFFSET: Final = 24
 
 
 class Word(IntEnum):
-    """What each word of the descriptor holds: addresses, and three numbers."""
+    """What each word of the descriptor holds: addresses, and four numbers."""
 
     ARRAY_TYPE = 0
     NOT_IMPLEMENTED = 1
@@ -51,6 +51,8 @@ class Word(IntEnum):
     CONSTANT_ADDRESSES = 13
     RECORDS = 14
     RELEASES = 15  # whether other threads may run Python meanwhile
+    OUTPUTS = 16  # how many
+    NEW_TUPLE = 17  # PyTuple_New
 
 
 class GateWord(IntEnum):
@@ -82,6 +84,7 @@ def entry_text() -> str:
         RECORD_WORDS=RECORD_WORDS,
         INPUT_FLAGS=CONTIGUOUS_ALIGNED,
         OUTPUT_FLAGS=CONTIGUOUS_ALIGNED | WRITEABLE,
+        TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
     )
     entries = [
         fill(_ENTRY, NAME=name, INTO=into) for name, into in zip(SYMBOLS, ("false", "true"), strict=True)
@@ -99,7 +102,7 @@ def entry_text() -> str:
     return "\n".join((fits, run, *entries, gate))
 
 
-_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES})
+_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES, Word.OUTPUTS})
 
 
 def _word(word: Word) -> str:
@@ -214,11 +217,16 @@ $WORDS
   %given = zext i1 %into to i64
   %expected = add i64 %inputs, %given
   %right_count = icmp eq i64 %count, %expected
-  br i1 %right_count, label %prepare, label %refuse
+  %several = icmp ne i64 %outputs, 1
+  %unfillable = and i1 %into, %several
+  %fillable = xor i1 %unfillable, true
+  %called_well = and i1 %right_count, %fillable
+  br i1 %called_well, label %prepare, label %refuse
 prepare:
   %with_constants = add i64 %inputs, %constants
-  %pointer_count = add i64 %with_constants, 1
+  %pointer_count = add i64 %with_constants, %outputs
   %pointers = alloca ptr, i64 %pointer_count
+  %alone_at = alloca ptr
   br label %each_input
 each_input:
   %input = phi i64 [ 0, %prepare ], [ %next_input, %take_input ]
@@ -271,26 +279,60 @@ apart:
   br i1 %overlaps, label %refuse, label %each_overlap
 take_output:
   call void %incref(ptr %target)
+  %target_to = getelementptr ptr, ptr %pointers, i64 %with_constants
+  %target_data = load ptr, ptr %target_data_at
+  store ptr %target_data, ptr %target_to
   br label %launch
 new_output:
-  %new_dtype = load ptr, ptr %record
-  %new_rank_in = getelementptr i64, ptr %record, i64 1
+  br i1 %several, label %new_whole, label %each_output
+new_whole:
+  %whole = call ptr %new_tuple(i64 %outputs)
+  %items = getelementptr i8, ptr %whole, i64 $TUPLE_ITEMS_OFFSET
+  %no_whole = icmp eq ptr %whole, null
+  br i1 %no_whole, label %fail, label %each_output
+each_output:
+  %made_whole = phi ptr [ null, %new_output ], [ %whole, %new_whole ], [ %made_whole, %put_output ]
+  %made_at = phi ptr [ %alone_at, %new_output ], [ %items, %new_whole ], [ %made_at, %put_output ]
+  %made_count = phi i64 [ 0, %new_output ], [ 0, %new_whole ], [ %next_output, %put_output ]
+  %outputs_done = icmp eq i64 %made_count, %outputs
+  br i1 %outputs_done, label %all_made, label %make_output
+make_output:
+  %new_number = add i64 %inputs, %made_count
+  %new_words = mul i64 %new_number, $RECORD_WORDS
+  %new_record = getelementptr i64, ptr %records, i64 %new_words
+  %new_dtype = load ptr, ptr %new_record
+  %new_rank_in = getelementptr i64, ptr %new_record, i64 1
   %new_rank = load i64, ptr %new_rank_in
   %new_rank32 = trunc i64 %new_rank to i32
-  %new_dims_in = getelementptr i64, ptr %record, i64 2
+  %new_dims_in = getelementptr i64, ptr %new_record, i64 2
   %new_dims = load ptr, ptr %new_dims_in
   call void %incref(ptr %new_dtype)
   %made = call ptr %new_array(
     ptr %array_type, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, ptr null, ptr null, i32 0, ptr null)
   %failed = icmp eq ptr %made, null
-  br i1 %failed, label %fail, label %launch
+  br i1 %failed, label %fail_whole, label %put_output
+put_output:
+  %made_to = getelementptr ptr, ptr %made_at, i64 %made_count
+  store ptr %made, ptr %made_to
+  %made_data_at = getelementptr i8, ptr %made, i64 $DATA_OFFSET
+  %made_data = load ptr, ptr %made_data_at
+  %output_slot = add i64 %with_constants, %made_count
+  %output_to = getelementptr ptr, ptr %pointers, i64 %output_slot
+  store ptr %made_data, ptr %output_to
+  %next_output = add i64 %made_count, 1
+  br label %each_output
+all_made:
+  br i1 %several, label %launch, label %take_alone
+take_alone:
+  %alone = load ptr, ptr %alone_at
+  br label %launch
 launch:
-  %result = phi ptr [ %target, %take_output ], [ %made, %new_output ]
+  %result = phi ptr [ %target, %take_output ], [ %made_whole, %all_made ], [ %alone, %take_alone ]
   br label %each_constant
 each_constant:
   %constant = phi i64 [ 0, %launch ], [ %next_constant, %take_constant ]
   %constants_done = icmp eq i64 %constant, %constants
-  br i1 %constants_done, label %place_output, label %take_constant
+  br i1 %constants_done, label %call, label %take_constant
 take_constant:
   %constant_from = getelementptr ptr, ptr %constant_addresses, i64 %constant
   %constant_data = load ptr, ptr %constant_from
@@ -299,11 +341,7 @@ take_constant:
   store ptr %constant_data, ptr %constant_to
   %next_constant = add i64 %constant, 1
   br label %each_constant
-place_output:
-  %result_data_at = getelementptr i8, ptr %result, i64 $DATA_OFFSET
-  %result_data = load ptr, ptr %result_data_at
-  %output_to = getelementptr ptr, ptr %pointers, i64 %with_constants
-  store ptr %result_data, ptr %output_to
+call:
   %releasing = icmp ne i64 %releases, 0
   br i1 %releasing, label %release, label %hold
 release:
@@ -324,6 +362,11 @@ memory:
   ret ptr %error
 done:
   ret ptr %result
+fail_whole:
+  br i1 %several, label %drop_whole, label %fail
+drop_whole:
+  call void %decref(ptr %made_whole)
+  br label %fail
 fail:
   ret ptr null
 refuse:

@@ -235,7 +235,7 @@ class NativeKernel(Kernel):
             if entry is not None:
                 found = entry.new(*inputs) if outputs is None else entry.into(*inputs, *outputs)
                 if found is not NotImplemented:
-                    return [found]
+                    return [found] if len(self.outputs) == 1 else list(found)
         self._is_warm = True
         if len(inputs) != len(self._input_kinds):
             inputs = self._checked_inputs(inputs)

@@ -58,7 +58,7 @@ class Executable(Pictured):
         return None
 
     def entry(self) -> Entry | None:
-        """Built-in functions of the inputs, if it is one kernel of one result; see `run.compile.entry`."""
+        """Built-in functions of the inputs, if it is native code of flat results; see `run.compile.entry`."""
         return None
 
     def run(
@@ -225,7 +225,8 @@ class Native(Executable):
         return profile_of(runs, self.compiled, numbers, events)
 
     def entry(self) -> Entry | None:
-        return self._whole.entry() if self._result == 0 else None
+        whole = self._whole
+        return whole.entry() if self._result == 0 or self._result == tuple(range(len(whole.outputs))) else None
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         return nested(self._whole.run(arrays, outputs), self._result)

@@ -86,7 +86,7 @@ class Jitted(Generic[P, R]):
         if found is None:
             function, shape, given = self._trace(args, kwargs)
             found = self._compiled.put(key, _Compiled(build(function, target=self.target), shape, given))
-        elif found.shape is None and found.plain and not kwargs and _same(leaves, args):
+        elif found.as_compiled and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
             if self._gate is not None:
                 self._gate.use(self._entry)
@@ -155,14 +155,19 @@ class Jitted(Generic[P, R]):
 
 
 class _Compiled:
-    """A program with the structure of its result; `given`: the leaf of each parameter, with a float's dtype."""
+    """A program with the structure of its result; `given`: the leaf of each parameter, with a float's dtype.
 
-    __slots__ = ("executable", "given", "plain", "shape")
+    `as_compiled`: the result is what the program gives, one array or several in a tuple.
+    """
+
+    __slots__ = ("as_compiled", "executable", "given", "plain", "shape")
 
     def __init__(self, executable: Executable, shape: Any, given: Sequence[tuple[int, DType | None]]) -> None:
         self.executable = executable
         self.shape = shape
         self.given = given
+        several = isinstance(shape, tuple) and len(shape) > 1 and all([part is None for part in shape])
+        self.as_compiled = shape is None or several
         self.plain = all([pair == (k, None) for k, pair in enumerate(given)])
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
