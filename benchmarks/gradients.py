@@ -2,12 +2,11 @@
 
 For each row the time of the op, of the pulled gradients for all its operands, the quotient, and the limit that is
 meant; the bytes that the gradients take at a time with their results; beside it the same of torch where that is
-installed.  Times are of the processor, medians, ours and theirs in turn; one thread with OPGEN_NUM_THREADS=1.
+installed.  Times are of the processor, the least of a few, ours and theirs in turn; one thread with OPGEN_NUM_THREADS=1.
 """
 
 from __future__ import annotations
 
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +32,29 @@ class Row:
     torch: Callable[[Any], Callable[..., Any]]
 
 
+def conv(**attrs: Any) -> Callable[..., Any]:
+    return lambda x, w: ops.conv2d(x, w, **attrs)
+
+
+def torch_conv(**attrs: Any) -> Callable[[Any], Callable[..., Any]]:
+    return lambda t: lambda x, w: t.nn.functional.conv2d(x, w, **attrs)
+
+
+def product(m: int, k: int, n: int, *batch: int) -> Row:
+    name = "x".join(map(str, (*batch, m, k, n)))
+    return Row(
+        f"mm_{name}", lambda a, b: a @ b, ((*batch, m, k), (*batch, k, n)), 2.2, lambda t: lambda a, b: a @ b
+    )
+
+
+def greatest(size: int, kernel: int, stride: int, padding: int) -> Row:
+    both = {"pool_size": (kernel, kernel), "strides": (stride, stride), "padding": (padding, padding)}
+    return Row(
+        f"max_pool_{kernel}s{stride}p{padding}", lambda x: ops.max_pool2d(x, **both), ((4, 32, size, size),), 4.0,
+        lambda t: lambda x: t.nn.functional.max_pool2d(x, kernel, stride, padding),
+    )  # fmt: skip
+
+
 def attention(q: Any, k: Any, v: Any) -> Any:
     return ops.softmax(q @ np.swapaxes(k, -1, -2) * 0.125) @ v
 
@@ -52,11 +74,27 @@ ROWS: Final = (
         lambda t: lambda x: x.reshape(1024, 256).contiguous()),
     Row("max_pool2d", lambda x: ops.max_pool2d(x, pool_size=(2, 2), strides=(2, 2)), ((4, 32, 56, 56),), 4.0,
         lambda t: lambda x: t.nn.functional.max_pool2d(x, 2)),
+    product(64, 64, 64), product(128, 128, 128), product(512, 512, 512), product(1024, 64, 64),
+    product(64, 1024, 64), product(64, 64, 1024), product(1000, 300, 50), product(128, 64, 128, 16),
+    Row("conv_1x1", conv(), ((4, 64, 28, 28), (64, 64, 1, 1)), 3.0, torch_conv()),
+    Row("conv_stride", conv(padding=(1, 1), strides=(2, 2)), ((4, 32, 28, 28), (64, 32, 3, 3)), 3.0,
+        torch_conv(padding=1, stride=2)),
+    Row("conv_1x1_s2", conv(strides=(2, 2)), ((4, 64, 28, 28), (64, 64, 1, 1)), 3.0, torch_conv(stride=2)),
+    Row("depthwise", conv(padding=(1, 1), groups=32), ((4, 32, 28, 28), (32, 1, 3, 3)), 3.0,
+        torch_conv(padding=1, groups=32)),
+    Row("depthwise_s2", conv(padding=(1, 1), strides=(2, 2), groups=32), ((4, 32, 28, 28), (32, 1, 3, 3)), 3.0,
+        torch_conv(padding=1, stride=2, groups=32)),
+    Row("conv_groups", conv(padding=(1, 1), groups=4), ((4, 32, 28, 28), (32, 8, 3, 3)), 3.0,
+        torch_conv(padding=1, groups=4)),
+    greatest(57, 3, 2, 0), greatest(56, 3, 2, 1), greatest(28, 3, 1, 1), greatest(28, 2, 1, 0),
+    Row("avg_pool_3s2", lambda x: ops.avg_pool2d(x, pool_size=(3, 3), strides=(2, 2), padding=(1, 1)),
+        ((4, 32, 56, 56),), 4.0,
+        lambda t: lambda x: t.nn.functional.avg_pool2d(x, 3, 2, 1, count_include_pad=False)),
 )  # fmt: skip
 
 
-def medians(runs: Sequence[Callable[[], object]]) -> list[float]:
-    """The median time of one call of each, one after the other in each round."""
+def least(runs: Sequence[Callable[[], object]]) -> list[float]:
+    """The least time of one call of each, one after the other in each round."""
     found: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run()
@@ -67,7 +105,7 @@ def medians(runs: Sequence[Callable[[], object]]) -> list[float]:
                 run()
                 count += 1
             times.append((time.process_time() - begin) / count)
-    return [statistics.median(times) for times in found]
+    return [min(times) for times in found]
 
 
 def ours(row: Row, arrays: Sequence[np.ndarray]) -> tuple[list[Callable[[], object]], int]:
@@ -100,7 +138,7 @@ def theirs(row: Row, arrays: Sequence[np.ndarray]) -> list[Callable[[], object]]
 
 def main(names: Sequence[str]) -> None:
     print(
-        f"{'':12}{'op':>10}{'gradients':>12}{'quotient':>10}{'limit':>8}{'KiB':>8}   torch: op, gradients, quotient"
+        f"{'':16}{'op':>10}{'gradients':>12}{'quotient':>10}{'limit':>8}{'KiB':>8}   torch: op, gradients, quotient"
     )
     for row in ROWS:
         if names and row.name not in names:
@@ -108,8 +146,8 @@ def main(names: Sequence[str]) -> None:
         random = np.random.default_rng(0)
         arrays = [random.normal(size=shape).astype("float32") for shape in row.shapes]
         runs, memory = ours(row, arrays)
-        forward, backward, *other = medians([*runs, *theirs(row, arrays)])
-        line = f"{row.name:12}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}"
+        forward, backward, *other = least([*runs, *theirs(row, arrays)])
+        line = f"{row.name:16}{1e6 * forward:8.0f}us{1e6 * backward:10.0f}us{backward / forward:10.2f}"
         line += f"{row.limit:8.1f}{memory / 1024:8.0f}"
         if other:
             line += f"   {1e6 * other[0]:.0f}us {1e6 * other[1]:.0f}us {other[1] / other[0]:.2f}"

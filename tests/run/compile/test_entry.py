@@ -327,7 +327,14 @@ def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.M
 
 def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entry_module._layouts_are_known()
-    names = ("RANK_OFFSET", "DTYPE_OFFSET", "FLAGS_OFFSET", "DATA_OFFSET", "TUPLE_SIZE_OFFSET", "TUPLE_ITEMS_OFFSET")
+    names = (
+        "RANK_OFFSET",
+        "DTYPE_OFFSET",
+        "FLAGS_OFFSET",
+        "DATA_OFFSET",
+        "TUPLE_SIZE_OFFSET",
+        "TUPLE_ITEMS_OFFSET",
+    )
     for name in names:
         with monkeypatch.context() as patch:
             patch.setattr(entry_module.entry_text, name, getattr(entry_module.entry_text, name) + 8)

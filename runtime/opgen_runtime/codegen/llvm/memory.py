@@ -81,8 +81,8 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         _store_scalar(f, memory, index, value, mask)
     elif index.ramp is not None and index.ramp[1] == 1:
         _store_sequence(f, memory, index, value, mask, lanes)
-    elif mask is None and strided.is_strided(index):
-        _store_strided(f, memory, index, value, lanes)
+    elif strided.is_strided(index) and (mask is None or _has_masks(f, memory)):
+        _store_strided(f, memory, index, value, mask, lanes)
     elif index.jumps is not None and index.stride == 1 and _is_near(f, memory, index):
         _store_pieces(f, memory, index, index.jumps, value, mask)
     elif index.uniform is not None:
@@ -223,15 +223,15 @@ def _store_sequence(
     f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=memory.store_metadata)
 
 
-def _lowest(f: FunctionText, memory: Memory, index: Value, lanes: int) -> tuple[str, int]:
-    """(address of the lowest element of a sequence, stride)."""
+def _lowest(
+    f: FunctionText, memory: Memory, index: Value, lanes: int, inbounds: bool = True
+) -> tuple[str, int]:
+    """(address of the lowest element of a sequence, stride); `inbounds`: that of every lane is inside."""
     assert index.ramp is not None
     first, stride = index.ramp
-    address = _address(f, memory, first, inbounds=True)
-    if stride < 0:
-        kind, last = memory_type(memory.dtype), stride * (lanes - 1)
-        address = f.emit(f"getelementptr inbounds {kind}, ptr {address}, i64 {last}")
-    return address, stride
+    address = _address(f, memory, first, inbounds)
+    last = min(0, stride * (lanes - 1))
+    return strided.beyond(f, memory_type(memory.dtype), address, last, inbounds), stride
 
 
 def _load_strided(f: FunctionText, memory: Memory, index: Value, lanes: int) -> Value:
@@ -272,11 +272,14 @@ def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Val
     return f.result(memory.dtype, lanes, f"phi {kind} [ {all_lanes}, %{whole} ], [ {few_lanes}, %{some} ]")
 
 
-def _store_strided(f: FunctionText, memory: Memory, index: Value, value: Value, lanes: int) -> None:
+def _store_strided(
+    f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None, lanes: int
+) -> None:
     operand = _to_memory(f, value, lanes)
-    address, stride = _lowest(f, memory, index, lanes)
+    address, stride = _lowest(f, memory, index, lanes, inbounds=mask is None)
     kind, align = memory_type(memory.dtype), memory.dtype.itemsize
-    strided.store(f, kind, address, stride, lanes, align, memory.store_metadata, operand)
+    where = None if mask is None else f.vector(mask, lanes)
+    strided.store(f, kind, address, stride, lanes, align, memory.store_metadata, operand, where)
 
 
 def _has_masks(f: FunctionText, memory: Memory) -> bool:

@@ -80,16 +80,23 @@ def store(
     align: int,
     metadata: str,
     operand: str,
+    mask: str | None = None,
 ) -> None:
-    """Store a vector likewise: each contiguous vector under a mask of the places that belong to it."""
+    """Store a vector, its lanes in `mask`, likewise: each contiguous vector under a mask of the places that are its."""
     kind, flags = vector_type(element, lanes), register_type(BOOL, lanes)
     places = _places(stride, lanes)
     for number, offset in enumerate(_offsets(abs(stride), lanes)):
         taken = {place: lane for lane, (at, place) in enumerate(places) if at == number}
         spread = shuffle(f, kind, operand, "poison", [taken.get(place) for place in range(lanes)])
-        mask = ", ".join(f"i1 {str(place in taken).lower()}" for place in range(lanes))
-        address = beyond(f, element, lowest, offset)
-        arguments = ((kind, spread), (f"ptr align {align}", address), (flags, f"<{mask}>"))
+        own = ", ".join(f"i1 {str(place in taken).lower()}" for place in range(lanes))
+        if mask is None:
+            where = f"<{own}>"
+        else:
+            where = shuffle(
+                f, flags, mask, "zeroinitializer", [taken.get(place, lanes) for place in range(lanes)]
+            )
+        address = beyond(f, element, lowest, offset, inbounds=mask is None)
+        arguments = ((kind, spread), (f"ptr align {align}", address), (flags, where))
         f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=metadata)
 
 

@@ -226,7 +226,9 @@ class Native(Executable):
 
     def entry(self) -> Entry | None:
         whole = self._whole
-        return whole.entry() if self._result == 0 or self._result == tuple(range(len(whole.outputs))) else None
+        return (
+            whole.entry() if self._result == 0 or self._result == tuple(range(len(whole.outputs))) else None
+        )
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         return nested(self._whole.run(arrays, outputs), self._result)

@@ -10,11 +10,27 @@ What the position does not decide is left over as loops.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ....base.arith import Expr, Var, eq, floordiv, floormod, ge, lt, select, sub, substitute
+from ....base.arith import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Var,
+    const,
+    eq,
+    floordiv,
+    floormod,
+    ge,
+    lt,
+    select,
+    sub,
+    substitute,
+)
 from ....base.vocabulary import INDEX
 from ..access import analysis
 from ..tensor import IterVar
@@ -35,6 +51,21 @@ class Inverse:
     @property
     def iterations(self) -> int:
         return math.prod([int(axis.extent) for axis in self.loops if isinstance(axis.extent, int)])
+
+    def steps(self, positions: Mapping[Var, int]) -> Iterator[Inverse]:
+        """One without loops for each step of the loops; `positions`: the variables of the position, with extents."""
+        every = [range(int(axis.extent)) for axis in self.loops if isinstance(axis.extent, int)]
+        for point in itertools.product(*every):
+            at: dict[Var, Expr] = {
+                axis.var: const(n, INDEX) for axis, n in zip(self.loops, point, strict=True)
+            }
+            with analysis(positions, ()) as analyzer:
+                values = {var: analyzer.simplify(substitute(value, at)) for var, value in self.values.items()}
+                condition = self.condition
+                if condition is not None:
+                    condition = analyzer.simplify(substitute(condition, at))
+            always = isinstance(condition, Const) and bool(condition.value)
+            yield Inverse(values, (), None if always else condition)
 
 
 def invert(
@@ -165,3 +196,22 @@ def both(*conditions: Expr | None) -> Expr | None:
         if condition is not None:
             found = condition if found is None else select(found, condition, False)
     return found
+
+
+def is_shifted(expr: Expr, var: Var) -> bool:
+    """Whether it is the variable, or a constant beside it."""
+    if isinstance(expr, Binary) and expr.op in ("add", "sub") and isinstance(expr.b, Const):
+        expr = expr.a
+    return expr is var
+
+
+def conjuncts(e: Expr) -> Iterator[Expr]:
+    """The conditions that all hold where `e` does, each evaluated only where those before it hold."""
+    if isinstance(e, Binary) and e.op == "and":
+        yield from conjuncts(e.a)
+        yield from conjuncts(e.b)
+    elif isinstance(e, Select) and isinstance(e.otherwise, Const) and not e.otherwise.value:
+        yield from conjuncts(e.condition)
+        yield from conjuncts(e.then)
+    else:
+        yield e

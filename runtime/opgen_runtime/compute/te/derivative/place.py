@@ -8,21 +8,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ....base.arith import Const, Expr, Var, add, const, lt, substitute
+from ....base.arith import (
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    Var,
+    add,
+    const,
+    lt,
+    post_order,
+    rewrite,
+    structural_equal,
+    substitute,
+)  # fmt: skip
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, DType
 from ..access import analysis
 from ..construct import data_axes
 from ..graph import Statement, expressions
 from ..tensor import Compute, Guard, IterVar, Loop, Put, Read, Reduce, Tensor, Update, tensors_read
-from .inverse import Inverse, both, invert
+from .inverse import Inverse, both, conjuncts, invert, is_shifted
 from .local import adjoint_dtype, where
 from .term import Term
 
 _MOST_STEPS: Final = 1 << 40
+_FEW_STEPS: Final = (
+    4  # which are written out where a line is read by residues, so that each residue has its own
+)
 _UPDATE_STEP: Final = (
     8  # steps of a gather, which are vectorised and shared among threads, for one of an update
 )
@@ -106,11 +122,47 @@ def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:
     domain, inside = known
     positions = [(axis.var, int_of(axis.extent)) for axis in axes]
     found = invert(term.indices, positions, domain)
+    term = _by_position(term, positions)
+    if found.loops and found.iterations <= _FEW_STEPS and _divides(found, positions):
+        each = [_at(term, inside, step) for step in found.steps(dict(positions))]
+        parts = [made.expression() for made in each if not made.is_empty]
+        return Gathered((), None, total(parts, term.value.dtype)), found
+    return _at(term, inside, found), found
+
+
+def _by_position(term: Term, positions: Sequence[tuple[Var, int]]) -> Term:
+    """The term with the position in place of the indices that are read, which needs no conditions to be inside."""
+    own = [(index, var) for index, (var, _) in zip(term.indices, positions, strict=True) if index.children()]
+
+    def visit(node: Expr) -> Expr | None:
+        if node.dtype is not INDEX or not node.children():
+            return None
+        return next((var for index, var in own if structural_equal(index, node)), None)
+
+    kept: list[Expr] = []
+    with analysis(dict(positions), ()) as analyzer:
+        for condition in () if term.condition is None else conjuncts(term.condition):
+            moved = rewrite(condition, visit)
+            decided = isinstance(moved, Compare) and moved.a.dtype is INDEX and analyzer.prove(moved)
+            if not decided:
+                kept.append(moved)
+    return replace(term, condition=both(*kept), value=rewrite(term.value, visit))
+
+
+def _at(term: Term, inside: Expr | None, found: Inverse) -> Gathered:
     condition = both(inside, term.condition)
     if condition is not None:
         condition = substitute(condition, found.values)
-    value = substitute(term.value, found.values)
-    return Gathered(found.loops, both(found.condition, condition), value), found
+    return Gathered(found.loops, both(found.condition, condition), substitute(term.value, found.values))
+
+
+def _divides(found: Inverse, positions: Sequence[tuple[Var, int]]) -> bool:
+    """Whether quotients of the position on a line, beside a constant, tell what is read: vectors take every n-th."""
+    if not positions:
+        return False
+    line, _ = positions[-1]
+    nodes = [node for value in found.values.values() for node in post_order(value)]
+    return any([isinstance(n, Binary) and n.op == "floormod" and is_shifted(n.a, line) for n in nodes])
 
 
 def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None] | None:

@@ -17,6 +17,7 @@ from .scans import pull_scan
 from .stages import rebuilt, staged
 from .term import Term, terms_of
 from .updates import seeds_of_update
+from .windows import separated
 
 
 def pullback(
@@ -33,7 +34,7 @@ def pullback(
 
     Raises LanguageError for what has no derivative: Python functions, updates that are neither sums nor assignments.
     """
-    made = staged(outputs)
+    made = separated(staged(outputs)) if first else staged(outputs)
     ops = operations(made)
     active = _active(ops, wrt)
     reverse = _Reverse(active, first)

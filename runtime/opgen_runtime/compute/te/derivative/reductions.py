@@ -40,7 +40,7 @@ from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, INT32, INT64
 from ..construct import data_axes
 from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
-from .inverse import both, invert
+from .inverse import both, invert, is_shifted
 from .place import counted, int_of
 
 
@@ -146,8 +146,9 @@ def _flat(axes: Sequence[IterVar]) -> tuple[Expr, int]:
 
 
 def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
-    """Where windows lie apart each element asks whether it was the first; else each window names the element."""
-    if _lie_apart(op, node):
+    """Where few windows overlap each element asks whether it was the first; else each window names the element."""
+    windows = _windows(op, node)
+    if windows is not None and windows <= _FEW_WINDOWS:
         own, _ = _flat(node.axes)
         read = Read(INT32, _winner(tensor, op, node), _at(op.axes))
         return Seed(
@@ -166,38 +167,48 @@ def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
 
 
 _WIDTHS: Final = (2, 4)  # of windows whose results are read in vectors, each of them as often
+_FEW_WINDOWS: Final = 8  # read an element, each of which it asks
 
 
-def _lie_apart(op: Compute, node: Reduce) -> bool:
+def lie_apart(op: Compute, node: Reduce) -> bool:
     """Whether every element is read by one window at most, at one place of it, and lines of them run in vectors."""
+    return _windows(op, node) == 1
+
+
+def _windows(op: Compute, node: Reduce) -> int | None:
+    """How many windows read an element at most; None where that is not known, or lines do not run in vectors."""
     known = counted((*op.axes, *node.axes))
     if known is None:
-        return False
+        return None
+    most = 1
     for read in post_order(node.value):
         if not isinstance(read, Read) or not read.dtype.is_float:
             continue
         positions = [(axis.var, int_of(axis.extent)) for axis in data_axes(read.tensor.shape)]
+        if not positions:
+            return None
         found = invert(read.indices, positions, known[0])
-        if found.loops or not positions:
-            return False
         line = positions[-1][0]
         if any(_is_broken(each, line) for value in found.values.values() for each in post_order(value)):
-            return False
-    return True
+            return None
+        most = max(most, found.iterations)
+    return most
 
 
 def _is_broken(expr: Expr, line: Var) -> bool:
     """Whether it divides a position on a line by what is no width of windows."""
     if not isinstance(expr, Binary) or expr.op not in ("floordiv", "floormod") or line not in free_vars(expr):
         return False
-    return expr.a is not line or not isinstance(expr.b, Const) or expr.b.value not in _WIDTHS
+    return not is_shifted(expr.a, line) or not isinstance(expr.b, Const) or expr.b.value not in _WIDTHS
 
 
 def _winner(tensor: Tensor, op: Compute, node: Reduce) -> Tensor:
     """As `_position`, of the first that is no less than the best: in lanes as narrow as those of what is compared."""
     axes, inner = _over(op, node)
-    best_axes, best = _over(op, node)
-    extreme = Tensor(f"{tensor.name}_best", tensor.shape, node.dtype, Compute(best_axes, best))
+    extreme = tensor
+    if tensor.dtype is not node.dtype:
+        best_axes, best = _over(op, node)
+        extreme = Tensor(f"{tensor.name}_best", tensor.shape, node.dtype, Compute(best_axes, best))
     own, count = _flat(inner.axes)
     value, least = inner.value, Read(node.dtype, extreme, _at(axes))
     wins = logical_or(eq(value, least), ne(value, value))  # NaN is the best

@@ -6,8 +6,8 @@ import math
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Binary, Const, Var, post_order
-from ....compute.te.tensor import IterVar
+from ....base.arith import Binary, Const, Expr, Var, post_order
+from ....compute.te.tensor import IterVar, Read
 from ...schedule import Stage
 from .access import (
     Accesses,
@@ -45,9 +45,9 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     accesses = analyse(stage.body, stage.tensor.dtype)
     if len(accesses.reads) > _MOST_READS:
         return  # lowering makes a loop for each of the alternatives
-    interleaved = _interleaved(stage, accesses)
-    if interleaved:
-        _interleave(stage, interleaved, accesses, target, attached)
+    factors = interleaved(stage, accesses)
+    if factors:
+        _interleave(stage, factors, accesses, target, attached)
         return
     groups = contiguous_groups(stage.loop_axes, accesses)
     leading = [leading_axis(group) for group in groups]
@@ -73,16 +73,19 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         stage.parallel(stage.fuse(*outer))
 
 
-def _interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
+def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     """By which number each axis is split whose remainders by it lie far apart in what is read."""
     assert stage.body is not None
     last = stage.loop_axes[-1]
     found: dict[Var, set[int]] = {}
     for node in post_order(stage.body):
-        if not isinstance(node, Binary) or node.op != "floormod" or not isinstance(node.b, Const):
-            continue
-        if isinstance(node.a, Var) and node.a not in accesses.used:
-            found.setdefault(node.a, set()).add(int(node.b.value))
+        if isinstance(node, Binary) and node.op == "floormod" and isinstance(node.b, Const):
+            shifted = _shifted(node.a)
+            if shifted is not None:
+                found.setdefault(shifted, set()).add(int(node.b.value))
+    found = {
+        var: n for var, n in found.items() if var not in accesses.used or not _is_beside(stage.body, var)
+    }
     factors = {
         axis: min(found[axis.var])
         for axis in stage.loop_axes
@@ -90,6 +93,31 @@ def _interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     }
     fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= _MOST_INTERLEAVED < last.extent
     return {axis: n for axis, n in factors.items() if 1 < n < int(axis.extent)} if fits else {}
+
+
+def _shifted(e: Expr) -> Var | None:
+    """The variable that an expression is, beside a constant."""
+    if isinstance(e, Binary) and e.op in ("add", "sub") and isinstance(e.b, Const):
+        e = e.a
+    return e if isinstance(e, Var) else None
+
+
+def _is_beside(body: Expr, var: Var) -> bool:
+    """Whether a variable occurs outside of positions that are read other than divided by a number."""
+    stack, seen = [body], set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or isinstance(node, Read):
+            continue
+        seen.add(id(node))
+        divided = (
+            isinstance(node, Binary) and node.op in ("floordiv", "floormod") and isinstance(node.b, Const)
+        )
+        if node is var:
+            return True
+        if not divided or _shifted(node.children()[0]) is not var:
+            stack.extend(node.children())
+    return False
 
 
 def _interleave(
@@ -102,18 +130,28 @@ def _interleave(
     outer: list[IterVar] = []
     for axis in stage.loop_axes[:-1]:
         outer += stage.split(axis, factors[axis]) if axis in factors else (axis,)
-    quotient, remainder = stage.split(stage.loop_axes[-1], factors[stage.loop_axes[-1]])
-    stage.unroll(remainder)
-    assert isinstance(quotient.extent, int)
-    lanes = min(target.lanes(accesses.widest), 1 << (quotient.extent.bit_length() - 1))
-    vectors, lane = stage.split(quotient, lanes)
-    stage.reorder(*outer, vectors, remainder, lane)
-    if lanes > 1:
-        stage.vectorize(lane)
+    last = stage.loop_axes[-1]
+    inner = vectorize_residues(stage, last, factors[last], accesses, target)
+    stage.reorder(*outer, *inner)
     work = total_extent(stage.loop_axes)
     shared = not attached and target.num_threads > 1 and work is not None
     if shared and outer and work is not None and work * accesses.cost > target.parallel_threshold:
         stage.parallel(stage.fuse(*outer))
+
+
+def vectorize_residues(
+    stage: Stage, axis: IterVar, factor: int, accesses: Accesses, target: Target
+) -> tuple[IterVar, ...]:
+    """for x  -->  for q_o: unrolled for r in range(factor): vectorized for q_i; these loops"""
+    quotient, remainder = stage.split(axis, factor)
+    stage.unroll(remainder)
+    assert isinstance(quotient.extent, int)
+    lanes = min(target.lanes(accesses.widest), 1 << (quotient.extent.bit_length() - 1))
+    vectors, lane = stage.split(quotient, lanes)
+    stage.reorder(vectors, remainder, lane)
+    if lanes > 1:
+        stage.vectorize(lane)
+    return vectors, remainder, lane
 
 
 def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> tuple[int | None, int]:

@@ -67,6 +67,9 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
     )
 
 
+_NEAR: Final = 1 << 17  # bytes that stay in the second-level cache beside operands and results
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Stages computed inside the loops of `leader` over `axes`."""
@@ -82,18 +85,20 @@ def place(
     readers: Mapping[Stage, list[Stage]],
     position: Mapping[Stage, int],
     taken: Collection[Stage] = (),
+    outer: Collection[IterVar] | None = None,
 ) -> Placement | None:
     """The stored stages that can be computed inside the loops of `leader`, without computing an element twice.
 
     Such a stage is read only by the leader and by stages placed with it, at positions that are the leader's own
     axes; axes that are read at several positions are computed whole.  `readers` are those of
-    `readers_of`, `position` tells where each stage stands in the schedule; `taken` are placed already.
+    `readers_of`, `position` tells where each stage stands in the schedule; `taken` are placed already.  `outer`: over
+    these axes of the leader, and no others.
     """
     if leader.body is None or leader.reduce_axes:
         return None
     aligned: dict[Stage, dict[Var, Var | None]] = {leader: {axis.var: axis.var for axis in leader.axes}}
     chosen: list[Stage] = []
-    wanted: tuple[Var, ...] | None = None
+    wanted: tuple[Var, ...] | None = None if outer is None else tuple([axis.var for axis in outer])
     for stage in _needed(schedule, leader, position):
         if (
             stage.inlined
@@ -109,14 +114,53 @@ def place(
         if own is None:
             continue
         axes = tuple(axis.var for axis in leader.axes if axis.var in own.values())
+        if outer is not None and wanted is not None and set(axes) >= set(wanted):
+            axes = wanted
         if not axes or (wanted is not None and axes != wanted) or _is_aside(stage, leader, axes):
             continue
         wanted = axes
         aligned[stage] = own
         chosen.append(stage)
-    if wanted is None:
+    if not chosen:
         return None
     return Placement(leader, tuple(a for a in leader.axes if a.var in wanted), tuple(reversed(chosen)))
+
+
+def place_near(
+    schedule: Schedule,
+    leader: Stage,
+    readers: Mapping[Stage, list[Stage]],
+    position: Mapping[Stage, int],
+    taken: Collection[Stage],
+    least: int,
+) -> Placement | None:
+    """As `place`, over fewer axes where all that would be stored whole, and is much, stays near inside of them.
+
+    Such are stages that are read at several rows of a plane; `least`: planes that there must be.
+    """
+    found = place(schedule, leader, readers, position, taken)
+    if found is None:
+        return None
+    known = {leader, *found.stages, *taken}
+    whole = [
+        each
+        for each in _needed(schedule, leader, position)
+        if each not in known and each.body is not None and not each.inlined
+    ]
+    if sum(map(_bytes, whole)) <= _NEAR:
+        return found
+    for count in range(len(found.axes) - 1, 0, -1):
+        outer = found.axes[:count]
+        planes = likely_extent(outer)
+        near = place(schedule, leader, readers, position, taken, outer) if planes >= least else None
+        if near is None or not {*found.stages, *whole} <= set(near.stages):
+            continue
+        return near if sum(map(_bytes, near.stages)) <= _NEAR * planes else found
+    return found
+
+
+def _bytes(stage: Stage) -> int:
+    return likely_extent(stage.axes) * stage.tensor.dtype.itemsize
 
 
 def _is_aside(stage: Stage, leader: Stage, axes: tuple[Var, ...]) -> bool:

@@ -12,9 +12,9 @@ from ...schedule import Schedule, Stage, constant_stages, create_schedule
 from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
-from .elementwise import schedule_elementwise, vector_shape, vectorize_inner
+from .elementwise import interleaved, schedule_elementwise, vector_shape, vectorize_inner, vectorize_residues
 from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
-from .plan import Placement, inline_cheap, place, readers_of
+from .plan import Placement, inline_cheap, place, place_near, readers_of
 from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
 from .scans import schedule_scans
 from .windows import schedule_windows
@@ -54,7 +54,8 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     constant = constant_stages(schedule)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
-        placement = place(schedule, stage, readers, position, {*placed, *constant})
+        least = _PARTS_PER_THREAD * target.num_threads
+        placement = place_near(schedule, stage, readers, position, {*placed, *constant}, least)
         if placement is not None:
             placed.update((stage, *placement.stages))
             _schedule_placement(placement, target)
@@ -139,7 +140,10 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     at = leader.fuse(*outer)
     if shared:
         leader.parallel(at)
-    if inner is not None:
+    factor = interleaved(leader, accesses).get(inner) if inner in leader.axes else None
+    if inner is not None and factor is not None:
+        vectorize_residues(leader, inner, factor, accesses, target)
+    elif inner is not None:
         lanes, vectors = vector_shape(inner, accesses, target)
         vectorize_inner(leader, inner, lanes, vectors)
     for stage in placement.stages:
