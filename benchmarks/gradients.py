@@ -2,7 +2,7 @@
 
 For each row the time of the op, of the pulled gradients for all its operands, the quotient, and the limit that is
 meant; the bytes that the gradients take at a time with their results; beside it the same of torch where that is
-installed.  Times are of the processor, the least of a few, ours and theirs in turn; one thread with OPGEN_NUM_THREADS=1.
+installed.  Times are of the processor, the least of a few, ours and theirs in turn; OPGEN_NUM_THREADS=1 for one thread.
 """
 
 from __future__ import annotations
