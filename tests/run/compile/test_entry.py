@@ -209,7 +209,8 @@ def test_several_results_are_a_tuple() -> None:
 
 def test_results_of_calls_nest_as_they_did_before_they_were_entered() -> None:
     forms: list[Callable[[Any], Any]] = [
-        lambda x: (x + 1, x * 2), lambda x: [x + 1, x * 2], lambda x: (x + 1,), lambda x: (x + 1, (x * 2, x)),
+        lambda x: (x + 1, x * 2), lambda x: [x + 1, x * 2], lambda x: [x],
+        lambda x: (np.cumsum(x, 0) @ x.T,), lambda x: (x + 1,), lambda x: (x + 1, (x * 2, x)),
         lambda x: {"a": x + 1, "b": x * 2}, lambda x: (x + 1, [x * 2]), lambda x: (x * 2, x * 2, x),
     ]  # fmt: skip
     for form in forms:

@@ -88,16 +88,16 @@ class _Descriptor(np.ndarray):
 class Entry:
     """Built-in functions for a kernel.
 
-    `new(*inputs)` gives a new array, of several outputs a tuple of them; `into(*inputs, out)`, of one output, fills
-    `out` and gives it; either gives `NotImplemented`, and does nothing, unless every argument is a plain array of
+    `new(*inputs)` gives a new array, or a tuple of new ones; `into(*inputs, out)`, where that is no tuple, fills `out`
+    and gives it; either gives `NotImplemented`, and does nothing, unless every argument is a plain array of
     exactly the kernel's dtype and shape, contiguous and aligned, `out` writeable and apart from the inputs.  Both
     raise MemoryError as the kernel does.
     """
 
     __slots__ = ("descriptor", "into", "new")
 
-    def __init__(self, kernel: Enterable, methods: _Methods) -> None:
-        self.descriptor = descriptor = _descriptor(kernel, methods)
+    def __init__(self, kernel: Enterable, methods: _Methods, in_tuple: bool) -> None:
+        self.descriptor = descriptor = _descriptor(kernel, methods, in_tuple)
         self.new: Callable[..., Any] = methods.bound(0, descriptor)
         self.into: Callable[..., Any] = methods.bound(1, descriptor)
 
@@ -151,8 +151,8 @@ def make_gate(slow: Callable[..., Any], has_out: bool) -> Gate | None:
     return None if methods is None else Gate(slow, has_out, methods)
 
 
-def make_entry(kernel: Enterable) -> Entry | None:
-    """The entry of a kernel; None where there can be none.
+def make_entry(kernel: Enterable, in_tuple: bool = False) -> Entry | None:
+    """The entry of a kernel, which gives several outputs in a tuple, one if asked to; None where there can be none.
 
     Kernels without outputs have none, nor those of data-dependent or of large results, whose memory has its own pool.
     """
@@ -161,14 +161,14 @@ def make_entry(kernel: Enterable) -> Entry | None:
     if any([_bytes([output]) >= LEAST for output in kernel.outputs]):
         return None
     methods = _methods()
-    return None if methods is None else Entry(kernel, methods)
+    return None if methods is None else Entry(kernel, methods, in_tuple or len(kernel.outputs) > 1)
 
 
 def _bytes(slots: Sequence[Operand]) -> int:
     return sum(int(np.prod(slot.shape, dtype=np.int64)) * slot.dtype.itemsize for slot in slots)
 
 
-def _descriptor(kernel: Enterable, methods: _Methods) -> _Descriptor:
+def _descriptor(kernel: Enterable, methods: _Methods, in_tuple: bool) -> _Descriptor:
     operands = (*kernel.inputs, *kernel.outputs)
     shapes = [np.array(slot.shape, np.int64) for slot in operands]
     dtypes = [np.dtype(slot.dtype) for slot in operands]
@@ -184,6 +184,7 @@ def _descriptor(kernel: Enterable, methods: _Methods) -> _Descriptor:
         Word.KERNEL_STRIDES: kernel.strides_address,
         Word.INPUTS: len(kernel.inputs),
         Word.OUTPUTS: len(kernel.outputs),
+        Word.IN_TUPLE: int(in_tuple),
         Word.CONSTANTS: constants.size,
         Word.CONSTANT_ADDRESSES: address_of(constants),
         Word.RECORDS: address_of(records),

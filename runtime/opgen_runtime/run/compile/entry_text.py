@@ -3,8 +3,8 @@
 `self` is an int64 array, the descriptor, whose words are named in `Word`; after these come the records of the
 operands, inputs first, then the outputs.  A record holds the dtype object, the rank, the address of the dims and the
 size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those dims,
-C-contiguous and aligned; an output, of which only one is filled, must be writeable and overlap no input.  Where
-anything does not fit, the result is `NotImplemented`, and nothing has been touched.  Several new outputs are a tuple.
+C-contiguous and aligned; an output, of which one that is in no tuple is filled, must be writeable and overlap no
+input.  Where anything does not fit, the result is `NotImplemented`, and nothing has been touched.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TUPLE_ITEMS_OFFSET: Final = 24
 
 
 class Word(IntEnum):
-    """What each word of the descriptor holds: addresses, and four numbers."""
+    """What each word of the descriptor holds: addresses, and five numbers."""
 
     ARRAY_TYPE = 0
     NOT_IMPLEMENTED = 1
@@ -53,6 +53,7 @@ class Word(IntEnum):
     RELEASES = 15  # whether other threads may run Python meanwhile
     OUTPUTS = 16  # how many
     NEW_TUPLE = 17  # PyTuple_New
+    IN_TUPLE = 18  # whether the new outputs are given in a tuple
 
 
 class GateWord(IntEnum):
@@ -102,7 +103,7 @@ def entry_text() -> str:
     return "\n".join((fits, run, *entries, gate))
 
 
-_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES, Word.OUTPUTS})
+_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES, Word.OUTPUTS, Word.IN_TUPLE})
 
 
 def _word(word: Word) -> str:
@@ -217,7 +218,7 @@ $WORDS
   %given = zext i1 %into to i64
   %expected = add i64 %inputs, %given
   %right_count = icmp eq i64 %count, %expected
-  %several = icmp ne i64 %outputs, 1
+  %several = icmp ne i64 %in_tuple, 0
   %unfillable = and i1 %into, %several
   %fillable = xor i1 %unfillable, true
   %called_well = and i1 %right_count, %fillable

@@ -83,8 +83,11 @@ class Kernel(ABC):
         """The address of a function as `codegen` emits kernels, 0 where there is nothing to do."""
         return 0
 
-    def entry(self) -> Entry | None:
-        """Built-in functions that run the kernel without Python in between; None where there are none."""
+    def entry(self, in_tuple: bool = False) -> Entry | None:
+        """Built-in functions that run the kernel without Python in between; None where there are none.
+
+        They give several outputs in a tuple, and one `in_tuple`.
+        """
         return None
 
     @abstractmethod
@@ -172,7 +175,7 @@ class NativeKernel(Kernel):
         self._constants = tuple(constants)
         self.constant_addresses = [address_of(constant) for constant in constants]
         self._lengths = tuple(lengths)
-        self._entry: tuple[Entry | None] | None = None  # once it was asked for
+        self._entries: dict[bool, Entry | None] = {}  # that were asked for, by `in_tuple`
         self._is_warm = False  # an entry costs more than a first call through ctypes
         self._length_count = 1 + max((position for _, _, position in lengths), default=-1)
         self._input_kinds = tuple((slot.shape, slot.dtype) for slot in self.inputs)
@@ -222,10 +225,10 @@ class NativeKernel(Kernel):
         """Whether it is one kernel, whose time its operands tell, and not a program."""
         return True
 
-    def entry(self) -> Entry | None:
-        if self._entry is None:
-            self._entry = (make_entry(self),)
-        return self._entry[0]
+    def entry(self, in_tuple: bool = False) -> Entry | None:
+        if in_tuple not in self._entries:
+            self._entries[in_tuple] = make_entry(self, in_tuple)
+        return self._entries[in_tuple]
 
     def run(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None

@@ -82,10 +82,10 @@ class ProgramKernel(NativeKernel):
     def is_one(self) -> bool:
         return False
 
-    def entry(self) -> Entry | None:
+    def entry(self, in_tuple: bool = False) -> Entry | None:
         # entries tell no events, and not why a program failed: a function of Python raised, a loop went too far
         told = self.linked.externs or self.linked.limits or self.linked.events
-        return None if told else super().entry()
+        return None if told else super().entry(in_tuple)
 
     def context(self) -> int | None:
         events = self.linked.events.get(get_ident())

@@ -225,10 +225,10 @@ class Native(Executable):
         return profile_of(runs, self.compiled, numbers, events)
 
     def entry(self) -> Entry | None:
-        whole = self._whole
-        return (
-            whole.entry() if self._result == 0 or self._result == tuple(range(len(whole.outputs))) else None
-        )
+        if self._result == 0:
+            return self._whole.entry()
+        in_order = self._result == tuple(range(len(self._whole.outputs)))
+        return self._whole.entry(in_tuple=True) if in_order else None
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         return nested(self._whole.run(arrays, outputs), self._result)

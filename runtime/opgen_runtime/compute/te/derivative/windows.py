@@ -43,6 +43,8 @@ def _by_lines(tensor: Tensor) -> Tensor | None:
     whole = (*op.axes, *node.axes)
     if not across or not isinstance(read, Read) or not all([isinstance(axis.extent, int) for axis in whole]):
         return None
+    if along.extent == 1 or all([axis.extent == 1 for axis in across]):
+        return None
     lines = _lines(read, {axis.var for axis in across}, [axis.var for axis in op.axes])
     if lines is None or lie_apart(op, node):
         return None

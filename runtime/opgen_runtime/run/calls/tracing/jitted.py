@@ -157,7 +157,7 @@ class Jitted(Generic[P, R]):
 class _Compiled:
     """A program with the structure of its result; `given`: the leaf of each parameter, with a float's dtype.
 
-    `as_compiled`: the result is what the program gives, one array or several in a tuple.
+    `as_compiled`: the result is what the program gives, one array or a tuple of arrays.
     """
 
     __slots__ = ("as_compiled", "executable", "given", "plain", "shape")
@@ -166,8 +166,8 @@ class _Compiled:
         self.executable = executable
         self.shape = shape
         self.given = given
-        several = isinstance(shape, tuple) and len(shape) > 1 and all([part is None for part in shape])
-        self.as_compiled = shape is None or several
+        flat = isinstance(shape, tuple) and bool(shape) and all([part is None for part in shape])
+        self.as_compiled = shape is None or flat
         self.plain = all([pair == (k, None) for k, pair in enumerate(given)])
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
