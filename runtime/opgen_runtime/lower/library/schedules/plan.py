@@ -121,7 +121,7 @@ def place(
         wanted = axes
         aligned[stage] = own
         chosen.append(stage)
-    if not chosen:
+    if not chosen or wanted is None:
         return None
     return Placement(leader, tuple(a for a in leader.axes if a.var in wanted), tuple(reversed(chosen)))
 
