@@ -4,8 +4,8 @@
 
 The project is generated in a scratch folder.  Each row computes both results and compares them; then the two run in
 turn, and of each the least time counts, so that both meet the same machine.  Compilation is not timed.  The forms of
-numpy stand in example_rows.py.  `--check` ends with 1 if an op is slower.  Processor time counts threads that wait, too:
-it goes with OPGEN_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1.
+numpy stand in example_rows.py.  `--check` ends with 1 if an op is slower.  Processor time counts threads that wait,
+too: it goes with OPGEN_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations

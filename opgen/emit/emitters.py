@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from ..model import CheckedOp
 from ..project import OwnEmitter, Project, ProjectError
+from ..render import RenderError
 from .own import own_path, view_of
 
 View = Callable[[Project, CheckedOp], Mapping[str, object]]
@@ -46,4 +48,18 @@ def _view(project: Project, emitter: OwnEmitter) -> View:
         found: View = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ProjectError(f"[tool.opgen.emitters.{emitter.name}] view: {error}") from error
+    return partial(_values, found)
+
+
+def _values(view: View, project: Project, op: CheckedOp) -> Mapping[str, object]:
+    """What a view gives.  Raises RenderError, which names the line of the view that raised."""
+    try:
+        found = view(project, op)
+    except Exception as error:  # anyone's code may raise anything
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{frame.filename}:{frame.lineno}: error[view]: {type(error).__name__}: {error}"
+        raise RenderError(f"{text}\n  = note: while printing {op.source}:{op.line}") from error
+    if not isinstance(found, Mapping):
+        text = f"the view gave {type(found).__name__}, not a mapping of what the template prints"
+        raise RenderError(f"{text}\n  = note: while printing {op.source}:{op.line}")
     return found

@@ -84,6 +84,14 @@ def test_mistakes_of_views_and_templates_are_placed(project: Path) -> None:
     assert re.search(r"while printing opdefs/.*one\.yaml:\d+", told)
     (project / "cards.py").write_text("")
     assert "has no attribute 'card'" in run("generate", code=2)
+    (project / "card.md.j2").write_text("# {{ name }}\n")
+    (project / "cards.py").write_text("def card(project, op):\n    return {'name': op.nom}\n")
+    shown = run("generate", code=1)
+    assert "cards.py:2: error[view]: AttributeError: 'CheckedOp' object has no attribute 'nom'" in shown
+    assert "while printing opdefs/elementwise/one.yaml:" in shown
+    assert "Traceback" not in shown
+    (project / "cards.py").write_text("def card(project, op):\n    pass\n")
+    assert "the view gave NoneType, not a mapping" in run("generate", code=1)
 
 
 @pytest.mark.parametrize(
