@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..analyse import check_project
 from ..diagnostics import Diagnostic
 from ..emit.outputs import Output, operator_of, render_op, renderer_of
 from ..project import Project
-from ..render import RenderError
+from ..render import Renderer, RenderError
 from ..sources import SourceSet
 from .listing import Listing, listing_of
 from .pending import Pending, Unit
@@ -73,7 +74,7 @@ def do(job: Job) -> Done:
 
     packages = {name: project.import_root / name for name in project.packages}
     ops, found = check_project(job.sources, packages, job.known_ops, job.library, wanted)
-    renderer = renderer_of(project)
+    renderer = _renderer(project)
     made: list[Made] = []
     for op in ops:
         try:
@@ -82,3 +83,14 @@ def do(job: Job) -> Done:
             return Done(tuple(made), tuple(found), str(error))
         made.append(Made(op.name, operator_of(op), listing_of(op), outputs))
     return Done(tuple(made), tuple(found), None)
+
+
+@lru_cache(maxsize=1)
+def _renderer(project: Project) -> Renderer:
+    """What prints the files of a project, for all jobs of a run in one process: it compiles each template once."""
+    return renderer_of(project)
+
+
+def forget_templates() -> None:
+    """Before another run in this process: other templates may stand in their places by now."""
+    _renderer.cache_clear()

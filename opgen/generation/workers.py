@@ -8,7 +8,7 @@ from typing import Final
 
 from ..project import Project
 from .pending import Pending, Unit
-from .work import Done, do, part, whole
+from .work import Done, do, forget_templates, part, whole
 
 WORTH_A_PROCESS: Final = (
     16  # declarations; a process needs about as long to start as eight of them to be checked
@@ -24,6 +24,7 @@ def processors() -> int:
 def work(project: Project, pending: Pending, processes: int | None = None) -> list[Done]:
     """Check and render what is pending.  `processes`: None is one a processor, and one alone for little work."""
     units = pending.units
+    forget_templates()
     if not pending.is_regular:
         return [do(whole(project, pending))]
     if processes is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.operator.types import TensorType, TupleType, Type, infer_unknown, relate
+from opgen_runtime.operator.types import TensorType, TupleType, Type, attrs_read, infer_unknown, relate
 
 from ...model import CheckedCase, Inference
 from ..proofs.located import PYTHON_ERRORS
@@ -22,25 +22,28 @@ def inferred_operands(trials: Trials, cases: Sequence[CheckedCase]) -> tuple[Inf
     """
     if trials.op.relation.extern is not None:
         return ()
+    read = attrs_read(trials.assembled.signature, [attr.name for attr in trials.op.attrs])
     known: dict[Hashable, Inference] = {}
     found: list[Inference] = []
     for sample in case_samples(cases):
-        key = _alike(sample)
+        key = _alike(sample, read)
         if key not in known:
             known[key] = _inference(trials, sample)
         found.append(known[key])
     return tuple(found)
 
 
-def _alike(sample: Sample) -> Hashable:
-    """Cases that have this in common have the same operands that follow: the attrs, and of each operand the rank and
-    which extents are 0 or 1, which broadcasting knows; which dtype it has, and how long it is otherwise, is no matter.
+def _alike(sample: Sample, read: Collection[str]) -> Hashable:
+    """Cases that have this in common have the same operands that follow: the attrs that the signature reads, and of
+    each operand the rank and which extents are 0 or 1, which broadcasting knows; which dtype it has, and how long it is
+    otherwise, is no matter.
     """
     operands = [
         tuple(map(_form, operand)) if isinstance(operand, tuple) else operand and _form(operand)
         for operand in sample.operands
     ]
-    return (tuple(operands), repr(sorted(sample.attrs.items())))
+    attrs = [(name, value) for name, value in sorted(sample.attrs.items()) if name in read]
+    return (tuple(operands), repr(attrs))
 
 
 def _form(type_: TensorType) -> tuple[object, ...]:

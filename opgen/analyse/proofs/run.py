@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from opgen_runtime.base.arith import Var
 from opgen_runtime.base.vocabulary import OpPattern
 
 from ...model import CheckedAttr, CheckedCase
@@ -89,6 +90,8 @@ class _Builds:
         self.finder = finder
         self.built: list[Built] = []
         self.count = 0
+        self.symbols: list[Var] = []
+        self.symbolic_keys: set[Hashable] = set()
 
     def pattern(self) -> tuple[OpPattern, str]:
         """The most restrictive pattern, with its reason."""
@@ -129,7 +132,11 @@ class _Builds:
 
     def symbolic(self, sample: Sample) -> Findings:
         """The same with symbolic dims, for the pattern; what they leave open is decided at lowering."""
-        found = self.trials.bind(symbolic(sample))
+        turned = symbolic(sample, self.symbols)
+        if turned.key in self.symbolic_keys:
+            return []
+        self.symbolic_keys.add(turned.key)
+        found = self.trials.bind(turned)
         if isinstance(found, Refused):
             error = found.error
             is_wrong = error is not None and code_of(error) == "dtype" and self.finder.is_in_code(error)
@@ -149,7 +156,7 @@ class _Builds:
             needed = not self.built or bound.sample.place is not None
             return self.finder.too_much(bound.sample) if needed else None
         self.count += 1
-        made = trials.build(bound)
+        made = trials.built(bound)
         if isinstance(made, Built):
             self.built.append(made)
         return made

@@ -59,24 +59,29 @@ def case_samples(cases: Sequence[CheckedCase]) -> Iterator[Sample]:
         yield Sample(operands, case.attrs, case.place, number)
 
 
-def symbolic(sample: Sample) -> Sample:
-    """The same signature with symbolic dims: one a size, but 0 and 1 stay."""
+def symbolic(sample: Sample, symbols: list[arith.Var]) -> Sample:
+    """The same signature with symbolic dims: one a size, but 0 and 1 stay.
+
+    The dims are the first of `symbols`, which grows: samples that differ in sizes alone become the same one.
+    """
     dims: dict[int, arith.Var] = {}
 
     def turn(operand: OperandType) -> OperandType:
         if isinstance(operand, TensorType):
-            shape = (_dim(size, dims) for size in operand.shape)
+            shape = (_dim(size, dims, symbols) for size in operand.shape)
             return TensorType(tuple(shape), operand.dtype)
         return operand if operand is None else tuple(turn(item) for item in operand)  # type: ignore[misc]  # of one kind
 
     return Sample(tuple(turn(operand) for operand in sample.operands), sample.attrs, None, None, True)
 
 
-def _dim(size: Any, dims: dict[int, arith.Var]) -> Any:
+def _dim(size: Any, dims: dict[int, arith.Var], symbols: list[arith.Var]) -> Any:
     if not isinstance(size, int) or size < 2:
         return size
     if size not in dims:
-        dims[size] = arith.dim(f"n{len(dims)}")
+        if len(dims) == len(symbols):
+            symbols.append(arith.dim(f"n{len(symbols)}"))
+        dims[size] = symbols[len(dims)]
     return dims[size]
 
 

@@ -93,7 +93,8 @@ class Trials:
                 known = self._bound(sample)
             except _ERRORS as error:
                 known = error
-            if sample.place is None:  # the place of a test stands in its error
+            # the place of a test stands in its error
+            if sample.place is None or not isinstance(known, BaseException):
                 self._bindings[key] = known
         if isinstance(known, BaseException):
             raise known
@@ -139,10 +140,14 @@ class Trials:
         flat = [
             t for operand in operands for t in (operand if isinstance(operand, tuple) else (operand,)) if t
         ]
-        made = Built(*derive_pattern(outputs, flat))
-        if not trusted:
-            self._built[bound.sample.key] = made
-        return made
+        return Built(*derive_pattern(outputs, flat))
+
+    def built(self, bound: BoundSample) -> Built | Exception:
+        """What `build` gives, found once for each signature."""
+        key = bound.sample.key
+        if key not in self._built:
+            self._built[key] = self.build(bound)
+        return self._built[key]
 
     def tensors(self, bound: BoundSample) -> tuple[tuple[Any, ...], Sequence[te.Tensor]]:
         """The operands and the results of a sample that can be built, as tensors."""
@@ -160,10 +165,7 @@ class Trials:
         """The error with which the compute expression cannot be built for a sample."""
         if self.assembled.compute is None:
             return None
-        key = bound.sample.key
-        if key not in self._built:
-            self._built[key] = self.build(bound)
-        found = self._built[key]
+        found = self.built(bound)
         return None if isinstance(found, Built) else found
 
     def failures(self, bound: BoundSample) -> Sequence[lang.Failure]:

@@ -9,7 +9,7 @@ import pytest
 from opgen_runtime import ops
 from opgen_runtime.ir import Call, Var
 from opgen_runtime.operator.registry import Op
-from opgen_runtime.operator.types import TensorType, infer_unknown
+from opgen_runtime.operator.types import TensorType, attrs_read, infer_unknown
 from opgen_runtime.operator.types.inference import backward
 from opgen_runtime.operator.types.inference.foresight import Foresight
 from opgen_runtime.operator.types.inference.trial import Trial
@@ -100,3 +100,44 @@ def test_few_of_the_ranks_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried.clear()
     followed(CALLS["scatter_elements"]())
     assert len(tried) <= 160, backward._MOST_AXES
+
+
+def test_what_no_type_depends_on_is_no_reason_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = trials(monkeypatch)
+    followed(ops.leaky_relu(v("d", 2, 3), alpha=0.25))
+    assert tried
+    tried.clear()
+    followed(ops.leaky_relu(v("d", 2, 3), alpha=0.5))
+    assert not tried
+    for axes in ((2, 0, 1), (1, 0, 2)):  # the shape of the result does
+        tried.clear()
+        followed(ops.transpose(v("d", 2, 3, 4), axes=axes))
+        assert tried
+
+
+@pytest.mark.parametrize(
+    ("call", "read"),
+    [
+        (ops.leaky_relu(v("d", 2), alpha=0.5), ()),
+        (ops.transpose(v("d", 2, 3), axes=(1, 0)), ("axes",)),
+        (ops.take(v("d", 3, 4), v("i", 2, dtype=I), axis=1), ("axis",)),
+        (
+            ops.avg_pool2d(v("d", 1, 8, 9, 9), pool_size=(3, 3), count_include_pad=True),
+            ("pool_size", "strides", "dilation", "padding", "ceil_mode", "layout"),
+        ),
+    ],
+    ids=lambda value: value.op.name if isinstance(value, Call) else "",
+)
+def test_the_attrs_that_types_depend_on(call: Call, read: tuple[str, ...]) -> None:
+    assert isinstance(call.op, Op)
+    (relation,) = call.op.op_type.constraints
+    assert call.attrs is not None
+    assert set(attrs_read(relation.function.args[0], call.attrs.keys())) == set(read)  # type: ignore[attr-defined]  # a partial
+
+
+def test_where_nothing_follows_that_is_seen_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three operands that broadcast: after the first ranks that can be, others that share none with them are tried."""
+    tried = trials(monkeypatch)
+    call = ops.where(v("c", 2, 1, 3, dtype="bool"), v("a", 2, 1, 3), v("b", 2, 1, 3))
+    assert followed(call)[-1] == {}
+    assert len(tried) <= 9

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 
 import opgen.analyse.declarations as analysis
 import opgen_runtime
@@ -19,6 +20,7 @@ from opgen.generation import work
 from opgen.generation.generator import RUNTIME, generator_digest
 from opgen.generation.pending import find_pending
 from opgen.generation.records import Records
+from opgen.generation.work import forget_templates
 from opgen.project import Project
 
 ALL = {"unary_base", "twice", "thrice", "clamped", "by_hand"}
@@ -149,6 +151,35 @@ def test_own_templates_count(project: Project, tmp_path: Path) -> None:
     before = generator_digest(tmp_path)
     (tmp_path / "op.py.j2").write_text("x")
     assert generator_digest(tmp_path) != before
+
+
+def test_a_template_is_read_once_a_run_and_again_in_the_next(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    source = FileSystemLoader.get_source
+
+    def noted(self: FileSystemLoader, environment: Environment, template: str) -> object:
+        read.append(template)
+        return source(self, environment, template)
+
+    monkeypatch.setattr(FileSystemLoader, "get_source", noted)
+    own = project.root / "own"
+    own.mkdir()
+    project = replace(project, templates=own)
+    pending = find_pending(project, "", Records(project.root, "", None))
+    units = [unit for unit in pending.units if not unit.facts.is_abstract]
+
+    def printed() -> str:
+        forget_templates()
+        done = [work.do(work.part(project, pending, [unit])) for unit in units]
+        return "".join(output.text for each in done for made in each.made for output in made.outputs)
+
+    assert "TURNED" not in printed()
+    counts = {name: read.count(name) for name in read}
+    assert max(counts.values()) <= 2, "each is looked for in both folders, once a run"
+    (own / "op.py.j2").write_text("TURNED = 1\n")
+    assert printed().count("TURNED") == len(units)
 
 
 def test_the_digest_covers_what_the_analysis_runs(project: Project) -> None:

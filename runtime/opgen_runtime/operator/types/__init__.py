@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ...base.arith.expr import Dim, dim
 from ...base.arith.expr import Var as DimVar
 from ...base.late import late
-from .binding import Binding, bind, binding_of
+from .binding import Binding, attrs_read, bind, binding_of
 from .inference import infer_unknown, is_absent, relate
 from .layout import (
     Layout,
@@ -63,6 +63,7 @@ __all__ = [
     "TypeReporter",
     "TypeSolver",
     "TypeVar",
+    "attrs_read",
     "bind",
     "binding_of",
     "broadcast",

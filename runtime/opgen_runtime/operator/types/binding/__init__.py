@@ -13,7 +13,8 @@ result.py      Binding
 """
 
 from .kept import binding_of
+from .plan import attrs_read
 from .result import Binding
 from .run import bind
 
-__all__ = ["Binding", "bind", "binding_of"]
+__all__ = ["Binding", "attrs_read", "bind", "binding_of"]

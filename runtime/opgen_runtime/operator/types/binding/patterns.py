@@ -82,6 +82,9 @@ class Pattern:
         self.lone_equation = lone and self.entries[0].role is Role.EQUATION
         self.binds = frozenset(e.name for e in self.entries if e.role in (Role.BIND, Role.BIND_MANY))
         self.equations = tuple(e for e in self.entries if e.role in (Role.EQUATION, Role.EQUATION_MANY))
+        self.names: frozenset[str] = frozenset().union(
+            *({entry.name, *entry.needs} for entry in self.entries)
+        )
 
     def unresolved(self, known: AbstractSet[str]) -> int:
         """How many starred entries have a length that is not known from these names."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ....base.arith.expr import AnyDim, Dim, Shape
 from ....base.errors import OpgenError, TypeInferenceError
-from ..rules import Bound, Function, Let, Output, Require, needs_of
+from ...attrs.kinds import same_value_key
+from ..rules import Bound, Function, Input, Let, Output, Require, needs_of
 from ..signature import Signature
 from ..type import TensorType
 from .frame import Frame, RuleFailedError
@@ -22,11 +23,19 @@ from .written import written_outputs
 class Plan:
     """The steps of a binding, in order, and its outputs."""
 
-    def __init__(self, steps: Sequence[Step], outputs: Sequence[OutputPlan]) -> None:
+    def __init__(
+        self, steps: Sequence[Step], outputs: Sequence[OutputPlan], attrs_read: Sequence[str]
+    ) -> None:
+        """`attrs_read`: the attrs that decide something."""
         self.steps = tuple(steps)
+        self._attrs_read = tuple(attrs_read)
         self.patterns = {step.declared.name: step.pattern for step in steps if isinstance(step, PatternStep)}
         self.outputs = tuple(outputs)
         self._by_output = {plan.output: plan for plan in outputs}
+
+    def read(self, attrs: Any) -> Hashable:
+        """Equal for attrs that calls are bound alike with: those that differ in what no rule and no shape reads."""
+        return () if attrs is None else same_value_key(tuple([attrs[name] for name in self._attrs_read]))
 
     def output(self, declared: Output) -> OutputPlan:
         """The plan of a declared output; there is none where the type relation is written by hand."""
@@ -144,7 +153,7 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
     """
     attr_names = () if attrs is None else tuple(attrs.keys())
     known = set(attr_names) | {declared.name for declared in signature.inputs}
-    waiting = make_steps(signature, attr_names)
+    steps = waiting = make_steps(signature, attr_names)
     absent = {i.name for i, group in zip(signature.inputs, groups, strict=True) if group is None}
     ordered: list[Step] = []
     never: set[str] = set()
@@ -172,7 +181,7 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
                 raise _stuck(op_name, waiting, known)
             ordered.append(AbsentStep(missing))
             known |= missing
-    outputs = [] if signature.relation is not None else [OutputPlan(signature, o) for o in signature.outputs]
+    outputs = make_outputs(signature)
     wanted = {name for output in outputs for name in output.needs} - known
     if wanted - never:
         raise TypeInferenceError(
@@ -180,7 +189,29 @@ def make_plan(signature: Signature, op_name: str, attrs: Any, groups: Sequence[A
         )
     if never - known:
         ordered.append(AbsentStep(never - known))
-    return Plan(ordered, outputs)
+    return Plan(ordered, outputs, _attrs_read(signature, attr_names, steps, outputs))
+
+
+def make_outputs(signature: Signature) -> list[OutputPlan]:
+    """The outputs whose types the signature states: none where its type relation is written by hand."""
+    return [] if signature.relation is not None else [OutputPlan(signature, o) for o in signature.outputs]
+
+
+def attrs_read(signature: Signature, attr_names: Sequence[str]) -> tuple[str, ...]:
+    """Those of the attrs that a rule, a shape, a dtype or a layout reads: the others are no matter to any type."""
+    return _attrs_read(signature, attr_names, make_steps(signature, attr_names), make_outputs(signature))
+
+
+def _attrs_read(
+    signature: Signature, attr_names: Sequence[str], steps: Iterable[Step], outputs: Iterable[OutputPlan]
+) -> tuple[str, ...]:
+    if signature.relation is not None:  # it is given all of them
+        return tuple(attr_names)
+    tensors: tuple[Input | Output, ...] = (*signature.inputs, *signature.outputs)
+    read = {each.layout[0] for each in tensors if each.layout is not None}
+    read.update(*[step.names | step.gives for step in steps], *[output.needs for output in outputs])
+    read.update(*map(needs_of, signature.dynamic.values()))
+    return tuple([name for name in attr_names if name in read])
 
 
 def _is_absent(step: Step, absent: set[str]) -> bool:

@@ -32,6 +32,11 @@ class Step:
     def ready(self, known: AbstractSet[str]) -> bool:
         return self.needs <= known
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names whose values it looks at."""
+        return self.needs
+
     def run(self, frame: Frame) -> None:
         raise NotImplementedError
 
@@ -119,6 +124,10 @@ class PatternStep(Step):
     def ready(self, known: AbstractSet[str]) -> bool:
         return self.needs <= known and self.pattern.unresolved(known) <= 1
 
+    @property
+    def names(self) -> frozenset[str]:
+        return self.needs | self.pattern.names
+
     def run(self, frame: Frame) -> None:
         group = frame.names[self.declared.name]
         if type(group) is TensorType:
@@ -134,6 +143,10 @@ class EquationStep(Step):
     def __init__(self, declared: Input, pattern: Pattern, entry: PatternEntry) -> None:
         self.declared, self.pattern, self.entry = declared, pattern, entry
         self.needs = frozenset((declared.name, f"{declared.name}:matched", *entry.needs))
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.needs | self.pattern.names
 
     def run(self, frame: Frame) -> None:
         for element, t in elements(frame, self.declared):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -82,7 +83,7 @@ class _Trials:
         """All that the trials see of a call: by whom and where it is made stands in their errors alone."""
         return (
             self.plan,
-            self.attrs,
+            self.plan.read(self.attrs),
             tuple(map(_seen, self.groups)),
             tuple([known.shape for _, known in self.results]),
             tuple([(one.known.shape, one.dtype is None, one.trial_dtype) for one in self.unknown]),
@@ -103,10 +104,15 @@ class _Trials:
     def _agreed(
         self, foresight: Foresight | None
     ) -> tuple[list[tuple[Any, ...] | None] | None, list[RefusedError]]:
-        """What all trials agree on, None where all are refused; and the refusals of those that were made."""
+        """What all trials agree on, None where all are refused; and the refusals of those that were made.
+
+        After the first that is not refused come those whose ranks are most unlike its own: where nothing follows, they
+        show it soonest.
+        """
         agreed: list[tuple[Any, ...] | None] | None = None
         refused: list[RefusedError] = []
-        for ranks in self._ranks():
+        untried = self._ranks()
+        while (ranks := next(untried, None)) is not None:
             if foresight is not None and foresight.refuses(ranks):
                 continue
             try:
@@ -116,6 +122,8 @@ class _Trials:
                 if foresight is not None and error.by is not None:
                     foresight.learn(ranks, error.by)
                 continue
+            if agreed is None:
+                untried = iter(sorted(untried, key=partial(_alike, ranks, shapes)))
             agreed = shapes if agreed is None else _common(agreed, shapes)
             if not any(shape is not None for shape in agreed):
                 break
@@ -133,7 +141,15 @@ class _Trials:
             [one.declared.name for one in self.unknown],
             [] if self.signature.dynamic else results,
             lambda ranks: self._trial(ranks).frame(),
+            self._alike(),
         )
+
+    def _alike(self) -> Hashable | None:
+        """Equal for calls whose ranks say the same of the shapes of results; None where a known operand has its say."""
+        if self._any_operand_known() or any([one.known.shape is not None for one in self.unknown]):
+            return None
+        unknown = tuple([(one.position, one.element, one.trial_dtype) for one in self.unknown])
+        return self.plan, self.plan.read(self.attrs), unknown
 
     def _trial(self, ranks: Sequence[int]) -> Trial:
         return Trial(
@@ -169,8 +185,9 @@ class _Trials:
 
     def _anything_known(self) -> bool:
         """Whether there is something that could refuse a rank."""
-        if any(known.shape is not None for _, known in self.results):
-            return True
+        return any(known.shape is not None for _, known in self.results) or self._any_operand_known()
+
+    def _any_operand_known(self) -> bool:
         tensors = (t for g in self.groups for t in (g if isinstance(g, tuple) else (g,)))
         return any(type(t) is TensorType for t in tensors)
 
@@ -180,6 +197,11 @@ def _seen(group: Any) -> Hashable:
     if isinstance(group, tuple):
         return tuple(map(_seen, group))
     return (group.shape, group.dtype) if type(group) is TensorType else group is None
+
+
+def _alike(ranks: Sequence[int], shapes: Shapes, others: Sequence[int]) -> int:
+    """How many of the operands whose shapes were found have the same rank among `others`."""
+    return sum([a == b for a, b, shape in zip(ranks, others, shapes, strict=True) if shape is not None])
 
 
 def _common(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:

@@ -6,22 +6,26 @@ refused one trial refuses all that give the operands which it reads the same ran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from ....base.arith.expr import Shape
 from ....base.errors import OpgenError
+from ....base.kept import Kept
 from ..binding.frame import EVALUATION_ERRORS, Frame, MismatchError, RuleFailedError
 from ..binding.outputs import OutputPlan
 from ..binding.patterns import Role
 from ..binding.plan import Plan
-from ..binding.steps import DTypeStep, EquationStep, PatternStep, Step
+from ..binding.steps import DTypeStep, PatternStep, Step
 from ..signature import Signature
 
 Ranks = tuple[int, ...]
 _NO_ANSWER: Final = (OpgenError, RuleFailedError, MismatchError, *EVALUATION_ERRORS)
 _readings: Final[WeakKeyDictionary[Plan, Reading]] = WeakKeyDictionary()
+_shapes: Final[Kept[dict[Ranks, Shape | None]]] = Kept(
+    256
+)  # of one output by the ranks, for calls that are alike
 
 
 class Reading:
@@ -33,7 +37,7 @@ class Reading:
         for step in plan.steps:
             found: frozenset[str] = frozenset()
             if not isinstance(step, DTypeStep):  # no dtype depends on a rank
-                found = _union(_names(step) | step.gives, read)
+                found = _union(step.names | step.gives, read)
             self._read[step] = found
             for name in step.gives:
                 read[name] = read.get(name, frozenset()) | found
@@ -52,13 +56,6 @@ class Reading:
 def reading_of(signature: Signature, plan: Plan) -> Reading:
     """The reading of a plan, found once."""
     return _readings.get(plan) or _readings.setdefault(plan, Reading(signature, plan))
-
-
-def _names(step: Step) -> frozenset[str]:
-    """The names whose values a step looks at."""
-    if not isinstance(step, PatternStep | EquationStep):
-        return step.needs
-    return step.needs.union(*({entry.name, *entry.needs} for entry in step.pattern.entries))
 
 
 def _union(names: Iterable[str], read: dict[str, frozenset[str]]) -> frozenset[str]:
@@ -107,12 +104,14 @@ class Foresight:
         unknown: Sequence[str],
         results: Sequence[tuple[OutputPlan, Shape]],
         frame_of: Callable[[Ranks], Frame],
+        alike: Hashable | None,
     ) -> None:
         """`unknown`: the operand of each rank; `results`: outputs with the shapes that are known of them; `frame_of`:
-        a call with operands of these ranks, not yet bound.
+        a call with operands of these ranks, not yet bound; `alike`: equal for calls of which it gives the same, None
+        for one that has no like.
         """
         self._reading, self._unknown, self._results, self._frame_of = reading, unknown, results, frame_of
-        self._shapes: dict[OutputPlan, dict[Ranks, Shape | None]] = {output: {} for output, _ in results}
+        self._shapes = {output: _shapes_of(output, alike) for output, _ in results}
         self._parts = {output: self._positions(reading.of(output)) for output, _ in results}
         self._refused: dict[tuple[int, ...], set[Ranks]] = {}
         self._only: dict[int, int] = {}  # position -> the rank that a result gives it
@@ -162,3 +161,12 @@ class Foresight:
             except _NO_ANSWER:
                 shapes[key] = None
         return shapes[key]
+
+
+def _shapes_of(output: OutputPlan, alike: Hashable | None) -> dict[Ranks, Shape | None]:
+    """What is known already of an output's shapes."""
+    key = (output, alike)
+    known = None if alike is None else _shapes.get(key)
+    if known is not None:
+        return known
+    return {} if alike is None else _shapes.put(key, {})

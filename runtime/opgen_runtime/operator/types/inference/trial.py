@@ -210,7 +210,8 @@ class Trial:
             (one.position, one.element, tuple(shape), one.trial_dtype)
             for one, shape in zip(self.unknown, self.shapes, strict=True)
         ]
-        return (self.plan, self.attrs, self.reporter.op_name, self.reporter.site, tuple(each))
+        attrs = self.plan.read(self.attrs)
+        return (self.plan, attrs, self.reporter.op_name, self.reporter.site, tuple(each))
 
     def frame(self) -> Frame:
         """The call, not yet bound.  Raises what a layout raises."""
