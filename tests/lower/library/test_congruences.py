@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from opgen_runtime import te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
@@ -20,6 +22,34 @@ def test_a_transposed_convolution() -> None:
 
     out = te.compute((64,), spread, name="C")
     assert str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))) == SCHEDULE
+
+
+@pytest.mark.parametrize(
+    ("stride", "padding", "read", "tap"),
+    [
+        (2, 0, "X[y_q - k]", "W[y_r + k * 2]"),
+        (2, 1, "X[y_r + y_q - k]", "W[k * 2 - y_r + 1]"),
+        (3, 0, "X[y_q - k]", "W[y_r + k * 3]"),
+        (3, 1, "X[y_q + (y_r - (y_r + 1) % 3 + 1) // 3 - k]", "W[k * 3 + (y_r + 1) % 3]"),
+    ],
+)
+def test_positions_of_residues_are_straight_where_they_can_be(
+    stride: int, padding: int, read: str, tap: str
+) -> None:
+    """What does not depend on the residue is packed once for all; three residues with a padding lie on no line."""
+    data, weights, k = (
+        te.placeholder((40,), name="X"),
+        te.placeholder((5,), name="W"),
+        te.reduce_axis((0, 5), name="k"),
+    )
+
+    def spread(y: te.Var) -> te.Expr:
+        place = y + padding - k
+        return te.sum(data[place // stride] * weights[k], axis=k, where=te.equal(place % stride, 0))
+
+    out = te.compute((60,), spread, name="C")
+    text = str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
+    assert f"sum({read} * {tap} for k" in text
 
 
 def test_what_is_never_met_and_what_cannot_be_solved_stay() -> None:
@@ -58,7 +88,7 @@ C_divided: float32[2, 32], divide of C, root, global
     k       2  reduce
     y_q_i   4  unrolled           y_q % 4
     c      16  reduce vectorized
-    C_divided[y_r, y_q] = sum(X[y_q + (y_r - (0 - y_r) % 2) // 2 - k, c] * W[k * 2 + (0 - y_r) % 2, c] for k in range(2) for c in range(16) if k * 2 + (0 - y_r) % 2 < 3)
+    C_divided[y_r, y_q] = sum(X[y_q - k, c] * W[y_r + k * 2, c] for k in range(2) for c in range(16) if y_r + k * 2 < 3)
     reordered from y_r, y_q_o, y_q_i, k, c
 C: float32[64], output
     y_o_o   2              y // 2 // 16
@@ -66,4 +96,4 @@ C: float32[64], output
     y_o_i  16  vectorized  y // 2 % 16
     C[y] = C_divided[y % 2, y // 2]
     reordered from y_o_o, y_o_i, y_i\
-"""  # noqa: E501 -- a line of a schedule
+"""

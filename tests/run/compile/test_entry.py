@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -281,6 +282,29 @@ def test_calls_before_any_python_code_mean_what_the_slow_ones_do() -> None:
         np.testing.assert_array_equal(named(A, out=B), A - B)
 
 
+def test_gated_objects_are_called_as_functions_are() -> None:
+    """Calls of all kinds come to the gate; no tuple or dict is made on the way, and nothing keeps the objects alive."""
+    op, jitted = eager.EagerOp(rt.registry.Op.get("add")), rt.jit(lambda a, b: a + b)
+    for callee, kind in ((op, eager.EagerOp), (jitted, type(jitted).__base__)):
+        assert isinstance(callee, kind)
+        assert type(callee).__name__ == kind.__name__
+        assert type(callee).__flags__ & 1 << 11, "Py_TPFLAGS_HAVE_VECTORCALL"
+        for _ in range(3):
+            for found in (callee(A, B), callee(*(A, B)), callee.__call__(A, B), map(callee, [A], [B])):
+                np.testing.assert_array_equal(next(found) if isinstance(found, map) else found, A + B)
+    out = np.empty_like(A)
+    assert op(*(A, B), **{"out": out}) is out
+    gone = []
+    for _ in range(3):
+        made = rt.jit(lambda a: a * a)
+        made.itself = made
+        gone.append(weakref.ref(made))
+        np.testing.assert_array_equal(made(A), A * A)
+    del made
+    gc.collect()
+    assert [each() for each in gone] == [None] * 3
+
+
 def test_kernels_enter_from_their_second_run_on_and_give_the_same() -> None:
     a = var("a", TensorType((5, 7), "float32"))
     kernel = compile_segment(Function((a,), multiply(a, a)))
@@ -318,12 +342,12 @@ def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.M
     for name in ("_layouts_are_known", "_numpy_table"):
         with monkeypatch.context() as patch:
             patch.setattr(entry_module, name, lambda: None)
-            entry_module._methods.cache_clear()
+            entry_module.methods.cache_clear()
             op = eager.EagerOp(rt.registry.Op.get("add"))
             for _ in range(3):
                 np.testing.assert_array_equal(op(A, B), A + B)
             assert op._entry is None
-    entry_module._methods.cache_clear()
+    entry_module.methods.cache_clear()
 
 
 def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Final
 
 from ...base.arith import (
     Analyzer,
@@ -39,6 +40,7 @@ from ...compute.te.tensor import IterVar, Reduce
 from .slopes import slope
 from .stage import Stage
 
+_FEW: Final = 8  # positions of an axis that are looked at one by one
 _POSITIONAL = ("argmax", "argmin", "first")  # their results depend on the number of a step
 
 
@@ -103,8 +105,10 @@ def solved(stage: Stage) -> Reduce:
     extent = found.axis.extent
     assert isinstance(extent, int)
     steps = IterVar(Var(INDEX, found.axis.var.name), -(-extent // step), found.axis.kind)
-    first = floormod(floordiv(found.rest, common) * -pow(found.factor // common, -1, step), step)
-    value = first + steps.var * step
+    first = floormod(
+        floordiv(found.rest, common) * _least(-pow(found.factor // common, -1, step), step), step
+    )
+    value = _straight(first, stage.axes) + steps.var * step
     axes = tuple(steps if each is found.axis else each for each in body.axes)
     condition: Expr = logical_and(lt(value, extent), eq(floormod(found.rest, common), 0))
     for part in conditions_of(body):
@@ -127,6 +131,32 @@ def simplified(axes: Sequence[IterVar], body: Reduce) -> Reduce:
     return Reduce(
         body.dtype, body.combiner, body.axes, analyzer.simplify(body.value), condition, body.default
     )
+
+
+def _least(number: int, modulus: int) -> int:
+    """What leaves the same remainder and is nearest 0, so that remainders of what is below the modulus are seen."""
+    remainder = number % modulus
+    return remainder if 2 * remainder <= modulus else remainder - modulus
+
+
+def _straight(e: Expr, axes: Sequence[IterVar]) -> Expr:
+    """a + b * y, where an expression of one axis y of few positions has such values: (y + 1) % 2 is 1 - y of two."""
+    bounded = Analyzer()
+    for axis in axes:
+        bounded.bind(axis.var, 0, axis.extent)
+    e = bounded.simplify(e)
+    used = list(free_vars(e))
+    extent = next((axis.extent for axis in axes if used == [axis.var]), None)
+    if not isinstance(extent, int) or not 1 < extent <= _FEW:
+        return e
+    (var,) = used
+    values = [Analyzer().simplify(substitute(e, {var: const(n, INDEX)})) for n in range(extent)]
+    first, second = values[:2]
+    if not isinstance(first, Const) or not isinstance(second, Const):
+        return e
+    base, step = int(first.value), int(second.value) - int(first.value)
+    on_line = all(isinstance(v, Const) and v.value == base + n * step for n, v in enumerate(values))
+    return var * step + base if on_line else e
 
 
 def pushed(body: Reduce, axes: Collection[IterVar] | None = None) -> Reduce:

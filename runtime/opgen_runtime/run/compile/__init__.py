@@ -5,7 +5,8 @@ steps.py      the work of each stage
 segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
 key.py        the front key of the caches; provenance.py: digests of functions that users write
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
-entry.py      calls of kernels without Python in between; entry_text.py: their machine code
+entry.py      calls of kernels without Python in between; entry_text.py: their machine code; gate.py: objects that are
+              called so
 symbolic.py   kernels for all values of their dims
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
@@ -21,10 +22,11 @@ written.py    schedules that users write, as they enter the table; scheduled.py:
 from typing import TYPE_CHECKING
 
 from ...base.late import late
-from .entry import Entry, Gate, entered
+from .entry import Entry
+from .gate import Gate, Gated, entered
 from .kernel import Kernel, Slot
 
-__all__ = ["Entry", "Gate", "Kernel", "Slot", "entered", "front_key"]
+__all__ = ["Entry", "Gate", "Gated", "Kernel", "Slot", "entered", "front_key"]
 
 if TYPE_CHECKING:
     from .key import front_key

@@ -12,7 +12,6 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from types import MethodType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -21,14 +20,13 @@ from ...base.errors import CodegenError
 from ...codegen import load_module
 from . import entry_text
 from .buffers import LEAST
-from .entry_text import GATE_SYMBOL, RECORD_WORDS, SYMBOLS, GateWord, Word
+from .entry_text import GATE_SYMBOL, RECORD_WORDS, SYMBOLS, Word
 from .pointers import address_of
 
 ENTRY_MODULE: Final = "native entry"
 _NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
 _ARRAY_TYPE: Final = 2
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
-_KEYWORDS: Final = 0x0002  # METH_KEYWORDS
 _HELD_BYTES: Final = 1 << 12  # operands up to this size: the kernel is over before another thread could start
 
 
@@ -79,7 +77,7 @@ class _Method(ctypes.Structure):
     )
 
 
-class _Descriptor(np.ndarray):
+class Descriptor(np.ndarray):
     """The words that the machine code reads, and what must live as long as they do."""
 
     kept: tuple[object, ...]
@@ -96,59 +94,10 @@ class Entry:
 
     __slots__ = ("descriptor", "into", "new")
 
-    def __init__(self, kernel: Enterable, methods: _Methods, in_tuple: bool) -> None:
+    def __init__(self, kernel: Enterable, methods: Methods, in_tuple: bool) -> None:
         self.descriptor = descriptor = _descriptor(kernel, methods, in_tuple)
         self.new: Callable[..., Any] = methods.bound(0, descriptor)
         self.into: Callable[..., Any] = methods.bound(1, descriptor)
-
-
-class Gate:
-    """A built-in function that goes through an entry where that fits, else to `slow`, with all that it was given.
-
-    `call(*inputs)` and, with `has_out`, `call(*inputs, out=array)` are `new` and `into` of the entry that `use` was
-    given last.
-    """
-
-    __slots__ = ("_words", "call")
-
-    def __init__(self, slow: Callable[..., Any], has_out: bool, methods: _Methods) -> None:
-        self._words = words = np.zeros(len(GateWord), np.int64).view(_Descriptor)
-        out = sys.intern("out")
-        words[GateWord.SLOW], words[GateWord.OUT] = id(slow), id(out) if has_out else 0
-        words[GateWord.NOT_IMPLEMENTED] = methods.words[Word.NOT_IMPLEMENTED]
-        words[GateWord.VECTORCALL] = _python_function("PyObject_Vectorcall")
-        words[GateWord.INCREF], words[GateWord.DECREF] = (
-            methods.words[Word.INCREF],
-            methods.words[Word.DECREF],
-        )
-        words.kept = (slow, out, None)
-        self.call: Callable[..., Any] = methods.bound(len(SYMBOLS), words)
-
-    def use(self, entry: Entry | None) -> None:
-        """Go through `entry` from now on."""
-        words = self._words
-        before = words.kept
-        words.kept = (*before[:2], entry)
-        words[GateWord.ENTRY] = 0 if entry is None else id(entry.descriptor)
-        del before  # lives until nobody finds it
-
-
-def entered(callee: Any, has_out: bool) -> Gate | None:
-    """Put a gate before the calls of an object, whose class becomes one of its own; None where there are no entries.
-
-    Python looks calls up in the class: a built-in function there runs before any Python code does.
-    """
-    own = type(callee)
-    gate = make_gate(MethodType(own.__call__, callee), has_out)
-    if gate is not None:
-        callee.__class__ = type(own.__name__, (own,), {"__call__": gate.call, "__module__": own.__module__})
-    return gate
-
-
-def make_gate(slow: Callable[..., Any], has_out: bool) -> Gate | None:
-    """A gate before `slow`; None where there are no entries."""
-    methods = _methods()
-    return None if methods is None else Gate(slow, has_out, methods)
 
 
 def make_entry(kernel: Enterable, in_tuple: bool = False) -> Entry | None:
@@ -160,15 +109,15 @@ def make_entry(kernel: Enterable, in_tuple: bool = False) -> Entry | None:
         return None
     if any([_bytes([output]) >= LEAST for output in kernel.outputs]):
         return None
-    methods = _methods()
-    return None if methods is None else Entry(kernel, methods, in_tuple or len(kernel.outputs) > 1)
+    made = methods()
+    return None if made is None else Entry(kernel, made, in_tuple or len(kernel.outputs) > 1)
 
 
 def _bytes(slots: Sequence[Operand]) -> int:
     return sum(int(np.prod(slot.shape, dtype=np.int64)) * slot.dtype.itemsize for slot in slots)
 
 
-def _descriptor(kernel: Enterable, methods: _Methods, in_tuple: bool) -> _Descriptor:
+def _descriptor(kernel: Enterable, methods: Methods, in_tuple: bool) -> Descriptor:
     operands = (*kernel.inputs, *kernel.outputs)
     shapes = [np.array(slot.shape, np.int64) for slot in operands]
     dtypes = [np.dtype(slot.dtype) for slot in operands]
@@ -176,7 +125,7 @@ def _descriptor(kernel: Enterable, methods: _Methods, in_tuple: bool) -> _Descri
     records = np.zeros((len(operands), RECORD_WORDS), np.int64)
     for record, dtype, shape in zip(records, dtypes, shapes, strict=True):
         record[:] = (id(dtype), shape.size, address_of(shape), int(np.prod(shape)) * dtype.itemsize)
-    words = np.zeros(len(Word), np.int64).view(_Descriptor)
+    words = np.zeros(len(Word), np.int64).view(Descriptor)
     for word, value in {
         **methods.words,
         Word.KERNEL: kernel.code_address,
@@ -195,13 +144,12 @@ def _descriptor(kernel: Enterable, methods: _Methods, in_tuple: bool) -> _Descri
     return words
 
 
-class _Methods:
-    """The two functions in memory, and the words that all descriptors share."""
+class Methods:
+    """The functions in memory, that of gates by its address, and the words that all descriptors share."""
 
     def __init__(self, array_type: int, new_array: int) -> None:
         addresses = load_module(ENTRY_MODULE, entry_text.entry_text(), (*SYMBOLS, GATE_SYMBOL), None)
         self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
-        self._methods.append(_Method(b"call", addresses[GATE_SYMBOL], _FASTCALL | _KEYWORDS, None))
         for method in self._methods:
             ctypes.pythonapi.Py_IncRef(
                 ctypes.py_object(method)
@@ -209,26 +157,27 @@ class _Methods:
         self._make = ctypes.pythonapi.PyCFunction_NewEx
         self._make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         self._make.restype = ctypes.py_object
+        self.gate: int = addresses[GATE_SYMBOL]
         self.words: dict[Word, int] = {
             Word.ARRAY_TYPE: array_type,
             Word.NOT_IMPLEMENTED: id(NotImplemented),
             Word.NEW_ARRAY: new_array,
-            Word.INCREF: _python_function("Py_IncRef"),
-            Word.DECREF: _python_function("Py_DecRef"),
-            Word.NO_MEMORY: _python_function("PyErr_NoMemory"),
-            Word.SAVE_THREAD: _python_function("PyEval_SaveThread"),
-            Word.RESTORE_THREAD: _python_function("PyEval_RestoreThread"),
-            Word.NEW_TUPLE: _python_function("PyTuple_New"),
+            Word.INCREF: python_function("Py_IncRef"),
+            Word.DECREF: python_function("Py_DecRef"),
+            Word.NO_MEMORY: python_function("PyErr_NoMemory"),
+            Word.SAVE_THREAD: python_function("PyEval_SaveThread"),
+            Word.RESTORE_THREAD: python_function("PyEval_RestoreThread"),
+            Word.NEW_TUPLE: python_function("PyTuple_New"),
         }
 
-    def bound(self, number: int, descriptor: _Descriptor) -> Callable[..., Any]:
+    def bound(self, number: int, descriptor: Descriptor) -> Callable[..., Any]:
         """The function with the descriptor as `self`, which it keeps alive."""
         made: Callable[..., Any] = self._make(ctypes.addressof(self._methods[number]), descriptor, None)
         return made
 
 
 @lru_cache(maxsize=1)
-def _methods() -> _Methods | None:
+def methods() -> Methods | None:
     """Made once a process and kept; None where the layouts are not the expected ones."""
     table = _numpy_table()
     if table is None or not _layouts_are_known():
@@ -236,12 +185,12 @@ def _methods() -> _Methods | None:
     if table[_ARRAY_TYPE] != id(np.ndarray) or not _allocates(table[_NEW_FROM_DESCR]):
         return None
     try:
-        return _Methods(table[_ARRAY_TYPE], table[_NEW_FROM_DESCR])
+        return Methods(table[_ARRAY_TYPE], table[_NEW_FROM_DESCR])
     except CodegenError:
         return None
 
 
-def _python_function(name: str) -> int:
+def python_function(name: str) -> int:
     address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     assert address is not None
     return address

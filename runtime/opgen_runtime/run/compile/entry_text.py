@@ -1,5 +1,8 @@
 """The native entry as LLVM IR text: functions of CPython's METH_FASTCALL that check arrays and run a kernel on them.
 
+The gate is a function of CPython's vectorcall (PEP 590): `self` is the object that is called, which holds the address
+of its words.
+
 `self` is an int64 array, the descriptor, whose words are named in `Word`; after these come the records of the
 operands, inputs first, then the outputs.  A record holds the dtype object, the rank, the address of the dims and the
 size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those dims,
@@ -30,6 +33,11 @@ CONTIGUOUS_ALIGNED: Final = 0x0101
 WRITEABLE: Final = 0x0400
 TUPLE_SIZE_OFFSET: Final = 16  # of CPython's tuples: how many items, and the first of them
 TUPLE_ITEMS_OFFSET: Final = 24
+
+# Of objects with a gate, whose type `gate.py` makes: the vectorcall function, and the words of the gate.
+GATE_OFFSET: Final = 64
+GATE_WORDS_OFFSET: Final = 72
+COUNT_MASK: Final = (1 << 63) - 1  # of what vectorcall gives as the number of arguments
 
 
 class Word(IntEnum):
@@ -96,7 +104,8 @@ def entry_text() -> str:
         WORDS="\n".join(
             fill(_WORD, NAME=word.name.lower(), POSITION=int(word), KIND="ptr") for word in GateWord
         ),
-        DATA_OFFSET=DATA_OFFSET,
+        GATE_WORDS_OFFSET=GATE_WORDS_OFFSET,
+        COUNT_MASK=COUNT_MASK,
         TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
     )
@@ -122,9 +131,10 @@ define ptr @$NAME(ptr %self, ptr %args, i64 %count) {
 
 # The entry is held while it runs: the kernel may release the interpreter, and another thread put another entry there.
 _GATE: Final = """
-define ptr @$SYMBOL(ptr %self, ptr %args, i64 %count, ptr %names) {
+define ptr @$SYMBOL(ptr %self, ptr %args, i64 %flagged_count, ptr %names) {
 start:
-  %words_at = getelementptr i8, ptr %self, i64 $DATA_OFFSET
+  %count = and i64 %flagged_count, $COUNT_MASK
+  %words_at = getelementptr i8, ptr %self, i64 $GATE_WORDS_OFFSET
   %words = load ptr, ptr %words_at
 $WORDS
   %known = icmp ne ptr %entry, null

@@ -28,6 +28,7 @@ __all__ = [
     "Executable",
     "Executor",
     "Gate",
+    "Gated",
     "GraphExecutor",
     "GraphRuntime",
     "KernelCost",
@@ -48,7 +49,7 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from ..compile import Entry, Gate, entered
+    from ..compile import Entry, Gate, Gated, entered
     from ..compile.interpret import (
         Arrays,
         Result,
@@ -73,7 +74,8 @@ if TYPE_CHECKING:
     from .profiling import KernelCost, Profile
 else:
     _HOMES = {
-        "..compile.entry": ("Entry", "Gate", "entered"),
+        "..compile.entry": ("Entry",),
+        "..compile.gate": ("Gate", "Gated", "entered"),
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",
         ),

@@ -19,14 +19,24 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Const, Expr, Var, post_order
-from ....compute.te.tensor import IterVar, Read, Reduce
+from ....base.arith import Expr, Var, post_order
+from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage, constant_stages, narrowing, positions
 from .access import analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent
 from .elementwise import schedule_elementwise
 from .parameters import NEAR_BYTES, PANEL_VECTORS, TILE_ROWS
-from .plan import readers_of
-from .products import LEAST_ROWS, Contraction, Form, contraction_of, form_of, is_plain, prepare, vars_of
+from .plan import is_own, leader_of
+from .products import (
+    LEAST_ROWS,
+    LEAST_SUMMED,
+    Contraction,
+    Form,
+    contraction_of,
+    form_of,
+    is_plain,
+    prepare,
+    vars_of,
+)
 
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 32  # vector registers
@@ -54,36 +64,9 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
             stage = _turned(schedule, stage, form, joined=True)
             form = form_of(stage)
         if form is not None:
-            leader = _leader(schedule, stage, {*placed, *done})
+            leader = leader_of(schedule, stage, {*placed, *done})
             done.update(_schedule(schedule, stage, form, leader, target))
     return done
-
-
-def _leader(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stage:
-    """The stage in whose loops the contraction runs: the one reader, if it reads element by element, or itself."""
-    readers = [each for each in readers_of(schedule).get(stage, ()) if not each.inlined]
-    if stage.is_output or len(readers) != 1:
-        return stage
-    (reader,) = readers
-    if reader in placed or reader.body is None or reader.reduce_axes or reader.follows is not None:
-        return stage
-    order = post_order(reader.body)
-    same = (
-        [axis.extent for axis in reader.axes] == [axis.extent for axis in stage.axes]
-        and not any(isinstance(node, Reduce) for node in order)
-        and all(
-            _is_own(node, reader) for node in order if isinstance(node, Read) and node.tensor is stage.tensor
-        )
-    )
-    return reader if same else stage
-
-
-def _is_own(read: Read, stage: Stage) -> bool:
-    """Whether a stage reads the element of its own position."""
-    return len(read.indices) == len(stage.axes) and all(
-        index is axis.var or (axis.extent == 1 and isinstance(index, Const))
-        for index, axis in zip(read.indices, stage.axes, strict=True)
-    )
 
 
 def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
@@ -112,7 +95,8 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     assert whole is not None
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
     at_row = flat.axes.index(whole.row)
-    once = (is_one_tile or whole.row.extent == rows) and _is_readable(schedule, flat, whole)
+    few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
+    once = (is_one_tile or whole.row.extent == rows or few_steps) and _is_readable(schedule, flat, whole)
     summed = _decided_first(flat.reduce_axes, flat)
     packing, near = (
         (None, False) if once else _pack(schedule, flat, whole, summed, panel, NEAR_BYTES.of(target, _NEAR))
@@ -163,7 +147,7 @@ def _prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
     if likely_extent(leader.axes) * leader.tensor.dtype.itemsize <= _NEAR:
         return
     reads = [node for node in post_order(leader.body) if isinstance(node, Read)]
-    for tensor in dict.fromkeys(read.tensor for read in reads if _is_own(read, leader)):
+    for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
         if tensor is not flat.tensor:
             leader.prefetch(tensor, at, 1)
 

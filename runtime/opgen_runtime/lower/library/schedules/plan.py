@@ -48,6 +48,33 @@ def readers_of(schedule: Schedule) -> dict[Stage, list[Stage]]:
     return readers
 
 
+def leader_of(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stage:
+    """The stage in whose loops a reduction runs: the one reader, if it reads element by element, or itself."""
+    readers = [each for each in readers_of(schedule).get(stage, ()) if not each.inlined]
+    if stage.is_output or len(readers) != 1:
+        return stage
+    (reader,) = readers
+    if reader in placed or reader.body is None or reader.reduce_axes or reader.follows is not None:
+        return stage
+    order = post_order(reader.body)
+    same = (
+        [axis.extent for axis in reader.axes] == [axis.extent for axis in stage.axes]
+        and not any(isinstance(node, Reduce) for node in order)
+        and all(
+            is_own(node, reader) for node in order if isinstance(node, Read) and node.tensor is stage.tensor
+        )
+    )
+    return reader if same else stage
+
+
+def is_own(read: Read, stage: Stage) -> bool:
+    """Whether a stage reads the element of its own position."""
+    return len(read.indices) == len(stage.axes) and all(
+        index is axis.var or (axis.extent == 1 and isinstance(index, Const))
+        for index, axis in zip(read.indices, stage.axes, strict=True)
+    )
+
+
 def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
     if any(sink.body is None for sink in sinks):
         return True  # scans, updates and externs read buffers

@@ -14,7 +14,9 @@ from .access import analyse, contiguous_groups, leading_axis, likely, likely_ext
 LEAST_ROWS: Final = 2
 _ENOUGH_ROWS: Final = 7  # fill a tile
 _LEAST_COLUMNS: Final = 4
-_LEAST_SUMMED: Final = 8
+LEAST_SUMMED: Final = (
+    8  # with fewer steps, columns of several axes that lie side by side are read as they lie
+)
 _LEAST_LINE: Final = 16  # elements side by side that are read in vectors
 _APART: Final = 8  # elements that are read or stored one by one take so much longer than in vectors
 
@@ -83,11 +85,16 @@ def _to_pack(found: Contraction, body: Reduce) -> int:
     """About how much work it is to pack the columns."""
     theirs = vars_of(found.packed)
     axes = [axis for axis in (*found.outer, *body.axes, *found.columns) if axis.var in theirs]
+    return likely_extent(axes) * (1 if _line(found) >= _LEAST_LINE else _APART)
+
+
+def _line(found: Contraction) -> int:
+    """How many elements of the columns lie side by side in what is read."""
     accesses = analyse(found.packed, found.packed.dtype)
     line = contiguous_groups(found.columns, accesses)[-1]
     var = leading_axis(line).var
     near = all(read.strides.get(var) == 1 and var not in read.entangled for read in accesses.reads)
-    return likely_extent(axes) * (1 if near and likely_extent(line) >= _LEAST_LINE else _APART)
+    return likely_extent(line) if near else 1
 
 
 def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
@@ -155,7 +162,9 @@ def _pays(found: Contraction, body: Reduce) -> bool:
         return False
     if not isinstance(found.row.extent, int):
         rows = LEAST_ROWS  # one row is a case of its own
-    return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS and summed >= _LEAST_SUMMED
+    if summed < LEAST_SUMMED and (len(found.columns) < 2 or _line(found) != columns):
+        return False  # one axis that is read as it lies needs no contraction
+    return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS
 
 
 def _factors(stage: Stage) -> dict[IterVar, int]:

@@ -13,6 +13,7 @@ from .access import analyse, contiguous_groups, cost_of, is_shared, likely, like
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .elementwise import interleaved, schedule_elementwise, vector_shape, vectorize_inner, vectorize_residues
+from .filters import schedule_filters
 from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
 from .plan import Placement, inline_cheap, place, place_near, readers_of
 from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
@@ -50,6 +51,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_contractions(schedule, target, placed)
+    placed |= schedule_filters(schedule, target, placed)
     placed |= schedule_windows(schedule, target, placed)
     constant = constant_stages(schedule)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}

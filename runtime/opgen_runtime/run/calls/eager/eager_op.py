@@ -25,12 +25,12 @@ from ....ir import (
     make_call,
 )
 from ....operator import Attrs, Op, TensorType
-from ...executor import Entry, Executable, array_type, build, entered
+from ...executor import Entry, Executable, Gated, array_type, build, entered
 
 _KEPT: Final = 1024  # compiled signatures an op
 
 
-class EagerOp:
+class EagerOp(Gated):
     """One op on arrays."""
 
     def __init__(self, op: Op) -> None:

@@ -33,7 +33,7 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, build, entered
+from ...executor import Entry, Executable, Gated, build, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 from .programs import as_function
@@ -46,7 +46,7 @@ R = TypeVar("R")
 _KEPT: Final = 256  # compiled signatures a function
 
 
-class Jitted(Generic[P, R]):
+class Jitted(Gated, Generic[P, R]):
     """A function of arrays that is compiled for each signature it is called with; the last 256 used are kept."""
 
     def __init__(

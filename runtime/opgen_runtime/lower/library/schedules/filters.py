@@ -1,0 +1,158 @@
+"""Loops of sums of products over windows of an image, with a filter that all positions of a plane share.
+
+    C[.., y, x] = sum(X[.., y * a + r, x * b + s] * W[.., r, s] for .., r, s)
+
+Where no axis moves the filter alone there is nothing to pack for it (that would be a contraction): depthwise
+convolutions and their like.  A plane of the image is read once, with the padding around it, for all its windows.
+A tile of rows and vectors of columns stays in registers; the steps of the window along the rows are unrolled, so that
+a line that is read serves every row of the tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from ....base import Target
+from ....base.arith import Binary, Expr, Var, post_order
+from ....compute.te.tensor import IterVar, Read, Reduce
+from ...schedule import Schedule, Stage, positions, simplified, slope
+from .access import analyse, contiguous_groups, is_shared, likely_extent
+from .contractions import in_registers
+from .elementwise import schedule_elementwise
+from .plan import leader_of
+from .products import is_plain, is_sum_of_products, vars_of
+
+_MOST_ROWS: Final = 8  # of a tile
+_MOST_UNROLLED: Final = 7  # steps of a window
+_MOST_APART: Final = 3  # elements so far apart are read as vectors
+_FEWEST_COLUMNS: Final = 4
+_REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and elements of the filter
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The operand that is an image, and the reduce axis that slides along its rows."""
+
+    image: Expr
+    sliding: IterVar
+
+
+def schedule_filters(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
+    """Loops for the sums over windows whose filter is shared by a plane; gives these stages, and what they are in."""
+    done: set[Stage] = set()
+    for stage in list(schedule.stages):
+        if stage in placed or stage in done or stage.inlined or not _is_filter(schedule, stage, target):
+            continue
+        leader = leader_of(schedule, stage, {*placed, *done})
+        done.update(_schedule(schedule, stage, leader, target))
+    return done
+
+
+def _is_filter(schedule: Schedule, stage: Stage, target: Target) -> bool:
+    body = stage.body
+    if stage.follows is not None or len(stage.axes) < 3 or not isinstance(body, Reduce):
+        return False
+    *outer, row, column = stage.axes
+    if not isinstance(row.extent, int) or not isinstance(column.extent, int):
+        return False
+    if row.extent < 2 or column.extent < _FEWEST_COLUMNS:
+        return False
+    every = (*stage.axes, *stage.reduce_axes)
+    if is_shared(every, likely_extent(every), target) and likely_extent(outer) < target.num_threads:
+        return False
+    found = _window_of(stage.axes, simplified(stage.axes, body))
+    return found is not None and (is_plain(found.image) or not isinstance(positions(every, found.image), str))
+
+
+def _window_of(axes: tuple[IterVar, ...], body: Reduce) -> Window | None:
+    """The window over which a body is a sum; None for any other."""
+    product = body.value
+    if not is_sum_of_products(body) or body.condition is not None or not isinstance(product, Binary):
+        return None
+    row, column = axes[-2:]
+    for image, shared in ((product.a, product.b), (product.b, product.a)):
+        reads = [node for node in post_order(image) if isinstance(node, Read)]
+        if len(reads) != 1 or not {row.var, column.var}.isdisjoint(vars_of(shared)):
+            continue
+        along = [index for index in reads[0].indices if row.var in vars_of(index)]
+        across = [index for index in reads[0].indices if column.var in vars_of(index)]
+        if len(along) != 1 or across != [reads[0].indices[-1]] or along == across:
+            continue
+        step = slope(across[0], column.var)
+        if step is None or not 0 < step <= _MOST_APART:
+            continue
+        sliding = [axis for axis in body.axes if _slides(along[0], row.var, axis)]
+        if len(sliding) == 1:
+            return Window(image, sliding[0])
+    return None
+
+
+def _slides(index: Expr, row: Var, axis: IterVar) -> bool:
+    """Whether steps of a reduce axis come to positions of other rows."""
+    if axis.var not in vars_of(index) or not isinstance(axis.extent, int):
+        return False
+    row_step, step = slope(index, row), slope(index, axis.var)
+    if not row_step or not step:
+        return False
+    return step % row_step == 0 or (row_step % step == 0 and row_step // step < axis.extent)
+
+
+def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -> list[Stage]:
+    schedule.simplify(stage.tensor)
+    assert isinstance(stage.body, Reduce)
+    found = _window_of(stage.axes, stage.body)
+    assert found is not None
+    covering: Stage | None = None
+    if not is_plain(found.image):
+        covering = schedule[schedule.cover(stage.tensor, found.image)]
+        schedule_elementwise(covering, target, attached=True)
+    accesses = analyse(stage.body, stage.body.value.dtype)
+    lanes, rows, width = _tile_of(stage, target.lanes(accesses.widest), target.vectors.registers)
+    rest = [axis for axis in stage.reduce_axes if axis is not found.sliding]
+    stage.reorder(*rest, found.sliding)
+    if isinstance(found.sliding.extent, int) and found.sliding.extent <= _MOST_UNROLLED:
+        stage.unroll(found.sliding)
+    every = (*stage.axes, *stage.reduce_axes)
+    shared = is_shared(every, likely_extent(every), target)
+    steps = [*[stage.fuse(*group) for group in contiguous_groups(rest, accesses)], found.sliding]
+    around, tiles = _tile(leader, steps if leader is stage else (), rows, width, lanes)
+    if leader is not stage:
+        _tile(stage, steps, rows, width, lanes)
+        stage.compute_at(leader, tiles)
+    if covering is not None:
+        covering.compute_at(leader, around)
+    if shared:
+        leader.parallel(around)
+    return [leader, stage, *([] if covering is None else [covering])]
+
+
+def _tile_of(stage: Stage, lanes: int, registers: int) -> tuple[int, int, int]:
+    """The lanes of a vector, and the rows and columns of a tile: parts of about the same size."""
+    row, column = (axis.extent for axis in stage.axes[-2:])
+    assert isinstance(row, int)
+    assert isinstance(column, int)
+    lanes = min(lanes, 1 << (column - 1).bit_length())
+    vectors = _even(-(-column // lanes), max(1, registers // _REGISTERS_A_VECTOR))
+    return lanes, _even(row, min(_MOST_ROWS, max(1, registers // (2 * vectors)))), vectors * lanes
+
+
+def _even(extent: int, most: int) -> int:
+    return -(-extent // -(-extent // most))
+
+
+def _tile(
+    stage: Stage, steps: Collection[IterVar], rows: int, width: int, lanes: int
+) -> tuple[IterVar, IterVar]:
+    """for i: for y: for x: for k  -->  for i: for y_o: for x_o: for k: unrolled for y_i, vectors of x_i
+
+    Gives the loop over planes and that over tiles.
+    """
+    *outer, row, column = stage.axes
+    around = stage.fuse(*outer)
+    row_tiles, row_tile = stage.split(row, rows)
+    tiles, within = stage.split(column, width)
+    stage.reorder(around, row_tiles, tiles, *steps, row_tile, within)
+    in_registers(stage, row_tile, within, lanes)
+    return around, tiles

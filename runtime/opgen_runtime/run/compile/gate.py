@@ -1,0 +1,128 @@
+"""Objects whose calls go through an entry where that fits, before any Python code.
+
+Their types have vectorcall (PEP 590): arguments come as they lie on Python's stack.  Through `__call__` of a class they
+would be put into a tuple and a dict first, which takes longer than a small kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import MethodType
+from typing import Any, Final, Self
+
+import numpy as np
+
+from .entry import Descriptor, Entry, Methods, methods, python_function
+from .entry_text import GATE_OFFSET, GATE_WORDS_OFFSET, GateWord, Word
+from .pointers import address_of
+
+_SIZE: Final = GATE_WORDS_OFFSET + 8
+_CALL, _MEMBERS = 50, 72  # Py_tp_call and Py_tp_members, CPython's typeslots.h
+_SSIZE, _READ_ONLY = 19, 1  # Py_T_PYSSIZET, Py_READONLY
+_HAVE_VECTORCALL: Final = 1 << 11
+_kept: Final[list[object]] = []  # what types are made of lives as long as they do
+
+
+class _Member(ctypes.Structure):
+    """PyMemberDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("kind", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    """PyType_Slot."""
+
+    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    """PyType_Spec."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    )
+
+
+class Gated:
+    """An object with a gate before its `__call__`, once `entered` has put it there.
+
+    It is made of a type with vectorcall, under the class that it is asked of; of that class itself where there are no
+    entries.
+    """
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        return object.__new__(cls if methods() is None else _with_vectorcall(cls))
+
+
+class Gate:
+    """What a gated object is called with goes through an entry where that fits, else to `slow`.
+
+    Inputs by position and, with `has_out`, `out=array` are those of `new` and `into` of the entry that `use` was given
+    last.
+    """
+
+    __slots__ = ("_words",)
+
+    def __init__(self, slow: Callable[..., Any], has_out: bool, shared: Methods) -> None:
+        self._words = words = np.zeros(len(GateWord), np.int64).view(Descriptor)
+        out = sys.intern("out")
+        words[GateWord.SLOW], words[GateWord.OUT] = id(slow), id(out) if has_out else 0
+        words[GateWord.NOT_IMPLEMENTED] = shared.words[Word.NOT_IMPLEMENTED]
+        words[GateWord.VECTORCALL] = python_function("PyObject_Vectorcall")
+        words[GateWord.INCREF], words[GateWord.DECREF] = shared.words[Word.INCREF], shared.words[Word.DECREF]
+        words.kept = (slow, out, None)
+
+    @property
+    def address(self) -> int:
+        """Where its words lie."""
+        return address_of(self._words)
+
+    def use(self, entry: Entry | None) -> None:
+        """Go through `entry` from now on."""
+        words = self._words
+        before = words.kept
+        words.kept = (*before[:2], entry)
+        words[GateWord.ENTRY] = 0 if entry is None else id(entry.descriptor)
+        del before  # lives until nobody finds it
+
+
+def entered(callee: Gated, has_out: bool) -> Gate | None:
+    """A gate before the calls of an object, which must keep it; None where there are no entries."""
+    shared = methods()
+    if shared is None:
+        return None
+    own: Any = type(callee).__base__
+    gate = Gate(MethodType(own.__call__, callee), has_out, shared)
+    ctypes.c_void_p.from_address(id(callee) + GATE_WORDS_OFFSET).value = gate.address
+    ctypes.c_void_p.from_address(id(callee) + GATE_OFFSET).value = shared.gate
+    return gate
+
+
+@cache
+def _with_vectorcall(base: type[Any]) -> type[Any]:
+    """A type under `base` whose objects have room for a vectorcall function and the words of a gate."""
+    assert base.__basicsize__ <= GATE_OFFSET
+    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, GATE_OFFSET, _READ_ONLY, None))
+    slots = (_Slot * 3)(
+        _Slot(_MEMBERS, ctypes.addressof(members)), _Slot(_CALL, python_function("PyVectorcall_Call"))
+    )
+    name = f"{base.__module__}.{base.__qualname__}".encode()
+    spec = _Spec(name, _SIZE, 0, _HAVE_VECTORCALL, slots)
+    make = ctypes.pythonapi.PyType_FromSpecWithBases
+    make.argtypes, make.restype = (ctypes.POINTER(_Spec), ctypes.py_object), ctypes.py_object
+    made: type[Any] = make(ctypes.byref(spec), (base,))
+    _kept.append((members, slots, name, spec))
+    return made
