@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cache
 from types import MethodType
 from typing import Any, Final, Self
 
@@ -23,7 +22,7 @@ _SIZE: Final = GATE_WORDS_OFFSET + 8
 _CALL, _MEMBERS = 50, 72  # Py_tp_call and Py_tp_members, CPython's typeslots.h
 _SSIZE, _READ_ONLY = 19, 1  # Py_T_PYSSIZET, Py_READONLY
 _HAVE_VECTORCALL: Final = 1 << 11
-_kept: Final[list[object]] = []  # what types are made of lives as long as they do
+_types: Final[dict[type[Any], tuple[type[Any], object]]] = {}  # by their base, with what they are made of
 
 
 class _Member(ctypes.Structure):
@@ -111,9 +110,10 @@ def entered(callee: Gated, has_out: bool) -> Gate | None:
     return gate
 
 
-@cache
 def _with_vectorcall(base: type[Any]) -> type[Any]:
     """A type under `base` whose objects have room for a vectorcall function and the words of a gate."""
+    if base in _types:
+        return _types[base][0]
     assert base.__basicsize__ <= GATE_OFFSET
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, GATE_OFFSET, _READ_ONLY, None))
     slots = (_Slot * 3)(
@@ -124,5 +124,4 @@ def _with_vectorcall(base: type[Any]) -> type[Any]:
     make = ctypes.pythonapi.PyType_FromSpecWithBases
     make.argtypes, make.restype = (ctypes.POINTER(_Spec), ctypes.py_object), ctypes.py_object
     made: type[Any] = make(ctypes.byref(spec), (base,))
-    _kept.append((members, slots, name, spec))
-    return made
+    return _types.setdefault(base, (made, (members, slots, name, spec)))[0]
