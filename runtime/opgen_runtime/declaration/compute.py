@@ -73,7 +73,7 @@ def _te_outputs(
             f"{what}: the pattern is declared {declaration.pattern.name.lower()}, "
             f"but it is {pattern.name.lower()}: {reason}"
         )
-    return widen(tensors)
+    return widen(tensors, flat)
 
 
 def _flat(operands: Sequence[OperandTensors]) -> list[Tensor]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from opgen_runtime.base.arith import Expr, Var, call, cast, const, gt, lt, maximum, select, to_text
 from opgen_runtime.base.vocabulary import FLOAT16, INDEX, DType
 from opgen_runtime.compute import te
+from opgen_runtime.compute.te.graph import tensor_order
 
 X = te.placeholder("x", (4,), "float16")
 Y = te.placeholder("y", (4,), "float32")
@@ -154,3 +155,14 @@ def test_without_halves_nothing_changes() -> None:
     out = te.compute("out", (4,), "float32", lambda i: te.read(Y, i) + 1.0)
     (same,) = te.widen([out])
     assert same is out
+
+
+def test_what_operands_are_computed_from_is_shared() -> None:
+    """Op after op, each reading its operand twice: one tensor an op, not one for each way to it."""
+    tensor = X
+    for step in range(64):
+        double = te.compute(f"y{step}", (4,), "float16", lambda i, t=tensor: te.read(t, i) + te.read(t, i))
+        (tensor,) = te.widen([double], [tensor])
+        assert tensor.dtype == "float16"
+    other = te.compute("other", (4,), "float16", lambda i: te.read(tensor, i) * te.read(tensor, i))
+    assert len(tensor_order(te.widen([other, tensor], [tensor]))) == 66

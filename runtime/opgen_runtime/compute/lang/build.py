@@ -192,7 +192,13 @@ def build(
             tensors = _finish(builder)
     finally:
         _BUILDER.reset(token)
-    stored = widen([tensors[handle] for handle in (*(handle for handle, _ in outputs), *counts)])
+    given = [
+        t
+        for operand in operands
+        for t in (operand if isinstance(operand, tuple) else (operand,))
+        if t is not None
+    ]
+    stored = widen([tensors[handle] for handle in (*(handle for handle, _ in outputs), *counts)], given)
     results = [_stored(made, layout, names) for made, (_, layout) in zip(stored, outputs, strict=False)]
     return (*results, *stored[len(outputs) :])
 

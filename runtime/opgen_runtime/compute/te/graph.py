@@ -24,10 +24,10 @@ from .tensor import (
 Statement = Loop | Guard | Put
 
 
-def tensor_order(outputs: Iterable[Tensor]) -> list[Tensor]:
-    """Every tensor that the outputs need, each once, producers first."""
+def tensor_order(outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> list[Tensor]:
+    """Every tensor that the outputs need, each once, producers first; without those `given` and what only they need."""
     order: list[Tensor] = []
-    seen: set[int] = set()
+    seen: set[int] = set(map(id, given))
     stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(outputs))]
     while stack:
         tensor, ready = stack.pop()

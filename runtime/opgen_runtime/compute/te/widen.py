@@ -6,7 +6,7 @@ of an output rounds, once, and an explicit cast to a half, where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -67,9 +67,12 @@ class Unrounded(Expr):
 register_printer(Unrounded, lambda e, text: text(e.value))
 
 
-def widen(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The same outputs with all arithmetic of halves in float32, and the tensors between that hold its results."""
-    order = tensor_order(outputs)
+def widen(outputs: Sequence[Tensor], operands: Iterable[Tensor] = ()) -> tuple[Tensor, ...]:
+    """The same outputs with all arithmetic of halves in float32, and the tensors between that hold its results.
+
+    `operands` stay what they are, and what they are computed from is not looked at: it may be shared with others.
+    """
+    order = tensor_order(outputs, operands)
     if not any(map(_mentions_half, order)):
         return tuple(outputs)
     rounded = _rounded(order, outputs)
@@ -81,7 +84,7 @@ def widen(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
             made.update(_wide_scan(tensor.op, made))
         else:
             made[tensor] = _wide(tensor, tensor in rounded, made)
-    return tuple(_as(made[t], t.dtype) for t in outputs)
+    return tuple(_as(made.get(t, t), t.dtype) for t in outputs)
 
 
 def _mentions_half(tensor: Tensor) -> bool:
@@ -124,14 +127,14 @@ def _wide(tensor: Tensor, rounded: bool, made: Mapping[Tensor, Tensor]) -> Tenso
         dtype = tensor.dtype if keep else FLOAT32
         return Tensor(tensor.name, tensor.shape, dtype, Compute(op.axes, cast(body, dtype)))
     if isinstance(op, Update):
-        base = made[op.base]
+        base = made.get(op.base, op.base)
         statements = _statements(op.body, made)
         puts = _puts(statements)
         exact = base.dtype.is_storage and all(
             p.op not in _ACCUMULATING and _is_exact(p.value, tensor.dtype) for p in puts
         )
         dtype = tensor.dtype if not tensor.dtype.is_storage or rounded or exact else FLOAT32
-        reads = tuple(made[t] for t in op.reads)
+        reads = tuple(made.get(t, t) for t in op.reads)
         return Tensor(
             tensor.name, tensor.shape, dtype, Update(_as(base, dtype), _stored_as(statements, dtype), reads)
         )
