@@ -78,14 +78,16 @@ def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     assert stage.body is not None
     last = stage.loop_axes[-1]
     found: dict[Var, set[int]] = {}
+    apart: set[Var] = set()  # beside a constant: vectors of these read no element as often as others
     for node in post_order(stage.body):
         if isinstance(node, Binary) and node.op == "floormod" and isinstance(node.b, Const):
             shifted = _shifted(node.a)
             if shifted is not None:
                 found.setdefault(shifted, set()).add(int(node.b.value))
-    found = {
-        var: n for var, n in found.items() if var not in accesses.used or not _is_beside(stage.body, var)
-    }
+            if shifted is not None and shifted is not node.a:
+                apart.add(shifted)
+    used = {var for var in accesses.used if var not in apart or _is_beside(stage.body, var)}
+    found = {var: n for var, n in found.items() if var not in used}
     factors = {
         axis: min(found[axis.var])
         for axis in stage.loop_axes
