@@ -4,7 +4,7 @@
 
 Where no axis moves the filter alone there is nothing to pack for it (that would be a contraction): depthwise
 convolutions and their like.  A plane of the image is read once, with the padding around it, for all its windows.
-A tile of rows and vectors of columns stays in registers; the steps of the window along the rows are unrolled, so that
+A vector of columns of several rows stays in registers; the steps of the window along the rows are unrolled, so that
 a line that is read serves every row of the tile.
 """
 
@@ -19,7 +19,6 @@ from ....base.arith import Binary, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
 from .access import analyse, contiguous_groups, is_shared, likely_extent
-from .contractions import in_registers
 from .elementwise import schedule_elementwise
 from .plan import leader_of
 from .products import is_plain, is_sum_of_products, vars_of
@@ -28,7 +27,6 @@ _MOST_ROWS: Final = 8  # of a tile
 _MOST_UNROLLED: Final = 7  # steps of a window
 _MOST_APART: Final = 3  # elements so far apart are read as vectors
 _FEWEST_COLUMNS: Final = 4
-_REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and elements of the filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -
         covering = schedule[schedule.cover(stage.tensor, found.image)]
         schedule_elementwise(covering, target, attached=True)
     accesses = analyse(stage.body, stage.body.value.dtype)
-    lanes, rows, width = _tile_of(stage, target.lanes(accesses.widest), target.vectors.registers)
+    rows, lanes = _tile_of(stage, target.lanes(accesses.widest), target.vectors.registers)
     rest = [axis for axis in stage.reduce_axes if axis is not found.sliding]
     stage.reorder(*rest, found.sliding)
     if isinstance(found.sliding.extent, int) and found.sliding.extent <= _MOST_UNROLLED:
@@ -117,9 +115,9 @@ def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -
     every = (*stage.axes, *stage.reduce_axes)
     shared = is_shared(every, likely_extent(every), target)
     steps = [*[stage.fuse(*group) for group in contiguous_groups(rest, accesses)], found.sliding]
-    around, tiles = _tile(leader, steps if leader is stage else (), rows, width, lanes)
+    around, tiles = _tile(leader, steps if leader is stage else (), rows, lanes)
     if leader is not stage:
-        _tile(stage, steps, rows, width, lanes)
+        _tile(stage, steps, rows, lanes)
         stage.compute_at(leader, tiles)
     if covering is not None:
         covering.compute_at(leader, around)
@@ -128,31 +126,31 @@ def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -
     return [leader, stage, *([] if covering is None else [covering])]
 
 
-def _tile_of(stage: Stage, lanes: int, registers: int) -> tuple[int, int, int]:
-    """The lanes of a vector, and the rows and columns of a tile: parts of about the same size."""
+def _tile_of(stage: Stage, lanes: int, registers: int) -> tuple[int, int]:
+    """The rows of a tile, parts of about the same size, and the lanes of the one vector that each of them has.
+
+    A line serves all rows while it is in a register: several vectors of it would not stay there.
+    """
     row, column = (axis.extent for axis in stage.axes[-2:])
     assert isinstance(row, int)
     assert isinstance(column, int)
-    lanes = min(lanes, 1 << (column - 1).bit_length())
-    vectors = _even(-(-column // lanes), max(1, registers // _REGISTERS_A_VECTOR))
-    return lanes, _even(row, min(_MOST_ROWS, max(1, registers // (2 * vectors)))), vectors * lanes
+    return _even(row, min(_MOST_ROWS, registers // 2)), min(lanes, 1 << (column - 1).bit_length())
 
 
 def _even(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def _tile(
-    stage: Stage, steps: Collection[IterVar], rows: int, width: int, lanes: int
-) -> tuple[IterVar, IterVar]:
-    """for i: for y: for x: for k  -->  for i: for y_o: for x_o: for k: unrolled for y_i, vectors of x_i
+def _tile(stage: Stage, steps: Collection[IterVar], rows: int, lanes: int) -> tuple[IterVar, IterVar]:
+    """for i: for y: for x: for k  -->  for i: for y_o: for x_o: for k: unrolled for y_i: vectorized for x_i
 
     Gives the loop over planes and that over tiles.
     """
     *outer, row, column = stage.axes
     around = stage.fuse(*outer)
     row_tiles, row_tile = stage.split(row, rows)
-    tiles, within = stage.split(column, width)
+    tiles, within = stage.split(column, lanes)
     stage.reorder(around, row_tiles, tiles, *steps, row_tile, within)
-    in_registers(stage, row_tile, within, lanes)
+    stage.unroll(row_tile)
+    stage.vectorize(within)
     return around, tiles
