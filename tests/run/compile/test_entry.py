@@ -342,12 +342,11 @@ def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.M
     for name in ("_layouts_are_known", "_numpy_table"):
         with monkeypatch.context() as patch:
             patch.setattr(entry_module, name, lambda: None)
-            entry_module.methods.cache_clear()
+            patch.setattr(entry_module, "_made", [])
             op = eager.EagerOp(rt.registry.Op.get("add"))
             for _ in range(3):
                 np.testing.assert_array_equal(op(A, B), A + B)
             assert op._entry is None
-    entry_module.methods.cache_clear()
 
 
 def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,3 +375,37 @@ def test_a_process_that_used_it_ends_well() -> None:
         [sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "16.0\n", "")
+
+
+def test_threads_that_come_first_together_share_one_set_of_functions() -> None:
+    """All of a process's entries: an object that found none, and a gate that found some, would not fit."""
+    program = """
+import threading, time
+from opgen_runtime.run.compile import entry
+
+load, loaded = entry.load_module, []
+
+def slow(name, *rest):
+    loaded.append(name)
+    time.sleep(0.2)
+    return load(name, *rest)
+
+entry.load_module = slow
+from opgen_runtime.run.calls import eager
+together, made = threading.Barrier(6), []
+
+def first():
+    together.wait()
+    made.append(eager.EagerOp(eager.op("add").op))
+
+users = [threading.Thread(target=first) for _ in range(6)]
+for user in users:
+    user.start()
+for user in users:
+    user.join()
+print(loaded, len({type(each) for each in made}), {each._gate is None for each in made})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert done.stdout == "['native entry'] 1 {False}\n"

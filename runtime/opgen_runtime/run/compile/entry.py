@@ -11,11 +11,11 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from ...base import forks
 from ...base.errors import CodegenError
 from ...codegen import load_module
 from . import entry_text
@@ -176,9 +176,20 @@ class Methods:
         return made
 
 
-@lru_cache(maxsize=1)
+_lock: Final = forks.lock()
+_made: Final[list[Methods | None]] = []
+
+
 def methods() -> Methods | None:
-    """Made once a process and kept; None where the layouts are not the expected ones."""
+    """Made once a process, whichever thread comes first, and kept; None where the layouts are not the expected ones."""
+    if not _made:
+        with _lock:
+            if not _made:
+                _made.append(_new_methods())
+    return _made[0]
+
+
+def _new_methods() -> Methods | None:
     table = _numpy_table()
     if table is None or not _layouts_are_known():
         return None

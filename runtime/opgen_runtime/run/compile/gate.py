@@ -100,10 +100,9 @@ class Gate:
 
 def entered(callee: Gated, has_out: bool) -> Gate | None:
     """A gate before the calls of an object, which must keep it; None where there are no entries."""
-    shared = methods()
-    if shared is None:
-        return None
-    own: Any = type(callee).__base__
+    shared, own = methods(), type(callee).__base__
+    if shared is None or own not in _types or _types[own][0] is not type(callee):
+        return None  # there is no room for a gate
     gate = Gate(MethodType(own.__call__, callee), has_out, shared)
     ctypes.c_void_p.from_address(id(callee) + GATE_WORDS_OFFSET).value = gate.address
     ctypes.c_void_p.from_address(id(callee) + GATE_OFFSET).value = shared.gate

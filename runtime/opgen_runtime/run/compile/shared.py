@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ def shared_out(tasks: Sequence[Callable[[], T]]) -> list[T]:
             if failures:
                 return
 
-    beside = threading.Thread(target=copy_context().run, args=(work,), name="opgen-compile")
+    beside = Thread(target=copy_context().run, args=(work,), name="opgen-compile")
     beside.start()
     work()
     beside.join()
