@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from opgen_runtime import create_executor, ir, ops
-from opgen_runtime.base.vocabulary import DTYPES, DType
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.base.vocabulary import DTYPES, DType, OpPattern
+from opgen_runtime.operator.registry import Op, list_ops
 from opgen_runtime.transform import CanonicalizeCast, CanonicalizeOps, DivToMul, PassContext, SimplifyExpr
 from opgen_runtime.transform.simplify_expr import is_exact
 from tests.transform.whole import gives
@@ -281,3 +283,39 @@ def shared(value: ir.Expr) -> ir.Expr:
 )
 def test_conversions_that_stay_shared(text: str) -> None:
     gives(CanonicalizeCast(), text)
+
+
+BINARY = [
+    name
+    for name in list_ops()
+    if (own := Op.get(name).get_attr("declaration")).pattern <= OpPattern.BROADCAST
+    and len(own.signature.inputs) == 2
+]
+ODD = np.array([1.75, -1.125, 0.0, -0.0, np.inf, np.nan, 200.0, 1.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint32", "bool"])
+def test_constants_leave_out_no_operator_that_does_something(dtype: str) -> None:
+    """Every operator of the library on two tensors, beside each constant that some operator leaves out."""
+    with np.errstate(all="ignore"):
+        x = ODD.astype(DType(dtype).numpy) if DType(dtype).is_float else np.arange(8).astype(dtype)
+    operand = ir.var("x", shape=x.shape, dtype=dtype)
+    changed = set()
+    for name in BINARY:
+        for number in (0.0, -0.0, 1.0) if DType(dtype).is_float else (0, 1, -1):
+            constant = ir.const(np.array(number).astype(DType(dtype).numpy))
+            for operands in ((operand, constant), (constant, operand)):
+                try:
+                    before = ir.Function((operand,), getattr(ops, name)(*operands))
+                except OpgenError:
+                    continue
+                after = SimplifyExpr()(before)
+                if after is before:
+                    continue
+                changed.add(name)
+                found, wanted = [create_executor("debug").evaluate(f)(x).numpy() for f in (after, before)]
+                wide = [each.astype(np.float64) for each in (found, wanted)]
+                np.testing.assert_array_equal(*wide, f"{name} of {number}")
+                signs = [np.signbit(np.nan_to_num(each)) for each in wide]  # -0.0 too
+                np.testing.assert_array_equal(*signs, f"{name} of {number}")
+    assert len(changed) >= (2 if dtype == "bool" else 4)

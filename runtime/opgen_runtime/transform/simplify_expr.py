@@ -72,6 +72,11 @@ def _one(a: np.ndarray) -> bool:
     return bool((a == 1).all())
 
 
+def _one_of_integers(a: np.ndarray) -> bool:
+    """A quotient of floats that is rounded is not the dividend, whatever divides it."""
+    return np.issubdtype(a.dtype, np.integer) and _one(a)
+
+
 def _all_bits(a: np.ndarray) -> bool:
     if a.dtype == np.bool_:
         return bool(a.all())
@@ -83,8 +88,8 @@ NEUTRAL: Final[Mapping[str, tuple[Test | None, Test | None]]] = {
     "sub": (None, _zero),
     "mul": (_one, _one),
     "div": (None, _one),
-    "truncdiv": (None, _one),
-    "floordiv": (None, _one),
+    "truncdiv": (None, _one_of_integers),
+    "floordiv": (None, _one_of_integers),
     "or": (_zero, _zero),
     "xor": (_zero, _zero),
     "and": (_all_bits, _all_bits),
