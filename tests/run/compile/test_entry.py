@@ -403,9 +403,9 @@ for user in users:
     user.start()
 for user in users:
     user.join()
-print(loaded, len({type(each) for each in made}), {each._gate is None for each in made})
+print(loaded[0], len({type(each) for each in made}), {each._gate is None for each in made})
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100
     )
-    assert done.stdout == "['native entry'] 1 {False}\n"
+    assert done.stdout == "native entry 1 {False}\n"

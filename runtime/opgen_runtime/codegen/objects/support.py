@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
@@ -16,12 +17,14 @@ from .compile import LLVM_VERSION, LLVMLITE_VERSION, initialise
 from .elf import undefined_symbols
 
 _process = ctypes.CDLL(None)
+_numbers: Final = itertools.count()  # libraries of one name would not be linked
 
 
 def load_module(name: str, text: str, exports: tuple[str, ...], cache: ObjectCache | None) -> dict[str, int]:
     """Addresses of `exports` of the module, compiled for this machine or found in `cache` (None: the user's).
 
-    The code stays in memory until the process ends.  Raises CodegenError if it cannot be linked.
+    The code stays in memory until the process ends; a module may be loaded more than once.  Raises CodegenError if it
+    cannot be linked.
     """
     jit: Any = _jit()
     object_code = compiled(name, text, cache)
@@ -36,7 +39,7 @@ def load_module(name: str, text: str, exports: tuple[str, ...], cache: ObjectCac
     for symbol in exports:
         builder.export_symbol(symbol)
     try:
-        tracker = builder.link(jit, f"opgen runtime: {name}")
+        tracker = builder.link(jit, f"opgen runtime: {name} ({next(_numbers)})")
     except RuntimeError as error:
         raise CodegenError(f"{name} cannot be linked: {str(error).strip()}") from error
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))  # never unloaded, not even at exit

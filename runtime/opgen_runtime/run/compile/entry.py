@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from ...base import forks
 from ...base.errors import CodegenError
 from ...codegen import load_module
 from . import entry_text
@@ -176,16 +175,16 @@ class Methods:
         return made
 
 
-_lock: Final = forks.lock()
 _made: Final[list[Methods | None]] = []
 
 
 def methods() -> Methods | None:
-    """Made once a process, whichever thread comes first, and kept; None where the layouts are not the expected ones."""
+    """Made once a process and kept; None where the layouts are not the expected ones.
+
+    Threads that come together may each make some, and all use those that were there first.
+    """
     if not _made:
-        with _lock:
-            if not _made:
-                _made.append(_new_methods())
+        _made.append(_new_methods())
     return _made[0]
 
 
