@@ -129,3 +129,62 @@ def test_an_import_that_waits_for_the_forking_thread_does_not_hang_it(
     over.set()
     thread.join()
     assert 0.05 < time.monotonic() - start < 10
+
+
+def test_locks_are_taken_in_the_order_in_which_forks_take_them() -> None:
+    """While a lock is held, only those made before it are taken, and nothing is imported with its first use: forks wait
+    for imports first, then take the last lock first."""
+    program = """
+import sys, threading
+import numpy as np
+from opgen_runtime.base import forks
+
+mine, wrong = threading.local(), set()
+
+class Lock:
+    def __init__(self, number, where):
+        self.inner, self.number, self.where = threading.RLock(), number, where
+
+    def __enter__(self):
+        held = mine.__dict__.setdefault("held", [])
+        if self not in held:
+            wrong.update((other.where, self.where) for other in held if other.number < self.number)
+        self.inner.acquire()
+        held.append(self)
+
+    def __exit__(self, *error):
+        mine.held.remove(self)
+        self.inner.release()
+
+def lock():
+    forks._locks.append(Lock(len(forks._locks), sys._getframe(1).f_globals["__name__"]))
+    return forks._locks[-1]
+
+forks.lock = lock
+importing = type(forks.importing)
+enter = importing.__enter__
+
+def imported(self):
+    wrong.update((other.where, "an import") for other in mine.__dict__.get("held", ()))
+    return enter(self)
+
+importing.__enter__ = imported
+import opgen_runtime as rt
+from opgen_runtime import eager, ops
+
+x = np.ones((300, 300), np.float32)
+def use():
+    eager.softmax(x), eager.matmul(x, x), eager.sin(x * 1e9), eager.fmod(x, x), eager.unique(np.arange(5))
+users = [threading.Thread(target=use) for _ in range(3)]
+for user in users:
+    user.start()
+for user in users:
+    user.join()
+rt.jit(lambda a, b: ops.softmax(a @ b).sum())(x, x)
+eager.tanh(np.ones((2000, 2000), np.float32))
+print(wrong or len(forks._locks) > 6)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert done.stdout == "True\n"
