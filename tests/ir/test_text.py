@@ -199,7 +199,7 @@ def programs(draw: st.DrawFn) -> ir.Expr:
 
 
 @given(programs())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_random_programs_round_trip(expr: ir.Expr) -> None:
     parsed = round_trip(expr)
     assert ir.structural_hash(parsed, map_free_vars=True) == ir.structural_hash(expr, map_free_vars=True)

@@ -72,11 +72,11 @@ def test_time_grows_with_the_length() -> None:
         expr = chain(length)
         best = float("inf")
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             SwapAddMultiply().rewrite(expr)
             ir.structural_hash(expr)
             ir.to_text(expr)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     assert seconds(16_000) < 16 * max(seconds(2_000), 0.002)  # linear would be 8

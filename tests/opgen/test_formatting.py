@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from opgen.formatting import comment_text, docstring_lines, fill, lay_out, quote
@@ -136,7 +136,6 @@ def test_unused_imports_are_dropped() -> None:
     assert lay_out(source) == "import b as _b\nfrom c import f as _f\nfrom g import h as h\n_b(_f)\n"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_quoted_text_means_itself(text: str) -> None:
     literal = quote(text)
@@ -144,7 +143,6 @@ def test_quoted_text_means_itself(text: str) -> None:
     assert literal.isprintable()
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.one_of(st.sampled_from("\"\\\n{}#'"), st.characters())), st.sampled_from([0, 4]))
 def test_docstring_cannot_be_broken_out_of(text: str, indent: int) -> None:
     lines = docstring_lines(fill(text, 40), indent)
@@ -155,7 +153,6 @@ def test_docstring_cannot_be_broken_out_of(text: str, indent: int) -> None:
     assert isinstance(inner, ast.Expr) or len(inner) == 1
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_comment_stays_on_its_line(text: str) -> None:
     assert ast.parse(f"x = 1  # {comment_text(text)}\ny = 2").body[1].lineno == 2

@@ -87,7 +87,7 @@ def test_parameters_are_in_the_order_of_the_declaration(axis_abs: CheckedOp) -> 
     st.lists(st.text(st.sampled_from("ab \n:-DeprctdPamsRun"), max_size=60), min_size=4, max_size=4),
     st.sampled_from(["", "Parameters\n----------\n", "  x\n", "Deprecated: y\n", "Returns\n-------\n"]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 def test_what_is_documented_reaches_the_op(axis_abs: CheckedOp, docs: list[str], first: str) -> None:
     """By the docstring, or where it cannot give a text back, by the statement."""
     doc, operand, attr, result = (first + text.strip() for text in docs)
@@ -134,7 +134,7 @@ def shape(text: str) -> str:
     return ast.dump(tree)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.text(alphabet=st.one_of(st.sampled_from("\"'\\\n\r{}%#\x00\u202e"), st.characters()), max_size=40))
 def test_hostile_text_changes_no_structure(axis_abs: CheckedOp, text: str) -> None:
     def hostile(attr: CheckedAttr) -> CheckedAttr:

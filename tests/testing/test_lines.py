@@ -64,7 +64,7 @@ def table_of(lines: list[str]) -> str:
 
 
 @given(st.lists(st.tuples(INPUTS, ATTRS), min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_was_printed_is_read(calls: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
     table = table_of([case_line(inputs, attrs) for inputs, attrs in calls])
     found = parse_cases("cases", table, NAMES)
@@ -76,7 +76,7 @@ def test_what_was_printed_is_read(calls: list[tuple[dict[str, Any], dict[str, An
 
 
 @given(INPUTS, ATTRS, VALUES, VALUES, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_was_printed_of_a_probe_is_read(
     inputs: dict[str, Any], attrs: dict[str, Any], inside: Any, outside: Any, accepted: bool
 ) -> None:

@@ -166,7 +166,7 @@ def test_pairs_that_may_be_joined_one_by_one_do_not_wait_for_each_other_together
     assert ir.well_formed(testing.run_opt_pass(program, FuseOps()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=14)
 )
@@ -428,7 +428,7 @@ def programs(draw: st.DrawFn) -> tuple[ir.Expr, list[ir.Var]]:
 
 
 @given(programs())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_random_programs_compile_to_what_they_mean(program: tuple[ir.Expr, list[ir.Var]]) -> None:
     expr, variables = program
     data = {
@@ -442,7 +442,7 @@ def test_random_programs_compile_to_what_they_mean(program: tuple[ir.Expr, list[
 
 
 @given(programs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_random_programs_mean_the_same_after_fusion(program: tuple[ir.Expr, list[ir.Var]]) -> None:
     expr, variables = program
     fused = testing.run_opt_pass(expr, FuseOps())

@@ -64,7 +64,7 @@ PARTS = st.builds(
 FACTS = st.lists(PARTS | st.builds(logical_and, PARTS, PARTS) | PARTS.map(logical_not), max_size=2)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(INDICES, st.integers(0, 12), FACTS)
 def test_what_is_seen_to_be_inside_is(index: Expr, extent: int, facts: Sequence[Expr]) -> None:
     if not is_inside(index, extent, EXTENTS, facts):

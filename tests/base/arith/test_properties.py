@@ -111,7 +111,7 @@ def analyzer(nested: bool) -> Analyzer:
 
 
 @given(ANY, SAMPLES, st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_simplify_keeps_values_and_ranges_hold_them(
     e: Expr, samples: list[tuple[int, ...]], nested: bool
 ) -> None:
@@ -125,7 +125,7 @@ def test_simplify_keeps_values_and_ranges_hold_them(
 
 
 @given(CONDITIONS, CONDITIONS, SAMPLES, st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_proof_is_never_wrong(
     guard: Expr, goal: Expr, samples: list[tuple[int, ...]], nested: bool
 ) -> None:
@@ -143,7 +143,7 @@ def test_a_proof_is_never_wrong(
 
 
 @given(ANY)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_structure(e: Expr) -> None:
     fresh = {v: Var(v.dtype, v.name, v.size) for v in free_vars(e)}
     renamed = substitute(e, dict(fresh))

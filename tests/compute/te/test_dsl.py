@@ -133,7 +133,7 @@ def recurrence(draw: Draw) -> Program:
 FORMS = (elementwise, matmul, reduction, pairs, recurrence)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_programs_equal_numpy_under_random_schedules(data: st.DataObject) -> None:
     program = data.draw(st.sampled_from(FORMS))(data.draw)

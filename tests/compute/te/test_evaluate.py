@@ -352,7 +352,7 @@ DTYPES = ["int8", "int32", "int64", "uint8", "uint64", "float32", "float64"]
 
 
 @given(st.data(), st.sampled_from(DTYPES), st.sampled_from([*OPS, shift_left, shift_right, div]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_operations_agree_with_the_scalar_semantics(data: st.DataObject, name: str, op: Any) -> None:
     dtype = DType(name)
     if (dtype.is_float and op in (shift_left, shift_right)) or (not dtype.is_float and op is div):
@@ -375,7 +375,7 @@ def test_operations_agree_with_the_scalar_semantics(data: st.DataObject, name: s
 
 
 @given(st.data(), st.sampled_from(["float32", "float64", "int64", "bool"]), st.sampled_from(DTYPES))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_casts_agree_with_the_scalar_semantics(data: st.DataObject, name: str, target: str) -> None:
     source = DType(name)
     value: st.SearchStrategy[Any] = st.booleans()

@@ -38,7 +38,7 @@ def recurrence(steps: int, width: int, direction: int, limit: int, shared: bool)
 
 
 @given(st.integers(1, 4), st.integers(1, 9), st.sampled_from([1, -1]), st.integers(0, 5), st.booleans())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_same_results(steps: int, width: int, direction: int, limit: int, shared: bool) -> None:
     program = recurrence(steps, width, direction, limit, shared)
     made = te.normalize(program.outputs)

@@ -76,7 +76,7 @@ def _built(function: Expression) -> np.ndarray:
     return result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.one_of(_number(3), _condition(2)))
 def test_equals_numpy(function: Expression) -> None:
     np.testing.assert_array_equal(

@@ -157,10 +157,10 @@ def test_functions_that_double_thirty_times() -> None:
         body = f"m = d.f{k - 1} (x) y = d.f{k - 1} (m)"
         functions.append(f'<domain: "d", opset_import: ["" : 18, "d" : 1]> f{k} (x) => (y) {{ {body} }}')
     model = _with_functions("y = d.f30 (x)", functions)
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(frontend.ModelError, match=r"expand to 3,221,225,471 nodes, 100,000 are allowed"):
         frontend.prepare(model)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     chain = [f.replace(f"y = d.f{k - 1} (m)", "y = Relu (m)") for k, f in enumerate(functions)]
     found = frontend.run(_with_functions("y = d.f30 (x)", chain), [np.array([-1.0, 2.0], np.float32)])
     np.testing.assert_array_equal(found[0], np.array([0.0, 2.0], np.float32))

@@ -95,7 +95,7 @@ def products(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 
 
 @given(products(), st.sampled_from([1, 2, 3]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_products(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     variables, body = program
     half = variables[0].checked_type.dtype == "float16"  # type: ignore[attr-defined]  # a tensor type
@@ -129,13 +129,13 @@ def convolutions(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 
 
 @given(convolutions(), st.sampled_from([1, 2, 3]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
 
 
 @given(convolutions(), st.sampled_from([1, 2]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_convolutions_of_constant_weights(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     """Of few positions too, for which channels are the columns."""
     variables, body = program
@@ -199,7 +199,7 @@ def transposed(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 
 
 @given(transposed(), st.sampled_from([1, 2]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_transposed_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
 
@@ -224,7 +224,7 @@ def filters(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 
 
 @given(filters(), st.sampled_from([1, 2]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_gradients_for_filters(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
 
@@ -248,7 +248,7 @@ def test_two_products_in_one_program() -> None:
 
 
 @given(st.integers(8, 11), st.integers(16, 35), st.integers(8, 9), st.sampled_from(WIDTHS))
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 def test_loop_ir_of_shared_products(i: int, j: int, k: int, cpu: str) -> None:
     """Every loop that may be shared is, and the interpreter of loop IR checks every access."""
     program = product(i, j, k)

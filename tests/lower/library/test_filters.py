@@ -49,13 +49,13 @@ def depthwise(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 
 
 @given(depthwise(), st.sampled_from([1, 2]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_depthwise_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
 
 
 @given(st.integers(1, 7), st.integers(2, 4), st.integers(1, 9), st.integers(4, 9), st.sampled_from([1, 2]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_few_channels_a_group(channels: int, groups: int, filters: int, side: int, stride: int) -> None:
     """Products of few steps: columns that lie side by side are read as they lie."""
     data, weight = (

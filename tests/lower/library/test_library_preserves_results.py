@@ -42,7 +42,7 @@ def eager(cpu: str) -> Target:
     return EagerlyParallel(base.kind, base.triple, base.cpu, base.features, base.keys, base.num_threads)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(programs(st.integers(1, 24)), st.sampled_from(WIDTHS), st.booleans())
 def test_generic(program: Program, cpu: str, shared: bool) -> None:
     chosen = eager(cpu) if shared else target(cpu)

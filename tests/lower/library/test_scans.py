@@ -169,14 +169,14 @@ def programs(draw: st.DrawFn) -> Drawn:
     return Drawn(Program((r.x,), tuple(outputs)))
 
 
-@settings(max_examples=300 if FULL else 15, deadline=None)
+@settings(max_examples=300 if FULL else 15)
 @given(programs(), st.sampled_from(WIDTHS), st.booleans())
 def test_any_reader(drawn: Drawn, cpu: str, shared: bool) -> None:
     chosen = eager(cpu) if shared else target(cpu)
     check_lowered(drawn.program, schedules.generic(drawn.program.outputs, chosen))
 
 
-@settings(max_examples=150 if FULL else 8, deadline=None)
+@settings(max_examples=150 if FULL else 8)
 @given(programs())
 def test_every_row_kept(drawn: Drawn) -> None:
     check_lowered(drawn.program, create_schedule(drawn.program.outputs))

@@ -28,7 +28,7 @@ from tests.lower.library.test_library_preserves_results import eager
 from tests.lower.tir.programs import Program, check_lowered, programs, scramble
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), programs())
 def test_random_loops(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)
@@ -42,7 +42,7 @@ def test_random_loops(data: st.DataObject, program: Program) -> None:
     check_lowered(program, schedule, every_phase=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), programs())
 def test_random_attachment(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)
@@ -76,7 +76,7 @@ def test_a_reduction_computed_in_a_tail_begins_in_the_lanes_that_it_has() -> Non
     check_lowered(Program((x,), (out,)), schedule, every_phase=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), programs())
 def test_caches_and_partial_reductions(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)
@@ -112,7 +112,7 @@ def congruent(draw: st.DrawFn) -> Program:
     return Program((a, b), (te.compute("c", (n,), "float32", value),))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.data(), st.one_of(programs(), congruent()))
 def test_repacked_stages(data: st.DataObject, program: Program) -> None:
     """Axes divided, flattened and permuted, congruences solved, conditions pushed into factors, factors packed."""
@@ -148,7 +148,7 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
     check_lowered(program, schedule)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.data(), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-2, 2), st.integers(0, 2)
 )
@@ -184,7 +184,7 @@ def test_windows_are_covered(
     check_lowered(program, schedule)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.tuples(*[st.integers(1, 6)] * 3))
 def test_partial_reductions_of_fused_axes(data: st.DataObject, extents: tuple[int, int, int]) -> None:
     n, m, depth = extents
@@ -204,7 +204,7 @@ def test_partial_reductions_of_fused_axes(data: st.DataObject, extents: tuple[in
     check_lowered(Program((x,), (out,)), schedule, every_phase=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.integers(2, 5), st.integers(1, 7))
 def test_loops_of_a_scan(data: st.DataObject, steps: int, width: int) -> None:
     x = dsl.placeholder((steps, width), name="x")
@@ -245,7 +245,7 @@ def windows(draw: st.DrawFn) -> Program:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), windows())
 def test_separated_windows(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)

@@ -106,7 +106,7 @@ C(A: float32[3, 16], B: float32[16, 8]) -> (C: float32[3, 8]):
     np.testing.assert_allclose(rt.build(made.schedule, [made.A, made.B, made.C])(a, b), a @ b, rtol=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_results_stay(data: st.DataObject) -> None:
     """Products of tensors that lie in any order, in tiles of any sizes, factors and loops in any order."""

@@ -437,7 +437,7 @@ def rows_of(stage: Stage) -> list[tuple[str, bool, int, str]]:
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), programs(st.integers(1, 5)))
 def test_rows_are_the_loops_of_lowering(data: st.DataObject, program: Program) -> None:
     """At the root the trips are lowering's, and what the rows walk at a point of the axes leads back to it."""
@@ -462,7 +462,7 @@ def test_rows_are_the_loops_of_lowering(data: st.DataObject, program: Program) -
             assert tuple(evaluate_scalar(domain.values[axis.var], loops) for axis in axes) == point
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), programs(st.integers(1, 6)))
 def test_trips_of_attached_stages_are_bounds(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)

@@ -69,7 +69,7 @@ def assert_harmless(op: CheckedOp) -> None:
                 assert node.attr == "tuple"
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_pieces_put_anywhere(data: st.DataObject) -> None:
     text = BASE
@@ -77,15 +77,15 @@ def test_pieces_put_anywhere(data: st.DataObject) -> None:
         at = data.draw(st.integers(0, len(text)))
         gone = data.draw(st.sampled_from([0, 0, 1, 3, 10]))
         text = text[:at] + data.draw(st.sampled_from(PIECES)) + text[at + gone :]
-    start = time.monotonic()
+    start = time.process_time()
     ops, found = check_project({"h.yaml": text})
-    assert time.monotonic() - start < LIMIT_SECONDS
+    assert time.process_time() - start < LIMIT_SECONDS
     assert all(finding.message and finding.place.line >= 1 for finding in found)
     for op in ops:
         assert_harmless(op)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=60))
 def test_any_text_in_any_field(text: str) -> None:
     quoted = (
@@ -144,9 +144,9 @@ ENDLESS = {
 def test_endless_work_is_refused(name: str) -> None:
     let, compute = ENDLESS[name]
     text = f"{HEAD}let: |\n  {let}\ncompute: |\n  {compute or 'out[*i] = data[*i]'}\n{TAIL}"
-    start = time.monotonic()
+    start = time.process_time()
     ops, found = check_project({"h.yaml": text})
-    assert time.monotonic() - start < LIMIT_SECONDS
+    assert time.process_time() - start < LIMIT_SECONDS
     assert ops == []
     assert {finding.code for finding in found} <= {"limit", "value"}
 

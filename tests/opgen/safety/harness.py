@@ -37,7 +37,6 @@ def many(count: int) -> Callable[[Test], Test]:
     in each run."""
     return settings(
         max_examples=count if FULL else max(count // 10, 10),
-        deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow],
     )

@@ -47,7 +47,7 @@ def others(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
             return [x, w], ops.concatenate([ops.exp(w), ops.tanh(x), w], axis=1)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.one_of(products(), others()), st.data())
 def test_prepare_and_main_equal_the_whole(program: tuple[list[ir.Var], ir.Expr], data: st.DataObject) -> None:
     variables, body = program

@@ -248,7 +248,7 @@ def test_values_whose_lives_do_not_overlap_share_memory() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_arenas_of_random_code(seed: int) -> None:
     random_ = random.Random(seed)
     code: list[Instruction] = []
@@ -327,7 +327,7 @@ def program(seed: int) -> ir.IRModule:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0, 2]))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_random_programs(seed: int, level: int) -> None:
     module = program(seed)
     executable, plan = planned(module, level)

@@ -60,7 +60,7 @@ def trace(segment: ir.Function, target: Target) -> str:
     return str(record.schedule.trace)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.sampled_from(list(PROGRAMS)), VALUES)
 def test_all_legal_values_give_right_results(name: str, values: Mapping[str, int]) -> None:
     segment = PROGRAMS[name]

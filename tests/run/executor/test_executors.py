@@ -214,7 +214,7 @@ def test_several_threads_at_once() -> None:
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(0, 2**31))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_both_executors_agree_on_random_programs(choices: list[int], seed: int) -> None:
     x, y = rt.var("x", F), rt.var("y", F)
     nodes: list[ir.Expr] = [x, y]

@@ -70,7 +70,7 @@ def test_symbolic_equals_static(name: str) -> None:
     function = ir.Function(tuple(ir.free_vars(body)), body)
     executable = rt.build(function)
 
-    @settings(max_examples=3, deadline=None)
+    @settings(max_examples=3)
     @given(*[st.integers(1, 40)] * 3)
     def compare(n: int, m: int, k: int) -> None:
         values = arrays(function, {N: n, M: m, K: k})
