@@ -16,6 +16,7 @@ from .generator import generator_digest
 from .listing import Listing, listing_from
 from .pending import Pending, find_pending, has_files
 from .records import Records, cache_folder
+from .workers import Team
 
 if TYPE_CHECKING:
     from ..emit.outputs import Output
@@ -47,25 +48,24 @@ def generate(project: Project, processes: int | None = None) -> Generation:
     """
     generator = generator_digest(project.templates)
     records = Records(project.root, generator, cache_folder())
-    pending = find_pending(project, generator, records)
+    with Team(processes) as team:
+        pending = find_pending(project, generator, records, team.expect)
+        work = team.work(project, pending) if pending.units or not pending.is_regular else []
     entries = dict(pending.entries)
     outputs: list[Output] = []
     found: dict[Diagnostic, None] = {}
     problem: str | None = None
-    if pending.units or not pending.is_regular:
-        from .workers import work  # and with it the whole generator
-
-        for done in work(project, pending, processes):
-            found.update(dict.fromkeys(done.found))
-            problem = problem or done.problem
-            for made in done.made:
-                outputs += made.outputs
-                entries[made.name] = {
-                    "operator": made.operator,
-                    "files": _digests(project, made.outputs),
-                    "listing": asdict(made.listing),
-                }
-        _remember(pending, entries, found, records)
+    for done in work:
+        found.update(dict.fromkeys(done.found))
+        problem = problem or done.problem
+        for made in done.made:
+            outputs += made.outputs
+            entries[made.name] = {
+                "operator": made.operator,
+                "files": _digests(project, made.outputs),
+                "listing": asdict(made.listing),
+            }
+    _remember(pending, entries, found, records)
     kept = [f"{project.root}/{name}" for entry in pending.entries.values() for name in entry["files"]]
     if not any(each.is_error for each in found) and problem is None:
         index = _index(project, generator, entries, records)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from ..project import resources
 # What analysis runs of the runtime: storeys, and the table of operators.  A test holds it to that.
 RUNTIME: Final = ("base", "operator", "compute", "declaration", "ir/operators.py")
 _LIBRARIES: Final = ("jinja2", "numpy", "pydantic", "pyyaml")
+_INSTALLED: Final = re.compile(r"(\w+)-(.+)\.(?:dist|egg)-info")
 
 
 def generator_digest(own_templates: Path | None = None) -> str:
@@ -23,7 +25,7 @@ def generator_digest(own_templates: Path | None = None) -> str:
     folders += [(name, _runtime() / name, "*.py") for name in RUNTIME]
     if own_templates is not None:
         folders.append(("own", own_templates, "*.j2"))
-    found = sha256(f"{sys.version_info[:2]} {[_version(name) for name in _LIBRARIES]}".encode())
+    found = sha256(f"{sys.version_info[:2]} {_versions()}".encode())
     for label, folder, pattern in folders:
         for file in sorted(folder.rglob(pattern)) if folder.is_dir() else [folder]:
             own = sha256(file.read_bytes()).hexdigest()
@@ -39,8 +41,13 @@ def _runtime() -> Path:
     return Path(spec.origin).parent
 
 
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""
+def _versions() -> list[str]:
+    """Of each library, as the names of the folders say that installers leave beside it; "" where they are elsewhere.
+
+    `importlib.metadata` would take longer to import than all of this digest to make.
+    """
+    folders = [folder for folder in dict.fromkeys(sys.path) if os.path.isdir(folder)]
+    installed = [name for folder in folders for name in sorted(os.listdir(folder)) if name.endswith("-info")]
+    matches = [_INSTALLED.fullmatch(name.lower()) for name in installed]
+    found = {match[1]: match[2] for match in reversed(matches) if match is not None}
+    return [found.get(name, "") for name in _LIBRARIES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -12,7 +12,7 @@ from ..digests import chain_digest, digest
 from ..emit.own import own_digest
 from ..project import Project, resources
 from ..sources import Source, SourceSet, read_sources, registered
-from .facts import facts_of
+from .facts import found_facts, known_facts
 from .outline import Facts
 from .records import Records
 
@@ -48,10 +48,15 @@ class Pending:
     is_regular: bool  # False: some file or chain of parents cannot be read, so that all is read at once
 
 
-def find_pending(project: Project, generator: str, records: Records) -> Pending:
-    """Read the declarations and compare what is known of them with the generated files."""
+def find_pending(
+    project: Project, generator: str, records: Records, expect: Callable[[int], None] = lambda files: None
+) -> Pending:
+    """Read the declarations and compare what is known of them with the generated files.
+
+    `expect` is told how many files nothing is known of, before they are read.
+    """
     sources = read_sources(project.opdefs, project.root)
-    facts = [(source, facts_of(source, records)) for source in sources.sources]
+    facts = _facts(sources, records, expect)
     own = {each.name: (source, each) for source, found in facts for each in found or ()}
     count = sum(len(found or ()) for _, found in facts)
     regular = not sources.problems and len(own) == count and all(found is not None for _, found in facts)
@@ -60,8 +65,8 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
     parents = dict(own)
     used = {name for _, each in own.values() for name in (each.parent, *each.expands) if name is not None}
     if library is not None and not used <= own.keys():
-        for source in library.sources:
-            for each in facts_of(source, records) or ():
+        for source, found in _facts(library, records, expect):
+            for each in found or ():
                 parents.setdefault(each.name, (source, each))
     folders = (project.relative(project.output), project.relative(project.tests))
     settings = digest(
@@ -86,6 +91,17 @@ def find_pending(project: Project, generator: str, records: Records) -> Pending:
                 units.append(unit)
     lines = {name: each.line for name, (_, each) in own.items()}
     return Pending(sources, library, tuple(units), frozenset(fresh), entries, names, lines, regular)
+
+
+def _facts(
+    sources: SourceSet, records: Records, expect: Callable[[int], None]
+) -> list[tuple[Source, tuple[Facts, ...] | None]]:
+    known = [known_facts(source, records) for source in sources.sources]
+    expect(known.count(None))
+    return [
+        (source, found_facts(source, records) if facts is None else facts)
+        for source, facts in zip(sources.sources, known, strict=True)
+    ]
 
 
 def has_files(project: Project, entry: Mapping[str, Any]) -> bool:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
 
 from ..project import Project
 from .pending import Pending, Unit
-from .work import Done, do, forget_templates, part, whole
+
+if TYPE_CHECKING:
+    from .shared import Helpers
+    from .work import Done
 
 WORTH_A_PROCESS: Final = (
     16  # declarations; a process needs about as long to start as eight of them to be checked
@@ -21,28 +25,70 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def work(project: Project, pending: Pending, processes: int | None = None) -> list[Done]:
-    """Check and render what is pending.  `processes`: None is one a processor, and one alone for little work."""
-    units = pending.units
-    forget_templates()
-    if not pending.is_regular:
-        return [do(whole(project, pending))]
-    if processes is None:
-        processes = min(processors(), max(1, len(units) // WORTH_A_PROCESS))
-    if processes == 1:
-        return [do(part(project, pending, units))] if units else []
-    shares = [part(project, pending, share) for share in _shares(units, processes)]
-    from .shared import shared_out  # and with it multiprocessing
+class Team:
+    """Who does the work of a run: this process, and others for as long as the `with` block lasts.
 
-    return shared_out(shares, processes)
+    `processes`: None is one a processor, and one alone for little work.
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        self._processes = processes
+        self._helpers: Helpers | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._helpers is not None:
+            self._helpers.close()
+
+    def expect(self, declarations: int) -> None:
+        """So many will have to be checked: the others begin to import what that takes."""
+        count = self._worth(declarations)
+        if count > 1 and self._helpers is None:
+            from .shared import Helpers  # and with it multiprocessing
+
+            self._helpers = Helpers(count - 1)
+
+    def work(self, project: Project, pending: Pending) -> list[Done]:
+        """Check and render what is pending."""
+        units = pending.units
+        self.expect(len(units) if pending.is_regular else 0)
+        from .work import do, forget_templates, part, whole  # and with it the whole generator
+
+        forget_templates()
+        if not pending.is_regular:
+            return [do(whole(project, pending))]
+        count = self._worth(len(units))
+        if self._helpers is None or count < 2:
+            return [do(part(project, pending, units))] if units else []
+        shares = _shares(units, count)
+        order = sorted(range(len(shares)), key=lambda number: -_length(shares[number]))
+        return self._helpers.do([part(project, pending, share) for share in shares], order)
+
+    def _worth(self, declarations: int) -> int:
+        """How many processes there should be."""
+        if self._processes is not None:
+            return min(self._processes, declarations)
+        return min(processors(), declarations // WORTH_A_PROCESS)
 
 
 def _shares(units: Sequence[Unit], processes: int) -> list[Sequence[Unit]]:
     """The units in shares that grow small towards the end, so that no process waits long for another."""
+    from .shared import MOST_JOBS
+
+    least = 1 + len(units) // MOST_JOBS
     shares: list[Sequence[Unit]] = []
     first = 0
     while first < len(units):
-        count = max(1, min(_SHARE, (len(units) - first) // (4 * processes)))
+        count = max(least, min(_SHARE, (len(units) - first) // (4 * processes)))
         shares.append(units[first : first + count])
         first += count
     return shares
+
+
+def _length(units: Sequence[Unit]) -> int:
+    """About how long they take: what is long to read is long to check."""
+    return sum(len(unit.source.text) for unit in units)

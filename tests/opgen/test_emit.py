@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -136,6 +137,29 @@ def test_failed_write_leaves_the_old_file(
         apply(plan(project, replace(axis_abs, doc="Another.", digest="3" * 64)))
     assert (project.output / "_axis_abs.py").read_text() == before
     assert not list(project.output.glob("*.part"))
+
+
+def test_nothing_is_replaced_before_all_is_on_the_disk(
+    project: Project, axis_abs: CheckedOp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [replace(axis_abs, name=f"op{number}") for number in range(20)]
+    apply(plan(project, *others))
+    before = {path: path.read_bytes() for path in project.root.rglob("*.py*")}
+    left, sync = list(range(17)), os.fsync
+
+    def full(handle: int) -> None:
+        if not left:
+            raise OSError("no room")
+        left.pop()
+        sync(handle)
+
+    changed = plan(project, *[replace(op, doc="Another.", digest="3" * 64) for op in others])
+    assert len(changed.steps) == 40
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="no room"):
+        apply(changed)
+    assert {path: path.read_bytes() for path in project.root.rglob("*.py*")} == before
+    assert not list(project.root.rglob("*.part"))
 
 
 def test_output_is_deterministic(project: Project, axis_abs: CheckedOp) -> None:

@@ -1,0 +1,97 @@
+"""Jobs shared among processes: what one does not give is done all the same, and none outlives the first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+# A process of one thread, so that the others are its forks and have the `do` that stands here.
+SCRIPT = """
+import os, signal, sys, time
+from opgen.generation import work
+from opgen.generation.shared import Helpers
+
+first = os.getpid()
+DONE
+
+def do(job):
+    print("do", job, flush=True)
+    return done(job)
+
+work.do = do
+helpers = Helpers(2)
+try:
+    found = helpers.do(list(range(40)), list(range(40))[::-1])
+finally:
+    helpers.close()
+print("found", found == [job * job for job in range(40)])
+"""
+ALL_WELL = """
+def done(job):
+    return job * job
+"""
+KILLED = """
+def done(job):
+    if os.getpid() != first:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for process in helpers._processes:  # each is killed at its first job
+        process.join()
+    return job * job
+"""
+FAILING = """
+def done(job):
+    if job == 7:
+        raise ValueError("the seventh")
+    return job * job
+"""
+FIRST_KILLED = """
+def done(job):
+    if os.getpid() == first:
+        os.kill(first, signal.SIGKILL)
+    time.sleep(0.05)
+"""
+
+
+def run(done: str) -> subprocess.CompletedProcess[str]:
+    """The script to its end, which is that of all its processes: they hold its output open."""
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT.replace("DONE", done)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def begun(done: subprocess.CompletedProcess[str]) -> list[int]:
+    return [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("do ")]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere the processes are new ones, with the real jobs"
+)
+class TestForked:
+    def test_each_job_is_done_once_and_given_in_its_place(self) -> None:
+        done = run(ALL_WELL)
+        assert done.stderr == ""
+        assert done.stdout.endswith("found True\n")
+        assert sorted(begun(done)) == list(range(40))
+
+    def test_what_a_killed_process_had_taken_is_done_by_the_first(self) -> None:
+        done = run(KILLED)
+        assert done.stdout.endswith("found True\n")
+        assert len(begun(done)) == 42
+
+    def test_an_error_is_told_once_and_by_the_first(self) -> None:
+        done = run(FAILING)
+        assert done.stderr.count("Traceback") == 1
+        assert done.stderr.endswith("ValueError: the seventh\n")
+
+    def test_the_others_end_with_the_first(self) -> None:
+        done = run(FIRST_KILLED)
+        assert done.returncode == -signal.SIGKILL
+        assert len(begun(done)) < 10
