@@ -62,7 +62,7 @@ class Maker:
         a, b = self.pick(), self.pick()
         ways = (
             self.binary, self.unary, self.with_constant, self.casts, self.moves, self.reduces, self.convolution,
-            self.normalised, self.parallel, self.field, self.scaled,
+            self.normalised, self.parallel, self.field, self.scaled, self.channelwise,
         )  # fmt: skip
         return self.rng.choice(ways)(a, b)
 
@@ -131,6 +131,23 @@ class Maker:
         if self.rng.random() < 0.5:
             return ir.TupleGetItem(ir.Tuple((a, b)), self.rng.randrange(2))
         return ops.dropout(a)[0]
+
+    def channelwise(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        """A convolution, and what names an axis behind it."""
+        made, axis = self.convolution(a, b), self.rng.randrange(1, 4)
+        ways = (
+            lambda: ops.softmax(made, axis=axis),
+            lambda: ops.concatenate([made, b], axis=1),
+            lambda: ops.concatenate([made, ops.relu(made)], axis=1),
+            lambda: ops.add(*ops.split(ops.concatenate([made, b], axis=1), indices_or_sections=2, axis=1)),
+            lambda: ops.pad(made, pad_width=(0, 0, 0, 4, 0, 0, 0, 0)),
+            lambda: ops.expand_dims(ops.mean(made, axis=(axis,)), axis=axis),
+            lambda: ops.reverse(made, axis=axis),
+            lambda: ops.transpose(ops.transpose(made, axes=(0, 2, 3, 1)), axes=(0, 3, 1, 2)),
+        )
+        found = self.rng.choice(ways)()
+        wide = ops.strided_slice(found, begin=(0,), end=(4,), axes=(1,))
+        return ops.tanh(ops.add(wide, b) if self.rng.random() < 0.5 else wide)
 
     def scaled(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
         """A scale of channels behind something that may take it."""

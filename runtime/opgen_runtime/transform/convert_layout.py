@@ -6,34 +6,36 @@
                             layout_transform(%2, NHWC, NCHW)
 
 An op has the layouts that its declaration gives its operands (`layout: {attr: data_layout, canonical: NCHW}`).  A
-value stays in its new layout through elementwise ops, through what is one in a form of its own (bias_add), and through
-ops that take that layout themselves, such as pooling, until something needs it as it was.  ConvertLayout is told the
-layouts, AlterOpLayout asks the implementation that the op's strategy chooses for the call (`strategy: [{.., layouts:
-{data_layout: NHWC}}]` of its declaration, or `add_implementation(.., layouts={..})`).  Every element is computed as
-before.
+value stays in its new layout through elementwise ops, through ops that take that layout themselves, such as pooling,
+and through those that compute the same with other attrs, as `permuted` proves (`concatenate(.., axis=3)` for axis=1),
+until something needs it as it was.  ConvertLayout is told the layouts, AlterOpLayout asks the implementation that the
+op's strategy chooses for the call (`strategy: [{.., layouts: {data_layout: NHWC}}]` of its declaration, or
+`add_implementation(.., layouts={..})`).  Every element is computed as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 import numpy as np
 
 from ..base import Target
 from ..base.errors import AttrError, OpgenError, PassError
+from ..compute.te.permuted import Order
 from ..declaration import OpDeclaration, call_tensors, pattern_of
-from ..ir import Call, Constant, Expr, Function, IRModule, post_order, rebuild
+from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild
 from ..lower.library.fusion.dataflow import is_segment
 from ..lower.library.strategy import StrategyCall, choose
-from ..operator import Op, TensorType, parse_layout
+from ..operator import Op, TensorType, TupleType, Type, parse_layout
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
-from .canonicalize_ops import canonical
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
 from .info import Option
+from .permuted import permuted
 
 Wanted = Callable[[Call], "Mapping[str, str] | None"]
 """The layout of each layout attr that a call is to have; None for a call that is to stay."""
@@ -137,19 +139,57 @@ class _Laid:
     original: str
 
 
+def _as_it_was(laid: _Laid) -> Expr:
+    same = laid.layout == laid.original
+    return laid.stored if same else layout_transform(laid.stored, laid.layout, laid.original)
+
+
+def _results(made: Expr, orders: Sequence[Order], letters: str) -> _Laid | tuple[_Laid, ...]:
+    """The results of a call with their layouts, by the letters of what it reads."""
+    several = not isinstance(made.checked_type, TensorType)
+    found: list[_Laid] = []
+    for index, order in enumerate(orders):
+        own = letters if len(order) == len(letters) else ascii_uppercase[: len(order)]
+        stored = TupleGetItem(made, index) if several else made
+        found.append(_Laid(stored, "".join([own[axis] for axis in order]), own))
+    return tuple(found) if several else found[0]
+
+
+def _rank(value: Expr) -> int | None:
+    type_ = value.checked_type
+    return type_.ndim if isinstance(type_, TensorType) else None
+
+
+def _is_static(type_: Type) -> bool:
+    if isinstance(type_, TupleType):
+        return all([_is_static(field) for field in type_.fields])
+    return isinstance(type_, TensorType) and type_.is_static
+
+
 class _Conversion:
-    """The program with each value as it was, or `_Laid` as long as nothing needs it as it was."""
+    """The program with each value as it was, or `_Laid` as long as nothing needs it as it was.
+
+    `fields`: of calls of several results, each result.
+    """
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.new: dict[int, Expr] = {}
         self.laid: dict[int, _Laid] = {}
-        self.alive: list[Expr] = []
+        self.fields: dict[int, tuple[_Laid, ...]] = {}
 
     def rewrite(self, function: Function) -> Function:
         for node in post_order(function, is_segment):
-            found = self.call(node) if isinstance(node, Call) and isinstance(node.op, Op) else None
-            if found is not None:
+            found: _Laid | tuple[_Laid, ...] | None = None
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                found = self.call(node)
+            elif isinstance(node, TupleGetItem) and id(node.tuple_value) in self.fields:
+                found = self.fields[id(node.tuple_value)][node.index]
+            if isinstance(found, tuple):
+                self.fields[id(node)] = found
+            elif found is not None and found.layout == found.original:
+                self.new[id(node)] = found.stored
+            elif found is not None:
                 self.laid[id(node)] = found
             elif is_segment(node):
                 self.new[id(node)] = node
@@ -162,16 +202,19 @@ class _Conversion:
     def value(self, node: Expr) -> Expr:
         """The value as the program has it."""
         if id(node) not in self.new:
-            laid = self.laid[id(node)]
-            self.new[id(node)] = layout_transform(laid.stored, laid.layout, laid.original)
+            fields = self.fields.get(id(node))
+            made = (
+                _as_it_was(self.laid[id(node)]) if fields is None else Tuple(tuple(map(_as_it_was, fields)))
+            )
+            self.new[id(node)] = made
         return self.new[id(node)]
 
-    def call(self, call: Call) -> _Laid | None:
-        """A call in another layout; None where it stays as it is."""
+    def call(self, call: Call) -> _Laid | tuple[_Laid, ...] | None:
+        """A call in another layout, or its results; None where it stays as it is."""
         assert isinstance(call.op, Op)
         attrs = _layout_attrs(call.op)
         if not attrs:
-            return self.elementwise(call) or self.as_operator(call)
+            return self.elementwise(call) or self.permuted(call)
         asked = self.wanted(call)
         if asked is None:
             asked = self.followed(call, attrs)
@@ -236,19 +279,37 @@ class _Conversion:
         made_call = Call(call.op, tuple(args), call.attrs, call.type_args, span=call.span)
         return _Laid(made_call, laid.layout, laid.original)
 
-    def as_operator(self, call: Call) -> _Laid | None:
-        """A call that broadcasts in a way of its own, such as bias_add, as the operator that it is."""
-        if not any([id(arg) in self.laid for arg in call.args]):
+    def permuted(self, call: Call) -> _Laid | tuple[_Laid, ...] | None:
+        """A call that is the same on permuted operands, where that moves no more operands than it leaves in place."""
+        parts = [arg.fields if isinstance(arg, Tuple) else (arg,) for arg in call.args]
+        laid = next((self.laid[id(part)] for each in parts for part in each if id(part) in self.laid), None)
+        if laid is None or not _is_static(call.checked_type):
             return None
-        made = canonical(call)
-        if made is call:
+        layout, original = laid.layout, laid.original
+        if parse_layout(layout).is_blocked or parse_layout(original).is_blocked:
             return None
-        for node in post_order(made, lambda node: id(node) in self.new or id(node) in self.laid):
-            if node is not made and id(node) not in self.new and id(node) not in self.laid:
-                self.alive.append(node)
-                self.new[id(node)] = rebuild(node, [self.value(child) for child in node.children()])
-        self.alive.append(made)
-        return self.elementwise(made)
+        order = tuple([original.index(letter) for letter in layout])
+        orders = [
+            order if each and all([_rank(part) == len(order) for part in each]) else None for each in parts
+        ]
+        permutable = [
+            part for each, own in zip(parts, orders, strict=True) if own is not None for part in each
+        ]
+        there = [self.laid.get(id(part)) for part in permutable]
+        stay = sum([one is not None and (one.layout, one.original) == (layout, original) for one in there])
+        moved = len(permutable) - stay - sum([isinstance(part, Constant) for part in permutable])
+        found = permuted(call, orders) if moved <= stay else None
+        if found is None:
+            return None
+        args: list[Expr] = []
+        for arg, each, own in zip(call.args, parts, orders, strict=True):
+            made = [self.value(part) if own is None else self.stored(part, original, layout) for part in each]
+            args.append(Tuple(tuple(made)) if isinstance(arg, Tuple) else made[0])
+        made_call = Call(call.op, tuple(args), found.attrs, call.type_args, span=call.span)
+        known = facts(made_call) if found.attrs != call.attrs else None
+        copied = known.copied(0) if known is not None and known.is_plain else None
+        stored = made_call if copied is None else args[copied]  # a transpose to what it is stored as
+        return _results(stored, found.results, original)
 
     def beside(self, arg: Expr, axes: Sequence[int], laid: _Laid, result: TensorType) -> Expr | None:
         """An operand of an elementwise call as its result is stored; None where its layout has no such form."""
