@@ -76,6 +76,7 @@ def test_inputs_of_a_known_call_are_looked_at_again() -> None:
     for inputs in others:
         known([x])
         np.testing.assert_equal(outcome(known, inputs), outcome(prepare(DENSE), inputs))
+    assert known._entry is not None
 
 
 @pytest.mark.parametrize("graph", [

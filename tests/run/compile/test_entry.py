@@ -342,6 +342,7 @@ def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.M
     for name in ("_layouts_are_known", "_numpy_table"):
         with monkeypatch.context() as patch:
             patch.setattr(entry_module, name, lambda: None)
+            patch.setattr(entry_module, "_found", [])
             patch.setattr(entry_module, "_made", [])
             op = eager.EagerOp(rt.registry.Op.get("add"))
             for _ in range(3):
@@ -352,6 +353,7 @@ def test_without_the_expected_layouts_calls_go_another_way(monkeypatch: pytest.M
 def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entry_module._layouts_are_known()
     names = (
+        "COUNT_OFFSET",
         "RANK_OFFSET",
         "DTYPE_OFFSET",
         "FLAGS_OFFSET",
@@ -361,7 +363,7 @@ def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for name in names:
         with monkeypatch.context() as patch:
-            patch.setattr(entry_module.entry_text, name, getattr(entry_module.entry_text, name) + 8)
+            patch.setattr(entry_module.entry_words, name, getattr(entry_module.entry_words, name) + 8)
             assert not entry_module._layouts_are_known(), name
 
 
@@ -380,7 +382,8 @@ def test_a_process_that_used_it_ends_well() -> None:
 def test_threads_that_come_first_together_share_one_set_of_functions() -> None:
     """All of a process's entries: an object that found none, and a gate that found some, would not fit."""
     program = """
-import threading, time
+import ctypes, threading, time
+import numpy as np
 from opgen_runtime.run.compile import entry
 
 load, loaded = entry.load_module, []
@@ -392,20 +395,24 @@ def slow(name, *rest):
 
 entry.load_module = slow
 from opgen_runtime.run.calls import eager
-together, made = threading.Barrier(6), []
+together, made, a = threading.Barrier(6), [], np.ones(3, np.float32)
 
 def first():
+    op = eager.EagerOp(eager.op("add").op)
+    op(a, a)
     together.wait()
-    made.append(eager.EagerOp(eager.op("add").op))
+    op(a, a)
+    made.append(op)
 
 users = [threading.Thread(target=first) for _ in range(6)]
 for user in users:
     user.start()
 for user in users:
     user.join()
-print(loaded[0], len({type(each) for each in made}), {each._gate is None for each in made})
+ways = {ctypes.c_void_p.from_address(id(each) + 64).value for each in made}
+print(loaded[0], len({type(each) for each in made}), len(ways), ways == {entry.methods().gate})
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100
     )
-    assert done.stdout == "native entry 1 {False}\n"
+    assert done.stdout == "native entry 1 1 True\n"

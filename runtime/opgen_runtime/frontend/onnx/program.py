@@ -13,7 +13,7 @@ from ...base.kept import Kept
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...operator import Dim, TensorType
-from ...run.executor import Executable, array_type, build
+from ...run.executor import Entry, Executable, array_type, build
 from .check import checked_model
 from .convert import Conversion
 from .decode import ModelLike
@@ -51,14 +51,23 @@ class Program:
         self._open: _Specialisation | None = None  # for all sizes of the inputs' dims
         self._why_not_open: str | None = self._why_closed()
         self._direct: Kept[_Direct] = Kept(_KEPT)  # by the shapes of the inputs
+        self._entry: Entry | None = (
+            None  # of the shapes that came last, where it takes the inputs as they come
+        )
 
     def __call__(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         """The outputs for the inputs. Raises ModelError for inputs that do not fit, UnsupportedOperatorError."""
         try:
+            entry = self._entry
+            if entry is not None and (type(inputs) is list or type(inputs) is tuple):
+                found = entry.new(*inputs)
+                if found is not NotImplemented:
+                    return list(found) if type(found) is tuple else [found]
             arrays = self._arrays(inputs)
             if arrays is not None:
                 direct = self._direct.get(tuple([array.shape for array in arrays]))
                 if direct is not None and direct.takes(arrays):
+                    self._entry = direct.entry()
                     return direct.run(arrays)
             return self._specialised(self.signature.bind(inputs))
         except MemoryError as error:
@@ -163,9 +172,10 @@ class Program:
 class _Direct:
     """A specialisation that is one run of its executable on the inputs, if these are as `takes` says."""
 
-    __slots__ = ("_dtypes", "_order", "_run")
+    __slots__ = ("_dtypes", "_executable", "_order", "_run")
 
     def __init__(self, executable: Executable, dtypes: Sequence[np.dtype[Any]], order: Sequence[int]) -> None:
+        self._executable = executable
         self._run = executable.run
         self._dtypes = tuple(dtypes)
         self._order = None if tuple(order) == tuple(range(len(dtypes))) else tuple(order)
@@ -176,6 +186,10 @@ class _Direct:
             if array.dtype is not dtype or not array.flags.c_contiguous:
                 return False
         return True
+
+    def entry(self) -> Entry | None:
+        """Native functions of the inputs in their order, where the executable has some."""
+        return self._executable.entry() if self._order is None else None
 
     def run(self, arrays: list[np.ndarray]) -> list[Any]:
         order = self._order

@@ -5,8 +5,8 @@ steps.py      the work of each stage
 segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
 key.py        the front key of the caches; provenance.py: digests of functions that users write
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
-entry.py      calls of kernels without Python in between; entry_text.py: their machine code; gate.py: objects that are
-              called so
+entry.py      calls of kernels without Python in between; entry_text.py, entry_words.py: their machine code;
+              gate.py: objects that are called so
 symbolic.py   kernels for all values of their dims
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with

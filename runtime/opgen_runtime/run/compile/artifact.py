@@ -28,7 +28,7 @@ from ...base.errors import ExecutorError
 from ...base.vocabulary import DTYPES, DType
 from ...codegen import compiled, key_of, modules_of, provide
 from .demands import Demand
-from .entry import ENTRY_MODULE
+from .entry import ENTRY_LEVEL, ENTRY_MODULE
 from .entry_text import entry_text
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, Run, Slots
@@ -235,9 +235,10 @@ def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
         if isinstance(kernel, NativeKernel | SymbolicKernel)
         for name in kernel.image.imports
     ]
-    modules = {**modules_of(names), ENTRY_MODULE: entry_text()}
-    for name, text in modules.items():
+    for name, text in modules_of(names).items():
         yield key_of(text), compiled(name, text)
+    entries = entry_text()
+    yield key_of(entries, ENTRY_LEVEL), compiled(ENTRY_MODULE, entries, level=ENTRY_LEVEL)
 
 
 def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:

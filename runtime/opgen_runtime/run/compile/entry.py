@@ -9,20 +9,24 @@ entries, and calls go the way through ctypes.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from ...base.errors import CodegenError
 from ...codegen import load_module
-from . import entry_text
+from . import entry_words
 from .buffers import LEAST
-from .entry_text import GATE_SYMBOL, RECORD_WORDS, SYMBOLS, Word
+from .entry_text import GATE_SYMBOL, SYMBOLS, entry_text
+from .entry_words import RECORD_WORDS, Word
 from .pointers import address_of
 
 ENTRY_MODULE: Final = "native entry"
+ENTRY_LEVEL: Final = 2  # it runs in every call
 _NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
 _ARRAY_TYPE: Final = 2
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
@@ -113,41 +117,55 @@ def make_entry(kernel: Enterable, in_tuple: bool = False) -> Entry | None:
 
 
 def _bytes(slots: Sequence[Operand]) -> int:
-    return sum(int(np.prod(slot.shape, dtype=np.int64)) * slot.dtype.itemsize for slot in slots)
+    return sum([math.prod(slot.shape) * slot.dtype.itemsize for slot in slots])
 
 
 def _descriptor(kernel: Enterable, methods: Methods, in_tuple: bool) -> Descriptor:
     operands = (*kernel.inputs, *kernel.outputs)
-    shapes = [np.array(slot.shape, np.int64) for slot in operands]
     dtypes = [np.dtype(slot.dtype) for slot in operands]
     constants = np.array(kernel.constant_addresses, np.uint64)
-    records = np.zeros((len(operands), RECORD_WORDS), np.int64)
-    for record, dtype, shape in zip(records, dtypes, shapes, strict=True):
-        record[:] = (id(dtype), shape.size, address_of(shape), int(np.prod(shape)) * dtype.itemsize)
-    words = np.zeros(len(Word), np.int64).view(Descriptor)
+    dims = [dim for slot in operands for dim in slot.shape]
+    at = len(Word) + len(operands) * RECORD_WORDS  # where the dims begin
+    words = np.array([0] * at + dims, np.int64).view(Descriptor)
+    first = address_of(words)
+    for number, (slot, dtype) in enumerate(zip(operands, dtypes, strict=True)):
+        begin = len(Word) + number * RECORD_WORDS
+        size = math.prod(slot.shape) * dtype.itemsize
+        words[begin : begin + RECORD_WORDS] = (id(dtype), len(slot.shape), first + at * words.itemsize, size)
+        at += len(slot.shape)
     for word, value in {
         **methods.words,
         Word.KERNEL: kernel.code_address,
         Word.KERNEL_DIMS: kernel.dims_address,
         Word.KERNEL_STRIDES: kernel.strides_address,
+        Word.ITSELF: id(words),
         Word.INPUTS: len(kernel.inputs),
+        Word.ARGUMENTS_INTO: -1 if in_tuple else len(kernel.inputs) + 1,
         Word.OUTPUTS: len(kernel.outputs),
         Word.IN_TUPLE: int(in_tuple),
         Word.CONSTANTS: constants.size,
         Word.CONSTANT_ADDRESSES: address_of(constants),
-        Word.RECORDS: address_of(records),
         Word.RELEASES: int(not kernel.is_one or _bytes(operands) > _HELD_BYTES),
     }.items():
         words[word] = value
-    words.kept = (kernel.memory, shapes, dtypes, constants, records)
+    words.kept = (kernel.memory, dtypes, constants)
     return words
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """Where numpy's own things are, in a process whose objects have the layouts that the machine code reads."""
+
+    array_type: int
+    new_array: int
 
 
 class Methods:
     """The functions in memory, that of gates by its address, and the words that all descriptors share."""
 
-    def __init__(self, array_type: int, new_array: int) -> None:
-        addresses = load_module(ENTRY_MODULE, entry_text.entry_text(), (*SYMBOLS, GATE_SYMBOL), None)
+    def __init__(self, layouts: Layouts) -> None:
+        exports = (*SYMBOLS, GATE_SYMBOL)
+        addresses = load_module(ENTRY_MODULE, entry_text(), exports, None, ENTRY_LEVEL)
         self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
         for method in self._methods:
             ctypes.pythonapi.Py_IncRef(
@@ -158,9 +176,9 @@ class Methods:
         self._make.restype = ctypes.py_object
         self.gate: int = addresses[GATE_SYMBOL]
         self.words: dict[Word, int] = {
-            Word.ARRAY_TYPE: array_type,
+            Word.ARRAY_TYPE: layouts.array_type,
             Word.NOT_IMPLEMENTED: id(NotImplemented),
-            Word.NEW_ARRAY: new_array,
+            Word.NEW_ARRAY: layouts.new_array,
             Word.INCREF: python_function("Py_IncRef"),
             Word.DECREF: python_function("Py_DecRef"),
             Word.NO_MEMORY: python_function("PyErr_NoMemory"),
@@ -175,11 +193,19 @@ class Methods:
         return made
 
 
+_found: Final[list[Layouts | None]] = []
 _made: Final[list[Methods | None]] = []
 
 
+def layouts() -> Layouts | None:
+    """Looked up once a process and kept; None where the layouts are not the expected ones."""
+    if not _found:
+        _found.append(_look_up())
+    return _found[0]
+
+
 def methods() -> Methods | None:
-    """Made once a process and kept; None where the layouts are not the expected ones.
+    """Made once a process, for the first call that is not the first of its kind; None where there can be none.
 
     Threads that come together may each make some, and all use those that were there first.
     """
@@ -189,15 +215,22 @@ def methods() -> Methods | None:
 
 
 def _new_methods() -> Methods | None:
+    known = layouts()
+    if known is None:
+        return None
+    try:
+        return Methods(known)
+    except CodegenError:
+        return None
+
+
+def _look_up() -> Layouts | None:
     table = _numpy_table()
     if table is None or not _layouts_are_known():
         return None
     if table[_ARRAY_TYPE] != id(np.ndarray) or not _allocates(table[_NEW_FROM_DESCR]):
         return None
-    try:
-        return Methods(table[_ARRAY_TYPE], table[_NEW_FROM_DESCR])
-    except CodegenError:
-        return None
+    return Layouts(table[_ARRAY_TYPE], table[_NEW_FROM_DESCR])
 
 
 def python_function(name: str) -> int:
@@ -221,17 +254,22 @@ def _numpy_table() -> Any:
 
 def _layouts_are_known() -> bool:
     """Whether the offsets of `entry_text` hold on arrays that differ in every field."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or _is_free_threaded():
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or _is_other_build():
         return False
     base = np.arange(64, dtype=np.float64)
     locked = base.astype(np.int16)
     locked.flags.writeable = False
     samples = (base, base[3:], base[::-1], base.reshape(4, 16).T, np.empty((2, 0, 3), np.int8), locked)
-    return all(_is_as_expected(sample) for sample in samples) and _is_tuple_as_expected(samples)
+    return (
+        all(_is_as_expected(sample) for sample in samples)
+        and _is_tuple_as_expected(samples)
+        and _is_counted_as_expected(base)
+    )
 
 
-def _is_free_threaded() -> bool:
-    return not getattr(sys, "_is_gil_enabled", lambda: True)()
+def _is_other_build() -> bool:
+    """Whether this CPython is free-threaded, or one for its own debugging, which counts references elsewhere, too."""
+    return not getattr(sys, "_is_gil_enabled", lambda: True)() or hasattr(sys, "gettotalrefcount")
 
 
 def _is_as_expected(array: np.ndarray) -> bool:
@@ -241,25 +279,32 @@ def _is_as_expected(array: np.ndarray) -> bool:
     def pointer(offset: int) -> int:
         return read(ctypes.c_size_t, offset)
 
-    flags = read(ctypes.c_int, entry_text.FLAGS_OFFSET)
+    flags = read(ctypes.c_int, entry_words.FLAGS_OFFSET)
     contiguous = array.flags.c_contiguous and array.flags.aligned
-    wanted = entry_text.CONTIGUOUS_ALIGNED
-    dims = (ctypes.c_int64 * array.ndim).from_address(pointer(entry_text.DIMS_OFFSET))
+    wanted = entry_words.CONTIGUOUS_ALIGNED
+    dims = (ctypes.c_int64 * array.ndim).from_address(pointer(entry_words.DIMS_OFFSET))
     return (
-        pointer(entry_text.TYPE_OFFSET) == id(type(array))
-        and pointer(entry_text.DATA_OFFSET) == array.__array_interface__["data"][0]
-        and read(ctypes.c_int, entry_text.RANK_OFFSET) == array.ndim
+        pointer(entry_words.TYPE_OFFSET) == id(type(array))
+        and pointer(entry_words.DATA_OFFSET) == array.__array_interface__["data"][0]
+        and read(ctypes.c_int, entry_words.RANK_OFFSET) == array.ndim
         and tuple(dims) == array.shape
-        and pointer(entry_text.DTYPE_OFFSET) == id(array.dtype)
+        and pointer(entry_words.DTYPE_OFFSET) == id(array.dtype)
         and (flags & wanted == wanted) == contiguous
-        and bool(flags & entry_text.WRITEABLE) == array.flags.writeable
+        and bool(flags & entry_words.WRITEABLE) == array.flags.writeable
     )
 
 
 def _is_tuple_as_expected(sample: tuple[object, ...]) -> bool:
-    size = ctypes.c_ssize_t.from_address(id(sample) + entry_text.TUPLE_SIZE_OFFSET).value
-    items = (ctypes.c_size_t * len(sample)).from_address(id(sample) + entry_text.TUPLE_ITEMS_OFFSET)
+    size = ctypes.c_ssize_t.from_address(id(sample) + entry_words.TUPLE_SIZE_OFFSET).value
+    items = (ctypes.c_size_t * len(sample)).from_address(id(sample) + entry_words.TUPLE_ITEMS_OFFSET)
     return size == len(sample) and list(items) == [id(item) for item in sample]
+
+
+def _is_counted_as_expected(sample: object) -> bool:
+    count = ctypes.c_int32.from_address(id(sample) + entry_words.COUNT_OFFSET)
+    before = count.value
+    kept = [sample] * 3
+    return before > 0 and count.value == before + len(kept)
 
 
 def _allocates(address: int) -> bool:

@@ -4,140 +4,101 @@ The gate is a function of CPython's vectorcall (PEP 590): `self` is the object t
 of its words.
 
 `self` is an int64 array, the descriptor, whose words are named in `Word`; after these come the records of the
-operands, inputs first, then the outputs.  A record holds the dtype object, the rank, the address of the dims and the
-size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those dims,
-C-contiguous and aligned; an output, of which one that is in no tuple is filled, must be writeable and overlap no
+operands, inputs first, then the outputs, and their dims.  A record holds the dtype object, the rank, the address of the
+dims and the size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those
+dims, C-contiguous and aligned; an output, of which one that is in no tuple is filled, must be writeable and overlap no
 input.  Where anything does not fit, the result is `NotImplemented`, and nothing has been touched.
+
+It is compiled without passes, which take longer than generating its code: what they would do, to inline functions and
+to load what is needed where it is, is done here.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Final
 
 from ...codegen import fill
+from .entry_words import (
+    CONTIGUOUS_ALIGNED,
+    COUNT_MASK,
+    DATA_OFFSET,
+    DIMS_OFFSET,
+    DTYPE_OFFSET,
+    FLAGS_OFFSET,
+    GATE_WORDS_OFFSET,
+    RANK_OFFSET,
+    RECORD_WORDS,
+    TUPLE_ITEMS_OFFSET,
+    TUPLE_SIZE_OFFSET,
+    TYPE_OFFSET,
+    WRITEABLE,
+    GateWord,
+    Word,
+    counted_text,
+    load_text,
+    words_text,
+)
 
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
 GATE_SYMBOL: Final = "opgen_entry_gate"
-RECORD_WORDS: Final = 4
-
-# Byte offsets on a 64-bit CPython with reference counts at the front of objects; numpy's are those of
-# `PyArrayObject_fields` (numpy/ndarraytypes.h).  `entry.py` verifies them before anything here runs.
-TYPE_OFFSET: Final = 8
-DATA_OFFSET: Final = 16
-RANK_OFFSET: Final = 24
-DIMS_OFFSET: Final = 32
-DTYPE_OFFSET: Final = 56
-FLAGS_OFFSET: Final = 64
-CONTIGUOUS_ALIGNED: Final = 0x0101
-WRITEABLE: Final = 0x0400
-TUPLE_SIZE_OFFSET: Final = 16  # of CPython's tuples: how many items, and the first of them
-TUPLE_ITEMS_OFFSET: Final = 24
-
-# Of objects with a gate, whose type `gate.py` makes: the vectorcall function, and the words of the gate.
-GATE_OFFSET: Final = 64
-GATE_WORDS_OFFSET: Final = 72
-COUNT_MASK: Final = (1 << 63) - 1  # of what vectorcall gives as the number of arguments
-
-
-class Word(IntEnum):
-    """What each word of the descriptor holds: addresses, and five numbers."""
-
-    ARRAY_TYPE = 0
-    NOT_IMPLEMENTED = 1
-    NEW_ARRAY = 2  # PyArray_NewFromDescr
-    INCREF = 3
-    DECREF = 4
-    NO_MEMORY = 5  # PyErr_NoMemory
-    SAVE_THREAD = 6
-    RESTORE_THREAD = 7
-    KERNEL = 8
-    KERNEL_DIMS = 9
-    KERNEL_STRIDES = 10
-    INPUTS = 11  # how many
-    CONSTANTS = 12  # how many
-    CONSTANT_ADDRESSES = 13
-    RECORDS = 14
-    RELEASES = 15  # whether other threads may run Python meanwhile
-    OUTPUTS = 16  # how many
-    NEW_TUPLE = 17  # PyTuple_New
-    IN_TUPLE = 18  # whether the new outputs are given in a tuple
-
-
-class GateWord(IntEnum):
-    """What each word of a gate holds: addresses of objects, and of functions of CPython."""
-
-    ENTRY = 0  # the descriptor of an entry, or 0
-    SLOW = 1  # what is called where that does not fit
-    OUT = 2  # the interned text "out"
-    NOT_IMPLEMENTED = 3
-    VECTORCALL = 4  # PyObject_Vectorcall
-    INCREF = 5
-    DECREF = 6
 
 
 def entry_text() -> str:
     """The module with the functions of `SYMBOLS` and `GATE_SYMBOL`."""
-    fits = fill(
-        _FITS,
+    run = fill(
+        _RUN,
+        **{word.name: load_text(word) for word in (GateWord.SLOW, GateWord.VECTORCALL)},
+        **words_text(),
+        HOLD=counted_text("itself", 1),
+        DROP=counted_text("itself", -1),
+        HOLD_TARGET=counted_text("to_fill", 1),
+        HOLD_DTYPE=counted_text("new_dtype", 1),
+        RECORDS=len(Word),
+        DECREF_POSITION=int(Word.DECREF),
+        RECORD_WORDS=RECORD_WORDS,
         TYPE_OFFSET=TYPE_OFFSET,
         RANK_OFFSET=RANK_OFFSET,
         DIMS_OFFSET=DIMS_OFFSET,
         DTYPE_OFFSET=DTYPE_OFFSET,
         FLAGS_OFFSET=FLAGS_OFFSET,
-    )
-    run = fill(
-        _RUN,
-        WORDS="\n".join(map(_word, Word)),
         DATA_OFFSET=DATA_OFFSET,
-        RECORD_WORDS=RECORD_WORDS,
-        INPUT_FLAGS=CONTIGUOUS_ALIGNED,
-        OUTPUT_FLAGS=CONTIGUOUS_ALIGNED | WRITEABLE,
+        CONTIGUOUS_ALIGNED=CONTIGUOUS_ALIGNED,
+        WRITEABLE=WRITEABLE,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
-    )
+    )  # fmt: skip
     entries = [
-        fill(_ENTRY, NAME=name, INTO=into) for name, into in zip(SYMBOLS, ("false", "true"), strict=True)
+        fill(_ENTRY, NAME=name, INTO=into, DATA_OFFSET=DATA_OFFSET)
+        for name, into in zip(SYMBOLS, ("false", "true"), strict=True)
     ]
     gate = fill(
         _GATE,
+        **{word.name: load_text(word) for word in GateWord},
         SYMBOL=GATE_SYMBOL,
-        WORDS="\n".join(
-            fill(_WORD, NAME=word.name.lower(), POSITION=int(word), KIND="ptr") for word in GateWord
-        ),
         GATE_WORDS_OFFSET=GATE_WORDS_OFFSET,
         COUNT_MASK=COUNT_MASK,
         TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
     )
-    return "\n".join((fits, run, *entries, gate))
+    return "\n".join((run, *entries, gate))
 
-
-_NUMBERS: Final = frozenset({Word.INPUTS, Word.CONSTANTS, Word.RELEASES, Word.OUTPUTS, Word.IN_TUPLE})
-
-
-def _word(word: Word) -> str:
-    return fill(_WORD, NAME=word.name.lower(), POSITION=int(word), KIND="i64" if word in _NUMBERS else "ptr")
-
-
-_WORD: Final = """\
-  %at.$NAME = getelementptr i64, ptr %words, i64 $POSITION
-  %$NAME = load $KIND, ptr %at.$NAME"""
 
 _ENTRY: Final = """
 define ptr @$NAME(ptr %self, ptr %args, i64 %count) {
-  %result = call ptr @run(ptr %self, ptr %args, i64 %count, i1 $INTO)
+start:
+  %words_at = getelementptr i8, ptr %self, i64 $DATA_OFFSET
+  %words = load ptr, ptr %words_at
+  %result = tail call ptr @run(ptr %words, ptr %args, i64 %count, i1 $INTO, ptr null, ptr null)
   ret ptr %result
 }"""
 
-# The entry is held while it runs: the kernel may release the interpreter, and another thread put another entry there.
 _GATE: Final = """
 define ptr @$SYMBOL(ptr %self, ptr %args, i64 %flagged_count, ptr %names) {
 start:
   %count = and i64 %flagged_count, $COUNT_MASK
-  %words_at = getelementptr i8, ptr %self, i64 $GATE_WORDS_OFFSET
-  %words = load ptr, ptr %words_at
+  %gate_at = getelementptr i8, ptr %self, i64 $GATE_WORDS_OFFSET
+  %gate = load ptr, ptr %gate_at
 $WORDS
-  %known = icmp ne ptr %entry, null
+  %known = icmp ne ptr %words, null
   br i1 %known, label %ask, label %ask_slow
 ask:
   %into = icmp ne ptr %names, null
@@ -150,136 +111,124 @@ named:
 look:
   %name_at = getelementptr i8, ptr %names, i64 $TUPLE_ITEMS_OFFSET
   %name = load ptr, ptr %name_at
+$OUT
   %is_out = icmp eq ptr %name, %out
   br i1 %is_out, label %try, label %ask_slow
 try:
-  %extra = zext i1 %into to i64
-  %given = add i64 %count, %extra
-  call void %incref(ptr %entry)
-  %result = call ptr @run(ptr %entry, ptr %args, i64 %given, i1 %into)
-  call void %decref(ptr %entry)
-  %refused = icmp eq ptr %result, %not_implemented
-  br i1 %refused, label %drop, label %done
-drop:
-  call void %decref(ptr %result)
-  br label %ask_slow
-ask_slow:
-  %answer = call ptr %vectorcall(ptr %slow, ptr %args, i64 %count, ptr %names)
-  ret ptr %answer
-done:
+  %result = tail call ptr @run(ptr %words, ptr %args, i64 %count, i1 %into, ptr %gate, ptr %names)
   ret ptr %result
+ask_slow:
+$SLOW
+$VECTORCALL
+  %answer = tail call ptr %vectorcall(ptr %slow, ptr %args, i64 %count, ptr %names)
+  ret ptr %answer
 }"""
 
-_FITS: Final = """
-define internal i1 @fits(ptr %object, ptr %type, ptr %record, i32 %wanted) {
+# `%count`: of the arguments by position, with the output where they come from no gate.
+# The entry is held while it runs: the kernel may release the interpreter, and another thread put another entry there.
+_RUN: Final = """
+define internal ptr @run(ptr %words, ptr %args, i64 %count, i1 %into, ptr %gate, ptr %names) {
 start:
-  %type_at = getelementptr i8, ptr %object, i64 $TYPE_OFFSET
-  %own_type = load ptr, ptr %type_at
-  %is_array = icmp eq ptr %own_type, %type
-  br i1 %is_array, label %array, label %no
+  %alone_at = alloca ptr
+$INPUTS
+$ARGUMENTS_INTO
+  %named = icmp ne ptr %names, null
+  %by_name = zext i1 %named to i64
+  %given = add i64 %count, %by_name
+  %expected = select i1 %into, i64 %arguments_into, i64 %inputs
+  %right_count = icmp eq i64 %given, %expected
+  br i1 %right_count, label %prepare, label %refuse
+prepare:
+$CONSTANTS
+$OUTPUTS
+$ARRAY_TYPE
+  %records = getelementptr i64, ptr %words, i64 $RECORDS
+  %with_constants = add i64 %inputs, %constants
+  %pointer_count = add i64 %with_constants, %outputs
+  %pointers = alloca ptr, i64 %pointer_count
+  br label %each_argument
+each_argument:
+  %number = phi i64 [ 0, %prepare ], [ %next, %take ]
+  %first = phi i64 [ 0, %prepare ], [ %data, %take ]
+  %all_fit = icmp eq i64 %number, %given
+  br i1 %all_fit, label %fit, label %check
+check:
+  %argument_at = getelementptr ptr, ptr %args, i64 %number
+  %argument = load ptr, ptr %argument_at
+  %type_at = getelementptr i8, ptr %argument, i64 $TYPE_OFFSET
+  %type = load ptr, ptr %type_at
+  %is_array = icmp eq ptr %type, %array_type
+  br i1 %is_array, label %array, label %refuse
 array:
-  %dtype_at = getelementptr i8, ptr %object, i64 $DTYPE_OFFSET
-  %own_dtype = load ptr, ptr %dtype_at
-  %dtype = load ptr, ptr %record
-  %same_dtype = icmp eq ptr %own_dtype, %dtype
-  %flags_at = getelementptr i8, ptr %object, i64 $FLAGS_OFFSET
+  %record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %number
+  %own_dtype_at = getelementptr i8, ptr %argument, i64 $DTYPE_OFFSET
+  %own_dtype = load i64, ptr %own_dtype_at
+  %dtype = load i64, ptr %record
+  %wrong_dtype = xor i64 %own_dtype, %dtype
+  %flags_at = getelementptr i8, ptr %argument, i64 $FLAGS_OFFSET
   %flags = load i32, ptr %flags_at
-  %have = and i32 %flags, %wanted
-  %flagged = icmp eq i32 %have, %wanted
-  %rank_at = getelementptr i8, ptr %object, i64 $RANK_OFFSET
-  %own_rank32 = load i32, ptr %rank_at
-  %own_rank = sext i32 %own_rank32 to i64
+  %have = and i32 %flags, $CONTIGUOUS_ALIGNED
+  %lacking = xor i32 %have, $CONTIGUOUS_ALIGNED
+  %own_rank_at = getelementptr i8, ptr %argument, i64 $RANK_OFFSET
+  %own_rank = load i32, ptr %own_rank_at
   %rank_in = getelementptr i64, ptr %record, i64 1
   %rank = load i64, ptr %rank_in
-  %same_rank = icmp eq i64 %own_rank, %rank
-  %two = and i1 %same_dtype, %flagged
-  %three = and i1 %two, %same_rank
-  br i1 %three, label %dims, label %no
+  %rank32 = trunc i64 %rank to i32
+  %wrong_rank = xor i32 %own_rank, %rank32
+  %wrong_two = or i32 %lacking, %wrong_rank
+  %wrong_either = zext i32 %wrong_two to i64
+  %wrong_any = or i64 %wrong_dtype, %wrong_either
+  %alike = icmp eq i64 %wrong_any, 0
+  br i1 %alike, label %dims, label %refuse
 dims:
-  %dims_at = getelementptr i8, ptr %object, i64 $DIMS_OFFSET
+  %dims_at = getelementptr i8, ptr %argument, i64 $DIMS_OFFSET
   %own_dims = load ptr, ptr %dims_at
   %dims_in = getelementptr i64, ptr %record, i64 2
   %wanted_dims = load ptr, ptr %dims_in
-  br label %each
-each:
-  %axis = phi i64 [ 0, %dims ], [ %next, %compare ]
-  %done = icmp eq i64 %axis, %rank
-  br i1 %done, label %yes, label %compare
+  br label %each_axis
+each_axis:
+  %axis = phi i64 [ 0, %dims ], [ %next_axis, %compare ]
+  %dims_done = icmp eq i64 %axis, %rank
+  br i1 %dims_done, label %take, label %compare
 compare:
   %own_dim_at = getelementptr i64, ptr %own_dims, i64 %axis
   %own_dim = load i64, ptr %own_dim_at
   %dim_at = getelementptr i64, ptr %wanted_dims, i64 %axis
   %dim = load i64, ptr %dim_at
-  %next = add i64 %axis, 1
+  %next_axis = add i64 %axis, 1
   %same_dim = icmp eq i64 %own_dim, %dim
-  br i1 %same_dim, label %each, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}"""
-
-_RUN: Final = """
-define internal ptr @run(ptr %self, ptr %args, i64 %count, i1 %into) {
-start:
-  %words_at = getelementptr i8, ptr %self, i64 $DATA_OFFSET
-  %words = load ptr, ptr %words_at
-$WORDS
-  %given = zext i1 %into to i64
-  %expected = add i64 %inputs, %given
-  %right_count = icmp eq i64 %count, %expected
-  %several = icmp ne i64 %in_tuple, 0
-  %unfillable = and i1 %into, %several
-  %fillable = xor i1 %unfillable, true
-  %called_well = and i1 %right_count, %fillable
-  br i1 %called_well, label %prepare, label %refuse
-prepare:
-  %with_constants = add i64 %inputs, %constants
-  %pointer_count = add i64 %with_constants, %outputs
-  %pointers = alloca ptr, i64 %pointer_count
-  %alone_at = alloca ptr
-  br label %each_input
-each_input:
-  %input = phi i64 [ 0, %prepare ], [ %next_input, %take_input ]
-  %inputs_done = icmp eq i64 %input, %inputs
-  %record_words = mul i64 %input, $RECORD_WORDS
-  %record = getelementptr i64, ptr %records, i64 %record_words
-  br i1 %inputs_done, label %output, label %check_input
-check_input:
-  %argument_at = getelementptr ptr, ptr %args, i64 %input
-  %argument = load ptr, ptr %argument_at
-  %input_fits = call i1 @fits(ptr %argument, ptr %array_type, ptr %record, i32 $INPUT_FLAGS)
-  br i1 %input_fits, label %take_input, label %refuse
-take_input:
+  br i1 %same_dim, label %each_axis, label %refuse
+take:
   %data_at = getelementptr i8, ptr %argument, i64 $DATA_OFFSET
-  %data = load ptr, ptr %data_at
-  %pointer_at = getelementptr ptr, ptr %pointers, i64 %input
-  store ptr %data, ptr %pointer_at
-  %next_input = add i64 %input, 1
-  br label %each_input
-output:
-  br i1 %into, label %check_output, label %new_output
-check_output:
+  %data = load i64, ptr %data_at
+  %pointer_at = getelementptr i64, ptr %pointers, i64 %number
+  store i64 %data, ptr %pointer_at
+  %next = add i64 %number, 1
+  br label %each_argument
+fit:
+  br i1 %into, label %writeable, label %begin
+writeable:
   %target_at = getelementptr ptr, ptr %args, i64 %inputs
   %target = load ptr, ptr %target_at
-  %target_fits = call i1 @fits(ptr %target, ptr %array_type, ptr %record, i32 $OUTPUT_FLAGS)
-  br i1 %target_fits, label %bounds, label %refuse
+  %target_flags_at = getelementptr i8, ptr %target, i64 $FLAGS_OFFSET
+  %target_flags = load i32, ptr %target_flags_at
+  %own_writeable = and i32 %target_flags, $WRITEABLE
+  %is_locked = icmp eq i32 %own_writeable, 0
+  br i1 %is_locked, label %refuse, label %bounds
 bounds:
-  %target_data_at = getelementptr i8, ptr %target, i64 $DATA_OFFSET
-  %first = load i64, ptr %target_data_at
-  %size_in = getelementptr i64, ptr %record, i64 3
+  %target_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %inputs
+  %size_in = getelementptr i64, ptr %target_record, i64 3
   %size = load i64, ptr %size_in
   %last = add i64 %first, %size
   br label %each_overlap
 each_overlap:
   %other = phi i64 [ 0, %bounds ], [ %next_other, %apart ]
   %others_done = icmp eq i64 %other, %inputs
-  br i1 %others_done, label %take_output, label %apart
+  br i1 %others_done, label %begin, label %apart
 apart:
-  %other_at = getelementptr ptr, ptr %pointers, i64 %other
+  %other_at = getelementptr i64, ptr %pointers, i64 %other
   %other_first = load i64, ptr %other_at
-  %other_words = mul i64 %other, $RECORD_WORDS
-  %other_record = getelementptr i64, ptr %records, i64 %other_words
+  %other_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %other
   %other_size_in = getelementptr i64, ptr %other_record, i64 3
   %other_size = load i64, ptr %other_size_in
   %other_last = add i64 %other_first, %other_size
@@ -288,15 +237,23 @@ apart:
   %overlaps = and i1 %begins, %ends
   %next_other = add i64 %other, 1
   br i1 %overlaps, label %refuse, label %each_overlap
+begin:
+  %to_fill = phi ptr [ null, %fit ], [ %target, %each_overlap ]
+$ITSELF
+$HOLD
+  br i1 %into, label %take_output, label %new_output
 take_output:
-  call void %incref(ptr %target)
-  %target_to = getelementptr ptr, ptr %pointers, i64 %with_constants
-  %target_data = load ptr, ptr %target_data_at
-  store ptr %target_data, ptr %target_to
+$HOLD_TARGET
+  %output_at = getelementptr i64, ptr %pointers, i64 %with_constants
+  store i64 %first, ptr %output_at
   br label %launch
 new_output:
+$IN_TUPLE
+$NEW_ARRAY
+  %several = icmp ne i64 %in_tuple, 0
   br i1 %several, label %new_whole, label %each_output
 new_whole:
+$NEW_TUPLE
   %whole = call ptr %new_tuple(i64 %outputs)
   %items = getelementptr i8, ptr %whole, i64 $TUPLE_ITEMS_OFFSET
   %no_whole = icmp eq ptr %whole, null
@@ -309,15 +266,14 @@ each_output:
   br i1 %outputs_done, label %all_made, label %make_output
 make_output:
   %new_number = add i64 %inputs, %made_count
-  %new_words = mul i64 %new_number, $RECORD_WORDS
-  %new_record = getelementptr i64, ptr %records, i64 %new_words
+  %new_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %new_number
   %new_dtype = load ptr, ptr %new_record
+$HOLD_DTYPE
   %new_rank_in = getelementptr i64, ptr %new_record, i64 1
   %new_rank = load i64, ptr %new_rank_in
   %new_rank32 = trunc i64 %new_rank to i32
   %new_dims_in = getelementptr i64, ptr %new_record, i64 2
   %new_dims = load ptr, ptr %new_dims_in
-  call void %incref(ptr %new_dtype)
   %made = call ptr %new_array(
     ptr %array_type, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, ptr null, ptr null, i32 0, ptr null)
   %failed = icmp eq ptr %made, null
@@ -338,7 +294,8 @@ take_alone:
   %alone = load ptr, ptr %alone_at
   br label %launch
 launch:
-  %result = phi ptr [ %target, %take_output ], [ %made_whole, %all_made ], [ %alone, %take_alone ]
+  %filled = phi ptr [ %to_fill, %to_fill.held ], [ %made_whole, %all_made ], [ %alone, %take_alone ]
+$CONSTANT_ADDRESSES
   br label %each_constant
 each_constant:
   %constant = phi i64 [ 0, %launch ], [ %next_constant, %take_constant ]
@@ -353,9 +310,15 @@ take_constant:
   %next_constant = add i64 %constant, 1
   br label %each_constant
 call:
+$KERNEL
+$KERNEL_DIMS
+$KERNEL_STRIDES
+$RELEASES
   %releasing = icmp ne i64 %releases, 0
   br i1 %releasing, label %release, label %hold
 release:
+$SAVE_THREAD
+$RESTORE_THREAD
   %state = call ptr %save_thread()
   %released_code = call i32 %kernel(ptr %pointers, ptr %kernel_dims, ptr %kernel_strides, ptr null)
   call void %restore_thread(ptr %state)
@@ -368,19 +331,35 @@ finish:
   %wrong = icmp ne i32 %code, 0
   br i1 %wrong, label %memory, label %done
 memory:
-  call void %decref(ptr %result)
+$DECREF
+$NO_MEMORY
+  call void %decref(ptr %filled)
   %error = call ptr %no_memory()
-  ret ptr %error
-done:
-  ret ptr %result
+  br label %done
 fail_whole:
   br i1 %several, label %drop_whole, label %fail
 drop_whole:
-  call void %decref(ptr %made_whole)
+  %drop_at = getelementptr i64, ptr %words, i64 $DECREF_POSITION
+  %drop = load ptr, ptr %drop_at
+  call void %drop(ptr %made_whole)
   br label %fail
 fail:
-  ret ptr null
+  br label %done
+done:
+  %result = phi ptr [ %filled, %finish ], [ %error, %memory ], [ null, %fail ]
+$DROP
+  ret ptr %result
 refuse:
+  %has_gate = icmp ne ptr %gate, null
+  br i1 %has_gate, label %ask_slow, label %say_so
+ask_slow:
+$SLOW
+$VECTORCALL
+  %answer = tail call ptr %vectorcall(ptr %slow, ptr %args, i64 %count, ptr %names)
+  ret ptr %answer
+say_so:
+$NOT_IMPLEMENTED
+$INCREF
   call void %incref(ptr %not_implemented)
   ret ptr %not_implemented
 }"""

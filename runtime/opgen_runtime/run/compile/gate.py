@@ -14,12 +14,12 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from .entry import Descriptor, Entry, Methods, methods, python_function
-from .entry_text import GATE_OFFSET, GATE_WORDS_OFFSET, GateWord, Word
+from .entry import Descriptor, Entry, layouts, methods, python_function
+from .entry_words import GATE_OFFSET, GATE_WORDS_OFFSET, GateWord
 from .pointers import address_of
 
 _SIZE: Final = GATE_WORDS_OFFSET + 8
-_CALL, _MEMBERS = 50, 72  # Py_tp_call and Py_tp_members, CPython's typeslots.h
+_MEMBERS: Final = 72  # Py_tp_members, CPython's typeslots.h
 _SSIZE, _READ_ONLY = 19, 1  # Py_T_PYSSIZET, Py_READONLY
 _HAVE_VECTORCALL: Final = 1 << 11
 _types: Final[dict[type[Any], tuple[type[Any], object]]] = {}  # by their base, with what they are made of
@@ -56,32 +56,31 @@ class _Spec(ctypes.Structure):
 
 
 class Gated:
-    """An object with a gate before its `__call__`, once `entered` has put it there.
+    """An object that may have a gate before its `__call__`.
 
     It is made of a type with vectorcall, under the class that it is asked of; of that class itself where there are no
-    entries.
+    entries.  Its vectorcall function is null until the gate is first used, so that calls go to `__call__`.
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        return object.__new__(cls if methods() is None else _with_vectorcall(cls))
+        return object.__new__(cls if layouts() is None else _with_vectorcall(cls))
 
 
 class Gate:
     """What a gated object is called with goes through an entry where that fits, else to `slow`.
 
     Inputs by position and, with `has_out`, `out=array` are those of `new` and `into` of the entry that `use` was given
-    last.
+    last.  `place`: where the object has its vectorcall function.
     """
 
-    __slots__ = ("_words",)
+    __slots__ = ("_place", "_words")
 
-    def __init__(self, slow: Callable[..., Any], has_out: bool, shared: Methods) -> None:
+    def __init__(self, slow: Callable[..., Any], has_out: bool, place: ctypes.c_void_p) -> None:
+        self._place = place
         self._words = words = np.zeros(len(GateWord), np.int64).view(Descriptor)
         out = sys.intern("out")
         words[GateWord.SLOW], words[GateWord.OUT] = id(slow), id(out) if has_out else 0
-        words[GateWord.NOT_IMPLEMENTED] = shared.words[Word.NOT_IMPLEMENTED]
         words[GateWord.VECTORCALL] = python_function("PyObject_Vectorcall")
-        words[GateWord.INCREF], words[GateWord.DECREF] = shared.words[Word.INCREF], shared.words[Word.DECREF]
         words.kept = (slow, out, None)
 
     @property
@@ -94,30 +93,34 @@ class Gate:
         words = self._words
         before = words.kept
         words.kept = (*before[:2], entry)
-        words[GateWord.ENTRY] = 0 if entry is None else id(entry.descriptor)
+        words[GateWord.WORDS] = 0 if entry is None else address_of(entry.descriptor)
         del before  # lives until nobody finds it
+        shared = None if entry is None or self._place.value else methods()
+        if shared is not None:
+            self._place.value = shared.gate
 
 
 def entered(callee: Gated, has_out: bool) -> Gate | None:
     """A gate before the calls of an object, which must keep it; None where there are no entries."""
-    shared, own = methods(), type(callee).__base__
-    if shared is None or own not in _types or _types[own][0] is not type(callee):
+    own = type(callee).__base__
+    if own not in _types or _types[own][0] is not type(callee):
         return None  # there is no room for a gate
-    gate = Gate(MethodType(own.__call__, callee), has_out, shared)
+    place = ctypes.c_void_p.from_address(id(callee) + GATE_OFFSET)
+    gate = Gate(MethodType(own.__call__, callee), has_out, place)
     ctypes.c_void_p.from_address(id(callee) + GATE_WORDS_OFFSET).value = gate.address
-    ctypes.c_void_p.from_address(id(callee) + GATE_OFFSET).value = shared.gate
     return gate
 
 
 def _with_vectorcall(base: type[Any]) -> type[Any]:
-    """A type under `base` whose objects have room for a vectorcall function and the words of a gate."""
+    """A type under `base` whose objects have room for a vectorcall function and the words of a gate.
+
+    It inherits `tp_call`, which calls `__call__`: one of its own would be found as `__call__` itself.
+    """
     if base in _types:
         return _types[base][0]
     assert base.__basicsize__ <= GATE_OFFSET
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, GATE_OFFSET, _READ_ONLY, None))
-    slots = (_Slot * 3)(
-        _Slot(_MEMBERS, ctypes.addressof(members)), _Slot(_CALL, python_function("PyVectorcall_Call"))
-    )
+    slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(members)))
     name = f"{base.__module__}.{base.__qualname__}".encode()
     spec = _Spec(name, _SIZE, 0, _HAVE_VECTORCALL, slots)
     make = ctypes.pythonapi.PyType_FromSpecWithBases

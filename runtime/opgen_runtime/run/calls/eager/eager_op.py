@@ -83,10 +83,11 @@ class EagerOp(Gated):
                 ]
             )
         found = self._signature(key, operands, positional, attrs)
-        if plain and len(args) == count and not kwargs:
+        if plain and len(args) == count and not kwargs and found.is_warm:
             self._entry = found.executable.entry()
             if self._gate is not None:
                 self._gate.use(self._entry)
+        found.is_warm = True
         for position, dtype in found.literals:
             arrays[position] = literal_array(arrays[position], dtype)
         if out is None:
@@ -172,12 +173,16 @@ class EagerOp(Gated):
         return f"<eager op {self.op.name}>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Compiled:
-    """An op for one signature; `literals`: which arrays are given as Python numbers, and their dtypes."""
+    """An op for one signature; `literals`: which arrays are given as Python numbers, and their dtypes.
+
+    `is_warm`: it was called before; only what is called again gets an entry.
+    """
 
     executable: Executable
     literals: tuple[tuple[int, DType], ...]
+    is_warm: bool = False
 
 
 def _operand(value: object, what: str, variadic: bool, key: list[object], arrays: list[Any]) -> object:

@@ -1,0 +1,122 @@
+"""What the native entry reads, by position: fields of CPython's and numpy's objects, words of its own tables."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from ...codegen import fill
+
+RECORD_WORDS: Final = 4
+
+# Byte offsets on a 64-bit CPython with reference counts at the front of objects; numpy's are those of
+# `PyArrayObject_fields` (numpy/ndarraytypes.h).  `entry.py` verifies them before anything here runs.
+COUNT_OFFSET: Final = 0  # of references
+TYPE_OFFSET: Final = 8
+DATA_OFFSET: Final = 16
+RANK_OFFSET: Final = 24
+DIMS_OFFSET: Final = 32
+DTYPE_OFFSET: Final = 56
+FLAGS_OFFSET: Final = 64
+CONTIGUOUS_ALIGNED: Final = 0x0101
+WRITEABLE: Final = 0x0400
+TUPLE_SIZE_OFFSET: Final = 16  # of CPython's tuples: how many items, and the first of them
+TUPLE_ITEMS_OFFSET: Final = 24
+
+# Of objects with a gate, whose type `gate.py` makes: the vectorcall function, and the words of the gate.
+GATE_OFFSET: Final = 64
+GATE_WORDS_OFFSET: Final = 72
+COUNT_MASK: Final = (1 << 63) - 1  # of what vectorcall gives as the number of arguments
+
+
+class Word(IntEnum):
+    """What each word of the descriptor holds: addresses, and some numbers."""
+
+    ITSELF = 0  # the descriptor
+    ARRAY_TYPE = 1
+    NOT_IMPLEMENTED = 2
+    NEW_ARRAY = 3  # PyArray_NewFromDescr
+    INCREF = 4
+    DECREF = 5
+    NO_MEMORY = 6  # PyErr_NoMemory
+    SAVE_THREAD = 7
+    RESTORE_THREAD = 8
+    NEW_TUPLE = 9  # PyTuple_New
+    KERNEL = 10
+    KERNEL_DIMS = 11
+    KERNEL_STRIDES = 12
+    INPUTS = 13  # how many
+    CONSTANTS = 14  # how many
+    CONSTANT_ADDRESSES = 15
+    OUTPUTS = 16  # how many
+    ARGUMENTS_INTO = 17  # how many arguments come where an output is given; -1 where none can be
+    RELEASES = 18  # whether other threads may run Python meanwhile
+    IN_TUPLE = 19  # whether the new outputs are given in a tuple
+
+
+class GateWord(IntEnum):
+    """What each word of a gate holds: addresses of objects, and of functions of CPython."""
+
+    WORDS = 0  # those of an entry's descriptor, or 0
+    SLOW = 1  # what is called where that does not fit
+    OUT = 2  # the interned text "out"
+    VECTORCALL = 3  # PyObject_Vectorcall
+
+
+_NUMBERS: Final = frozenset(
+    {Word.INPUTS, Word.CONSTANTS, Word.RELEASES, Word.OUTPUTS, Word.ARGUMENTS_INTO, Word.IN_TUPLE}
+)
+
+
+def words_text() -> dict[str, str]:
+    """For each word of a descriptor its name, and what reads it into the value of that name in small letters."""
+    return {word.name: load_text(word) for word in Word}
+
+
+def load_text(word: Word | GateWord, prefix: str = "") -> str:
+    """What reads a word, from `%words` or `%gate`, into the value of its name in small letters after `prefix`."""
+    table, kind = (
+        ("words", "i64" if word in _NUMBERS else "ptr") if isinstance(word, Word) else ("gate", "ptr")
+    )
+    return fill(_LOAD, NAME=prefix + word.name.lower(), TABLE=table, POSITION=int(word), KIND=kind)
+
+
+def counted_text(value: str, change: int) -> str:
+    """What takes (1) or drops (-1) a reference to an object; it ends in the block `VALUE.held` or `VALUE.dropped`.
+
+    Counts have 64 bits, or 32 with something else above, which are negative for objects that live for ever: where that
+    could make a difference, and for the last reference, CPython's own function does it.
+    """
+    done, function, least = ("held", Word.INCREF, 1) if change == 1 else ("dropped", Word.DECREF, 2)
+    prefix = f"{value}.{done}."
+    return fill(
+        _COUNTED,
+        DONE=f"{value}.{done}",
+        OBJECT=value,
+        COUNT_OFFSET=COUNT_OFFSET,
+        LEAST=least,
+        CHANGE=change,
+        LOAD=load_text(function, prefix),
+        FUNCTION=prefix + function.name.lower(),
+    )
+
+
+_LOAD: Final = """\
+  %$NAME.at = getelementptr i64, ptr %$TABLE, i64 $POSITION
+  %$NAME = load $KIND, ptr %$NAME.at"""
+
+_COUNTED: Final = """\
+  %$DONE.at = getelementptr i8, ptr %$OBJECT, i64 $COUNT_OFFSET
+  %$DONE.before = load i64, ptr %$DONE.at
+  %$DONE.low = trunc i64 %$DONE.before to i32
+  %$DONE.is_usual = icmp sge i32 %$DONE.low, $LEAST
+  br i1 %$DONE.is_usual, label %$DONE.here, label %$DONE.there
+$DONE.here:
+  %$DONE.after = add i64 %$DONE.before, $CHANGE
+  store i64 %$DONE.after, ptr %$DONE.at
+  br label %$DONE
+$DONE.there:
+$LOAD
+  call void %$FUNCTION(ptr %$OBJECT)
+  br label %$DONE
+$DONE:"""
