@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Diagnostic, Diagnostics, Place
 from ..document import Document, TextNode, compose, make_source, validate

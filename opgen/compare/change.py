@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 # Names of operands, the order of attrs and Python's operators are for those who write calls.
 _OF_CALLERS: Final = frozenset(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..analyse import DeclaredOp, check_project, declared_ops
 from ..diagnostics import Diagnostic

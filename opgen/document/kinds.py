@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.vocabulary import DTYPES
 from opgen_runtime.operator.attrs import KINDS as VALUES
 

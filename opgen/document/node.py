@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Place
 from .source import Scalar

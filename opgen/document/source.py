@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 

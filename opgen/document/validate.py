@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import CODES, Diagnostics, Edit, Place, Suggestion, did_you_mean
 from .compose import QUOTE_HINT

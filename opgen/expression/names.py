@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from . import syntax as s

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Suggestion
 from ..document import TextNode

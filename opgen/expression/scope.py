@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Diagnostics, Place, did_you_mean, meant
 from . import syntax as s

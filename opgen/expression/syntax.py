@@ -6,7 +6,8 @@ These are the only constructs there are: what is not a class here is not in the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Place
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from ..document import TextNode

@@ -9,7 +9,8 @@ else: a = 2
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from opgen_runtime.base.dataclass import dataclass
 
 from . import syntax as s
 from .scope import Kind, Local, Namespace

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.vocabulary import OpPattern
 
 from ..diagnostics import Place

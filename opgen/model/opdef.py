@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..diagnostics import Place
 from ..document import TextNode

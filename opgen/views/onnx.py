@@ -14,8 +14,9 @@ onnx_function.py     the definitions of an op, one after the other
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..model import CheckedOp
 from ..project import Project

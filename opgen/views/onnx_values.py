@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 
 TYPES: Final = {  # numbers of onnx.TensorProto

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from dataclasses import dataclass
 from typing import Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.declaration.documentation import Documentation, documentation_of, plain
 
 from ..formatting import comment_text, statement_lines

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ..model import CheckedCase, CheckedOp
 from ..project import Project

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.operator.attrs import value_text
 
 from ..formatting import WIDTH, text_lines

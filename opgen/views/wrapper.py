@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.declaration.documentation import DEPRECATED, SINCE
 
 from ..document.kinds import KINDS

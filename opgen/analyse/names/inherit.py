@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ...diagnostics import Diagnostics, did_you_mean
 from ...digests import chain_digest

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType, MappingProxyType, SimpleNamespace
 from typing import Any, Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.compute.lang.failures import Poisoned
 from opgen_runtime.declaration import lang, statement
 from opgen_runtime.operator import types

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from opgen_runtime.base.arith import Var
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.vocabulary import OpPattern
 
 from ...model import CheckedAttr, CheckedCase

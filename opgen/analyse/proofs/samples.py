@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from opgen_runtime.base import arith
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 from opgen_runtime.operator import types

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.errors import AttrError, OpgenError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang, te

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ...diagnostics import Diagnostics, did_you_mean
 from ...document import TextNode

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from opgen_runtime.base.dataclass import dataclass
 
 from ...diagnostics import Diagnostics, Place, did_you_mean
 from ...document import TextNode

@@ -3,6 +3,7 @@
 errors.py  vocabulary.py     what raises, and names for things
 contract.py                  rules in tables
 functions.py                 functions by dotted name
+dataclass.py                 `dataclass` as in the standard library, made in a quarter of its time
 forks.py  kept.py            what forks, what is kept
 lazy.py  late.py             attributes that are made, and names that are imported, with their first use
 arith/                       scalar expressions and proofs

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
+from .dataclass import dataclass
 from .errors import OpgenError
 
 T = TypeVar("T")

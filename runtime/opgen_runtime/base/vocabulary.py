@@ -7,12 +7,12 @@ of names.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 
+from .dataclass import dataclass
 from .forks import import_module
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ..base.arith import structural_equal
 from ..base.arith.expr import Dim, Expr, Shape
 from ..base.contract import Contract, Rule, When, handed_in, is_own
+from ..base.dataclass import dataclass
 from ..base.errors import LanguageError
 from ..base.vocabulary import INT64, DType
 from ..compute.te.contract import verify_tensors

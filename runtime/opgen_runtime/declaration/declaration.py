@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..base.dataclass import dataclass
 from ..base.errors import RegistryError
 from ..base.vocabulary import OpPattern
 from ..operator import AttrField, Attrs, Op, Signature

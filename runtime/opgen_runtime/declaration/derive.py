@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from ..base.arith import Expr, Shape, const, lt, select
+from ..base.dataclass import dataclass
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.kept import Kept
 from ..base.vocabulary import OpPattern

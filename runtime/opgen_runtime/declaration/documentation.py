@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from ..base.dataclass import dataclass
 
 _SECTIONS: Final = (("Parameters", "----------"), ("Returns", "-------"))
 _INDENT: Final = "    "

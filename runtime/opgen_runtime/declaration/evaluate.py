@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.errors import DTypeError, ExecutorError
 from ..base.kept import Kept
 from ..base.vocabulary import DTYPES, DType

@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
+from ..base.dataclass import dataclass
 from ..base.errors import RegistryError, did_you_mean
 from ..base.forks import import_module, importing
 from ..ir import OPERATORS, bind_operator, set_operator_loader

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ..base.dataclass import dataclass
 from ..base.vocabulary import DType
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..base.dataclass import dataclass
 from ..base.errors import TypeInferenceError
 from ..base.vocabulary import OpPattern
 from ..ir.forward import call_type

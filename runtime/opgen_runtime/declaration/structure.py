@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ..base.arith import Binary, Const, Expr, post_order
+from ..base.dataclass import dataclass
 from ..base.vocabulary import OpPattern
 from ..compute.te import (
     Compute,

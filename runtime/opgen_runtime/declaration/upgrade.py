@@ -7,10 +7,10 @@ The entries of `upgrades:` lead from each version to the next; a version without
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from ..base.contract import handed_in
+from ..base.dataclass import dataclass
 from ..base.errors import AttrError, CallError, RegistryError, did_you_mean
 from ..ir import Expr, Operand, Span, Tuple, TupleGetItem, make_call
 from ..operator import REQUIRED, AttrField, KindError, Op, needs_of

@@ -8,9 +8,9 @@ are drawn as their fields, lets as what they stand for; functions that are no se
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeGuard
 
+from ..base.dataclass import dataclass
 from ..operator import Op, TensorType, Type
 from .drawing import Drawing, Edge, Kind, Node, output_names
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var

@@ -5,8 +5,10 @@ Nodes, edges between them, labelled, and groups of nodes.  `artist.py` draws pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from ..base.dataclass import dataclass
 
 Kind = Literal["input", "constant", "call", "output"]
 

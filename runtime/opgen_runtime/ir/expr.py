@@ -12,12 +12,13 @@ operands; where those are not known yet it is an `IncompleteType`, and the pass 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.errors import CallError, DTypeError, TypeInferenceError
 from ..base.vocabulary import DTYPES, DType
 from ..operator import Attrs, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar

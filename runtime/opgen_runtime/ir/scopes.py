@@ -7,8 +7,9 @@ that encloses all its uses, so that a shared node is written once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..base.dataclass import dataclass
 from .expr import Expr, Function, If, Let, Var
 
 

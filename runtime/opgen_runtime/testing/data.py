@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.vocabulary import DTYPES, DType
 from ..declaration.operands import WORDS, why_not_words
 from ..operator import TensorType

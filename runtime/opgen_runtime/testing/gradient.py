@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.errors import LanguageError, OpgenError
 from ..base.vocabulary import FLOAT32, FLOAT64, DType
 from ..declaration import CallTensors, call_tensors

@@ -14,9 +14,9 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from ..base.dataclass import dataclass
 from ..base.errors import OpgenError
 from ..declaration.operands import WORDS
 from .cases import Case, Inferred, InputSpec, Probe

@@ -9,7 +9,6 @@ facts(call).copied(k)     which operand result k is, unchanged
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -19,6 +18,7 @@ from ..base.arith import Binary, Cast, Const, post_order, structural_equal
 from ..base.arith.expr import Dim
 from ..base.arith.expr import Expr as Scalar
 from ..base.arith.expr import Var as Index
+from ..base.dataclass import dataclass
 from ..base.errors import OpgenError
 from ..base.kept import Kept
 from ..base.vocabulary import DType, OpPattern

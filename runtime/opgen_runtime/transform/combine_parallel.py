@@ -14,10 +14,11 @@ keep their bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from typing import Final
 
+from ..base.dataclass import dataclass
 from ..compute.te.roles import Role
 from ..ir import Call, Constant, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
 from ..ir.scopes import blocks_of

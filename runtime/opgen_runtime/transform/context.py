@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from ..base.dataclass import dataclass
 from ..base.errors import PassError
 from ..base.functions import list_global_func_names
 from .evaluator import Evaluator

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from ..base.contract import Contract, Rule, When
+from ..base.dataclass import dataclass
 from ..base.errors import OpgenError, PassError, RegistryError
 from ..declaration import OpDeclaration
 from ..ir import (

@@ -16,12 +16,12 @@ op's strategy chooses for the call (`strategy: [{.., layouts: {data_layout: NHWC
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_uppercase
 
 import numpy as np
 
 from ..base import Target
+from ..base.dataclass import dataclass
 from ..base.errors import AttrError, OpgenError, PassError
 from ..compute.te.permuted import Order
 from ..declaration import OpDeclaration, call_tensors, pattern_of

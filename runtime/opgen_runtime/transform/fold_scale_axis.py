@@ -15,10 +15,10 @@ constant is not finite or vanishes.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.vocabulary import DType
 from ..compute.te.roles import Role
 from ..ir import Call, Constant, Expr, Function, IRModule, Let, MixedModeMutator, post_order, rebuild

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
+from ..base.dataclass import dataclass
 from ..base.errors import did_you_mean
 
 NO_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({})

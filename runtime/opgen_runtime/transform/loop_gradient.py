@@ -15,11 +15,11 @@ most.  With `checkpoint=n` every n-th state is kept, and the n steps behind one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.errors import PassError
 from ..ir import Call, Expr, Function, If, Tuple, TupleGetItem, Var, const, post_order, substitute
 from ..ir.loops import EVERY, LIMIT, LOOP, MOST, ends_of, is_again, is_loop, loop_of, own_name, with_ends

@@ -8,9 +8,9 @@ function (`structural.py`).  Nodes of higher layers (tensor reads, reductions, b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..dataclass import dataclass
 from ..errors import UndecidedError
 from ..vocabulary import BOOL, INDEX, DType
 

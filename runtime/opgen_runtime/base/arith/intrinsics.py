@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..vocabulary import DType
 from .semantics import Number, round_float, wrap
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import did_you_mean
 from .host import host
 

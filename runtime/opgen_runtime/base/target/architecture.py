@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
+
+from ..dataclass import dataclass
 
 Features = frozenset[str]  # LLVM's names; empty: nothing is needed
 

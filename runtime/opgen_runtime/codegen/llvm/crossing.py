@@ -10,10 +10,10 @@ The same elements are read as before, each row of the square at once, and not on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...base.arith import post_order
 from ...base.arith.expr import Binary, Const, Expr, Var
+from ...base.dataclass import dataclass
 from ...lower.tir.stmt import For, ForKind, Load, Ramp, Store
 from . import memory, strided
 from .memory import Memory

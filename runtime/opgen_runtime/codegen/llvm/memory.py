@@ -7,9 +7,9 @@ a masked one may compute addresses outside its buffer for lanes that it does not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ...base.dataclass import dataclass
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType
 from . import strided

@@ -10,12 +10,12 @@ A kernel of thousands of operands stays as small as one of a few; what LLVM does
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from ...base.arith.expr import Const, Expr, Var
 from ...base.arith.structural import label
+from ...base.dataclass import dataclass
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import (
     Allocate,

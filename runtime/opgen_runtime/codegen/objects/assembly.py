@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from ...base.dataclass import dataclass
 
 _CALL: Final = re.compile(
     r"^\s*(?:callq?|jmpq?|bl|b)\s+\*?_?([A-Za-z_][\w.]*)(?:@PLT|@GOTPCREL\(%rip\))?\s*(?:#.*)?$", re.M

@@ -16,11 +16,11 @@ import stat
 import sys
 import time
 import warnings
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from ...base.dataclass import dataclass
 from ...base.forks import importing
 
 _FORMAT: Final = "opgen-object-1"

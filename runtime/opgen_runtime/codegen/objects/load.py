@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from ...base import forks
+from ...base.dataclass import dataclass
 from ...base.errors import CodegenError
 from . import helpers, temporaries, threads
 from .compile import initialise

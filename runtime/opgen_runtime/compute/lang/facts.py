@@ -10,11 +10,11 @@ that stands among the guards, written the same, is taken as it stands.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ...base import arith
 from ...base.arith import structural_equal, structural_hash
 from ...base.arith.expr import Const, Expr, Not, Select, Var
+from ...base.dataclass import dataclass
 from ...base.vocabulary import BOOL, INDEX
 from ..te.tensor import IterVar, Read, Tensor
 from .scope import bound, current

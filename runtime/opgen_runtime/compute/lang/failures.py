@@ -7,9 +7,10 @@ and its tensor poisoned: what reads it fails too, and nothing is said of that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...base import arith
+from ...base.dataclass import dataclass
 from .weak import Value, Weak
 
 

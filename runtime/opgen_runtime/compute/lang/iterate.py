@@ -8,9 +8,9 @@ recurrence, which kernels leave where the condition has ended everywhere (`lower
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ...base.arith.expr import Shape
+from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
 from ...base.vocabulary import BOOL, DType
 from .build import Builder, current_builder

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any as AnyType
 from typing import Final
 
 from ...base import arith
 from ...base.arith.expr import Expr, Var
+from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX
 from ..te.tensor import IterVar

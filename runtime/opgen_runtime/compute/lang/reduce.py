@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 
 from ...base import arith
 from ...base.arith.expr import Expr
+from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
 from ...base.vocabulary import BOOL, INDEX, INT64, POSITIONAL, DType
 from ..te.tensor import IterVar, Reduce

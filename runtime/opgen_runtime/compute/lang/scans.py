@@ -7,11 +7,11 @@ of each tensor and the direction are derived from the offsets of the reads, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ...base import arith
 from ...base.arith.expr import Const, Expr
+from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
 from ..te.tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor, tensors_read
 

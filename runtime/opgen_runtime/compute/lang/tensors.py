@@ -4,12 +4,13 @@ defined."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from ...base import arith
 from ...base.arith.expr import Dim, Expr, Shape, Var
+from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, LanguageError
 from ...base.vocabulary import FLOAT64, INDEX, INT64, DType
 from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read

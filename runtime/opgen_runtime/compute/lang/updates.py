@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...base import arith
 from ...base.arith.expr import Expr
+from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, INT64
 from ..te.graph import expressions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Final
 
 from ...base.arith import Expr, Select, Var, logical_not, post_order, select
+from ...base.dataclass import dataclass
 from .tensor import Reduce
 
 _MOST_ARMS: Final = 64  # beyond which a disjunction is a condition like any other

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from ...base.arith.expr import Const, Expr, Shape, Var
+from ...base.dataclass import dataclass
 from ...base.vocabulary import DType
 
 

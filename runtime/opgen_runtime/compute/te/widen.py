@@ -7,7 +7,7 @@ of an output rounds, once, and an explicit cast to a half, where it stands.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...base.arith import (
@@ -30,6 +30,7 @@ from ...base.arith import (
 )
 from ...base.arith.expr import Not, Table
 from ...base.arith.semantics import round_float
+from ...base.dataclass import dataclass
 from ...base.vocabulary import BOOL, FLOAT32, DType
 from .construct import data_axes
 from .graph import Statement, expressions, tensor_order

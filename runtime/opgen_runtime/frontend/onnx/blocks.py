@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ...base.dataclass import dataclass
 from ...ir import Call, Constant, Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var, const, free_vars
 from ...operator import FuncType, TensorType, TupleType
 from .emit import op

@@ -7,12 +7,13 @@ call at hand; the result is then good for inputs of the same types that give the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from onnx.defs import onnx_opset_version
 
+from ...base.dataclass import dataclass
 from ...ir import Constant, Expr, TupleGetItem
 from ...operator import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown

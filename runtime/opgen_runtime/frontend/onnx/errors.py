@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, OpgenError
 
 _MOST_SHOWN: Final = 80  # characters of a name in a message

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
+from ...base.dataclass import dataclass
 from ...base.lazy import lazy
 from .decode import ModelLike, array_of, dense_of, load_model
 from .errors import NotSupported, shown

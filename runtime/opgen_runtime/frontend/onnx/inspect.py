@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...base.dataclass import dataclass
 from .check import checked_model
 from .decode import ModelLike
 from .errors import NotSupported, Unsupported, UnsupportedOperatorError, shown

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Final
 
+from ...base.dataclass import dataclass
 from ...base.vocabulary import DType
 from ...operator import TensorType, TupleType, Type
 from .errors import ModelError

@@ -8,12 +8,12 @@ are those of ml_dtypes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from onnx import TensorProto, helper
 
+from ...base.dataclass import dataclass
 from ...base.vocabulary import DType
 from ...ir import Expr
 

@@ -21,9 +21,10 @@ from __future__ import annotations
 import inspect
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, TypeVar
 
+from ...base.dataclass import dataclass
 from ...base.errors import RegistryError
 from ...ir import Expr
 from .emit import op

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import onnx
 from onnx import TensorProto
 
+from ...base.dataclass import dataclass
 from ...operator import TensorType
 from .element_types import element_type_of
 

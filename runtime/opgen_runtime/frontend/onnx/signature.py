@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.random import default_rng
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
+from ...base.dataclass import dataclass
 from ...base.errors import CallError
 from ...base.vocabulary import DType
 from ...ir import admit

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import default_rng
 
+from ...base.dataclass import dataclass
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, Var, const, free_vars, substitute
 from ...operator import TensorType
 from ...run.executor import array_type

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...base.dataclass import dataclass
 from ...ir import Expr
 from .narrow import Narrow, NarrowType
 from .state import Value

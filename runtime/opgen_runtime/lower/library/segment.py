@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ...base import Target
 from ...base.arith import const
 from ...base.arith.expr import AnyDim, Expr, Shape, Var
 from ...base.contract import is_own
+from ...base.dataclass import dataclass
 from ...base.errors import CodegenError
 from ...base.vocabulary import OpPattern, is_float_array
 from ...compute import te

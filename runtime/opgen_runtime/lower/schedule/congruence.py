@@ -10,7 +10,6 @@ with g = gcd(m, s), step = s / g and first = -a/g * (m/g)^-1 mod step (the linea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
@@ -34,6 +33,7 @@ from ...base.arith import (
     substitute,
 )
 from ...base.arith.conditions import conjuncts
+from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce

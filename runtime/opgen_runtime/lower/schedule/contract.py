@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ...base.arith import Expr, Var, post_order, structural_equal
 from ...base.contract import Contract, Rule, When, handed_in, is_own
+from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
 from ...compute.te.tensor import IterVar, Reduce, Tensor
 from .extents import ceil_div, product

@@ -10,10 +10,10 @@ What an intrinsic computes is a tensor expression over placeholders, how it does
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.arith import Var, post_order
+from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
 from ...base.vocabulary import POSITIONAL
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Read, Reduce, Tensor

@@ -11,7 +11,6 @@ strides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 from typing import Final, Protocol
@@ -19,6 +18,7 @@ from typing import Final, Protocol
 from ...base.arith import Analyzer, Binary, Compare, Expr, Var, const, free_vars, structural_equal, substitute
 from ...base.arith.relax import Relaxer, linear
 from ...base.arith.structural import label
+from ...base.dataclass import dataclass
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 from .domain import Domain, Looped

@@ -6,9 +6,9 @@ C[i, j] = ..    for all i < n       n == 1: C[0, j] = ..       1 <= n <= 8: C[i,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ...base.arith import Expr, Var, const, eq, ge, le, logical_and
+from ...base.dataclass import dataclass
 from ...base.vocabulary import INDEX
 
 

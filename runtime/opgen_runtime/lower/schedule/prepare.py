@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from ...base.dataclass import dataclass
 from ...compute.te.tensor import Compute, Placeholder, Tensor
 from .schedule import Schedule
 from .schedule_base import reads_of

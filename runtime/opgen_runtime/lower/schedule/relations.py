@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...base.dataclass import dataclass
 from ...compute.te.tensor import IterVar
 
 

@@ -11,10 +11,11 @@ Everything is derived from the positions at which tensors are read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from ...base.arith import Analyzer, Const, Expr, Var, post_order
+from ...base.dataclass import dataclass
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read, Scan, Tensor
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 from ...base.arith import Expr
+from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor
 from .extents import is_schedulable

@@ -17,12 +17,13 @@ import inspect
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 from ...base.arith import Expr, post_order
 from ...base.arith import to_text as expr_text
+from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError, did_you_mean
 from ...base.lazy import lazy
 from ...compute.te.tensor import IterVar, Tensor

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ...base.arith import Expr, Select, const
+from ...base.dataclass import dataclass
 from ...base.vocabulary import BOOL
 
 _DEEPEST: Final = 64  # choices around a node, beyond which it counts as guarded by several

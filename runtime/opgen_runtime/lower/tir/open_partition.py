@@ -9,7 +9,6 @@ if n // 16 < (n + 15) // 16: for i in range(16): if n // 16 * 16 + i < n: f
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from ...base.arith import (
     Analyzer,
@@ -24,6 +23,7 @@ from ...base.arith import (
     minimum,
 )
 from ...base.arith import polynomial as poly
+from ...base.dataclass import dataclass
 from ..schedule import ForKind
 from .stmt import For, If, LetStmt, Stmt
 from .visit import StmtMutator, statements, trips

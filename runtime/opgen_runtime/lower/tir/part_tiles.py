@@ -16,11 +16,12 @@ and so on for fewer rows.  What is computed for no store is dead, which LLVM fin
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...base.arith import Analyzer, Expr, Var, const, free_vars, lt, structural_equal
 from ...base.arith import polynomial as poly
+from ...base.dataclass import dataclass
 from ...base.vocabulary import INDEX
 from ..schedule import ForKind
 from .folding import fold_substitute

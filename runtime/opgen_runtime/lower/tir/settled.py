@@ -8,8 +8,6 @@ of its states have this form with one condition, and what else runs in its steps
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...base.arith import (
     Compare,
     Const,
@@ -24,6 +22,7 @@ from ...base.arith import (
     sub,
     substitute,
 )
+from ...base.dataclass import dataclass
 from ...base.vocabulary import BOOL, INDEX
 from ...compute.te.tensor import Read
 from ..schedule import ForKind, Stage

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ...base.arith import register_printer
 from ...base.arith import to_text as expr_text
 from ...base.arith.expr import Expr, Shape, Var
+from ...base.dataclass import dataclass
 from ...base.vocabulary import DType
 from ..schedule.kind import ForKind as ForKind
 

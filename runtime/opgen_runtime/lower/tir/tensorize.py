@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from ...base.arith import Expr, Var, const
 from ...base.contract import handed_in
+from ...base.dataclass import dataclass
 from ...base.errors import LoweringError
 from ...base.kept import Kept
 from ...base.vocabulary import INDEX

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from ...base.dataclass import dataclass
 from .kinds import KINDS, KindError, value_text
 
 

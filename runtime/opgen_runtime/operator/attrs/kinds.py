@@ -10,12 +10,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from ...base.arith.expr import Expr
+from ...base.dataclass import dataclass
 from ...base.vocabulary import DTYPES, DType
 
 _LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import local
 from typing import Any, ClassVar, Final, Self
 
+from ...base.dataclass import dataclass
 from ...base.errors import RegistryError, did_you_mean, hide_from_call_sites
 from ...base.forks import import_module
 from ...base.functions import add_finder

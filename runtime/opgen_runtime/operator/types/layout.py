@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from ...base.arith.expr import Const, Dim, Expr, Shape
+from ...base.dataclass import dataclass
 from ...base.errors import AttrError, ShapeError
 from .shapes import certainly_different, prefer
 

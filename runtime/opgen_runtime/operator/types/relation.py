@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from ...base.arith.expr import Expr, Shape
+from ...base.dataclass import dataclass
 from ...base.vocabulary import DType
 from .type import TupleType, Type, TypeVar
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.arith.expr import Dim
+from ...base.dataclass import dataclass
 
 Function = Callable[..., Any]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ...base.arith.expr import Dim, Shape
+from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, ShapeError
 from ...base.vocabulary import DType
 from .shapes import dim_text, dims_equal, normalise_dim, shape_key, shape_text

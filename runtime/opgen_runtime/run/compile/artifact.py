@@ -16,7 +16,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...base import Target, available_cpus
+from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
 from ...base.vocabulary import DTYPES, DType
 from ...codegen import compiled, key_of, modules_of, provide

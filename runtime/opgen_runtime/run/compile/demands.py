@@ -6,9 +6,10 @@ matmul(x: [2, 6], y: [n, 3])    n must be 6
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars, substitute
+from ...base.dataclass import dataclass
 from ...base.forks import importing
 from ...ir import Call, Function, post_order
 from ...operator import Assumption, Op

@@ -7,11 +7,12 @@ import math
 from abc import ABC, abstractmethod
 from array import array as packed
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from ...base.dataclass import dataclass
 from ...base.errors import CallError, ExecutorError
 from ...codegen import Loaded, load
 from ...ir import admit

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.dataclass import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
 from .kernel import Kernel

@@ -12,7 +12,6 @@ instruments of a PassContext, the tests of every prefix.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from ...base import Target
 from ...base.contract import Contract, Rule
+from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, PassError, did_you_mean
 from ...base.kept import Kept
 from ...ir import Function, IRModule

@@ -11,13 +11,14 @@ code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from ...base.arith import Expr, Var, hinted
 from ...base.arith.expr import Shape
+from ...base.dataclass import dataclass
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
 

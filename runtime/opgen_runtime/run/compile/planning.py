@@ -7,13 +7,13 @@ A value that several places read is computed once, in the innermost branch or lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
 
 from ... import ir
 from ...base.arith import AnyDim
+from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
 from ...base.vocabulary import INT64
 from ...ir import (

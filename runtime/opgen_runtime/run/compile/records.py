@@ -9,13 +9,14 @@ Compiled object code                               Kernel    in memory (kernel.p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ... import codegen, ir
 from ...base import Target
+from ...base.dataclass import dataclass
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...lower import tir

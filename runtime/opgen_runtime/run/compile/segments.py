@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
+from ...base.dataclass import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, post_order, structural_digest
 from ...operator import TupleType, Type
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from ... import codegen, ir
 from ...base.arith import Const, Expr, Var, const, free_vars
 from ...base.contract import Contract
+from ...base.dataclass import dataclass
 from ...base.errors import AccessError, CodegenError, OpgenError
 from ...base.vocabulary import INDEX, DType
 from ...codegen import LLVM_VERSION, LLVMLITE_VERSION, default_cache, imports_of

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from ...base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
 from ...base.arith.expr import AnyDim, Dim, Shape
+from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, ExecutorError
 from ...base.kept import Kept
 from ...base.vocabulary import INDEX

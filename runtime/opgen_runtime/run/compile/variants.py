@@ -7,7 +7,6 @@ guard holds of.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from ...base.arith import (
@@ -22,6 +21,7 @@ from ...base.arith import (
     structural_equal,
     substitute,
 )
+from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, OpgenError
 from ...base.vocabulary import INDEX
 from ...ir import Call, Function, post_order, rebuild

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base import Target
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars
+from ...base.dataclass import dataclass
 from ...compute.te import Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base import Target
+from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
 from ...base.forks import importing
 from ...ir.picture import Pictured

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 
+from ...base.dataclass import dataclass
 from ..compile import Kernel
 from ..compile.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ....base.arith import (
     Binary,
@@ -31,6 +30,7 @@ from ....base.arith import (
     sub,
     substitute,
 )
+from ....base.dataclass import dataclass
 from ....base.vocabulary import INDEX
 from ..access import analysis
 from ..tensor import IterVar

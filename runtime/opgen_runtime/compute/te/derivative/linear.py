@@ -6,9 +6,10 @@ x // c, x % c   -->   q, r   with   x = c*q + r,   0 <= r < c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ....base.arith import Binary, Cast, Const, Expr, Var, add, const, mul, sub
+from ....base.dataclass import dataclass
 from ....base.vocabulary import INDEX
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ....base.arith import (
@@ -25,6 +25,7 @@ from ....base.arith import (
     structural_equal,
     substitute,
 )  # fmt: skip
+from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, DType
 from ..access import analysis

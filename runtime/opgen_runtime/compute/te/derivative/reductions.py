@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ....base.arith import (
@@ -36,6 +35,7 @@ from ....base.arith import (
     sub,
     substitute,
 )  # fmt: skip
+from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, INT32, INT64
 from ..construct import data_axes

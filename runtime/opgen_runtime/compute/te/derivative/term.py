@@ -6,9 +6,10 @@ out[i] = sum(x[i, k] * w[k] for k in range(n))   -->   Term(w, (k,), over (i, k)
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ....base.arith import Expr, Select, Var, add, logical_not, post_order, structural_equal, substitute
+from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX
 from ..guards import Arm, Guards, implies

@@ -7,9 +7,9 @@ t = base; for u: t[i(u)] = v(u)    -->   the same where u wrote last,  d_base = 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ....base.arith import Expr, Var, add, cast, const, eq, lt, mul, substitute
+from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX, INT64
 from ..construct import data_axes

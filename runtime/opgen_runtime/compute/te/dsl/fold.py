@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ....base.arith import Expr, Var, comparing, floordiv, floormod, gt, select, substitute
+from ....base.dataclass import dataclass
 from ....base.errors import DTypeError
 from ....base.vocabulary import INDEX
 from ..construct import data_axes, read

@@ -7,7 +7,7 @@ broadcasting aligns values from outside a reduction with those inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from ....base.arith import (
     Table,
     Var,
 )
+from ....base.dataclass import dataclass
 from ....base.errors import AccessError, LoweringError
 from ....base.vocabulary import BOOL
 from ..guards import fixed_parts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ....base.arith import Expr, Var
+from ....base.dataclass import dataclass
 from ....base.errors import AccessError
 from ....base.vocabulary import DType
 from ..tensor import Guard, IterVar, Loop, Put, Tensor, Update

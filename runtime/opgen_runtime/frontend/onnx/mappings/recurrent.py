@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from ....base.dataclass import dataclass
 from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from ....base.dataclass import dataclass
 from ....ir import Expr
 from ....operator import Dim
 from ..emit import op

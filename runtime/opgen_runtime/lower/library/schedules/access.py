@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ....base import Target
@@ -24,6 +23,7 @@ from ....base.arith import (
 )
 from ....base.arith.polynomial import Poly, constant, multiply
 from ....base.arith.relax import Relaxer
+from ....base.dataclass import dataclass
 from ....base.vocabulary import INDEX, DType
 from ....compute.te.tensor import IterVar, Read, Tensor
 

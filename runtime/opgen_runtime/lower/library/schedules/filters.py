@@ -11,11 +11,11 @@ a line that is read serves every row of the tile.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, Var, post_order
+from ....base.dataclass import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
 from .access import analyse, contiguous_groups, is_shared, likely_extent

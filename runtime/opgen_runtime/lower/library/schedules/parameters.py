@@ -6,10 +6,10 @@ follow from the target and the program.  Any legal value gives a right schedule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from ....base import Target
+from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, did_you_mean
 
 

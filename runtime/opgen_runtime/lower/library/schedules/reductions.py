@@ -8,10 +8,10 @@ vectorized, and the accumulators are a tile, in registers where elements are use
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from ....base import Target
+from ....base.dataclass import dataclass
 from ....base.vocabulary import POSITIONAL
 from ....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ...schedule import Schedule, Stage

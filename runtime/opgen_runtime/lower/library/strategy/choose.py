@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 from ....base.contract import handed_in
+from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, shown
 from ....base.vocabulary import OpPattern
 from ....declaration import StrategyEntry

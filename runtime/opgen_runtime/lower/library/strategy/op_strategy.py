@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ....base.arith.expr import Const, Expr
 from ....base.contract import handed_in
+from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, UndecidedError
 from ....operator import needs_of
 from .generic import AnyFunction

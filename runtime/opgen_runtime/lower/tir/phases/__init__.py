@@ -7,10 +7,11 @@ of its branches, and a LetStmt may bind a vector.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ....base.contract import Contract, Rule, When, handed_in
+from ....base.dataclass import dataclass
 from ....base.errors import LoweringError
 from ...schedule.kind import ForKind
 from ..contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from ....base.arith.expr import Dim, Expr
+from ....base.dataclass import dataclass
 from ....base.errors import ShapeError, UndecidedError
 from ..rules import Entry, Input, Spread, Static, needs_of
 from ..shapes import dim_text

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ....base.arith.expr import Dim, Shape
+from ....base.dataclass import dataclass
 from ..relation import Assumption
 from ..type import TensorType, TupleType, Type
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from ....base.dataclass import dataclass
 from ....base.errors import CallError
 from ....base.kept import Kept
 from ....base.vocabulary import DType

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ....base.dataclass import dataclass
 from ....base.errors import ExecutorError
 from ....ir import (
     Call,

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from .... import ir
 from ....base import Target
+from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, shown
 from ....codegen import default_cache
 from ....lower.library import schedules

@@ -18,11 +18,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from .... import ir
+from ....base.dataclass import dataclass
 from ....lower.library import schedules
 from .records import Record
 from .subject import Subject

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .... import ir
 from ....base import Target
+from ....base.dataclass import dataclass
 from ....lower.library.segment import flat_types, kernel_name
 
 
