@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from .plan import Plan
@@ -30,13 +32,14 @@ def write_atomically(path: Path, text: str) -> None:
 
 def _write(texts: Sequence[tuple[Path, str]]) -> None:
     """Write each text beside its path, and when all are there rename them into place.  Raises OSError."""
+    files = [(path, text.encode()) for path, text in texts]
     parts: list[tuple[str, Path]] = []
     try:
-        if len(texts) > 1:
-            _write_parts(texts, parts)
+        if len(files) > 1:
+            _write_parts(files, parts)
         else:
-            for path, text in texts:
-                _write_part(path, text, parts)
+            for path, content in files:
+                _write_part(path, content, parts)
         for part, path in sorted(parts, key=lambda each: each[1]):
             os.replace(part, path)
     except BaseException:
@@ -45,31 +48,54 @@ def _write(texts: Sequence[tuple[Path, str]]) -> None:
         raise
 
 
-def _write_parts(texts: Sequence[tuple[Path, str]], parts: list[tuple[str, Path]]) -> None:
-    from concurrent.futures import (
-        ThreadPoolExecutor,
-    )  # and with it much that a run without a change does not need
+def _write_parts(files: Sequence[tuple[Path, bytes]], parts: list[tuple[str, Path]]) -> None:
+    """Several at a time, by threads that wait for the disk; `concurrent.futures` takes long to import."""
+    left = deque(files)
+    failures: list[OSError] = []
 
-    with ThreadPoolExecutor(min(_AT_ONCE, len(texts))) as threads:
-        made = [threads.submit(_write_part, path, text, parts) for path, text in texts]
-        try:
-            for each in made:
-                each.result()
-        except BaseException:  # what has begun is waited for, so that it can be removed
-            threads.shutdown(cancel_futures=True)
-            raise
+    def write() -> None:
+        while not failures:
+            try:
+                path, content = left.popleft()
+            except IndexError:
+                return
+            try:
+                _write_part(path, content, parts)
+            except OSError as error:
+                failures.append(error)
+
+    threads = [Thread(target=write) for _ in range(min(_AT_ONCE, len(files)))]
+    try:
+        for thread in threads:
+            thread.start()
+    finally:
+        _join(threads, left)
+    if failures:
+        raise failures[0]
 
 
-def _write_part(path: Path, text: str, parts: list[tuple[str, Path]]) -> None:
-    """Bring `text` to the disk in a new file beside `path`, which is noted in `parts` as soon as it is there.
+def _join(threads: Sequence[Thread], left: deque[tuple[Path, bytes]]) -> None:
+    """Wait for those that were started; after an interrupt too, for what has begun, so that it can be removed."""
+    try:
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    except BaseException:
+        left.clear()
+        _join(threads, left)
+        raise
+
+
+def _write_part(path: Path, content: bytes, parts: list[tuple[str, Path]]) -> None:
+    """Bring `content` to the disk in a new file beside `path`, which is noted in `parts` as soon as it is there.
 
     The file has the permissions of the one that it will replace.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = f"{path.parent}/.{path.name}.{os.urandom(4).hex()}.part"
-    with open(part, "x", encoding="utf-8", newline="\n") as file:
+    with open(part, "xb") as file:
         parts.append((part, path))
-        file.write(text)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     if path.exists():
