@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...base import Target, forks
-from ..llvm.math.remainder import long_division
-from ..llvm.math.trigonometric import huge_helper
 from .cache import ObjectCache
 from .support import LazySymbols, load_module
 
@@ -38,6 +36,10 @@ def module_of(symbol: str) -> tuple[str, str] | None:
 
 def module_text(symbol: str, target: Target) -> str:
     """One helper of `NAMES`, exported."""
+    with forks.importing:  # who loads a program has its helpers as object code
+        from ..llvm.math.remainder import long_division
+        from ..llvm.math.trigonometric import huge_helper
+
     name, _, bits = symbol.removeprefix("opgen_").rpartition("_f")
     element = {"32": "float", "64": "double"}[bits]
     if name == "fmod_long":

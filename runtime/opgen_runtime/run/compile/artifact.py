@@ -15,10 +15,9 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from ...base import Target, available_cpus
 from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
+from ...base.version import VERSION
 from ...base.vocabulary import DTYPES, DType
 from ...codegen import compiled, key_of, modules_of, provide
 from .demands import Demand
@@ -94,7 +94,7 @@ def encode(contents: Contents | Chained) -> bytes:
 def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
     """The header of a program in parts, each of which is an artifact itself."""
     return {
-        "opgen": _version(),
+        "opgen": VERSION,
         "target": contents.parts[0][0].target,
         "inputs": list(contents.inputs),
         "result": contents.result,
@@ -105,7 +105,7 @@ def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
 def _whole(contents: Contents, blobs: _Blobs) -> dict[str, object]:
     sizes = SizesOut()
     header: dict[str, object] = {
-        "opgen": _version(),
+        "opgen": VERSION,
         "target": contents.target,
         "inputs": list(contents.inputs),
         "result": contents.result,
@@ -154,9 +154,9 @@ def _aligned(size: int) -> memoryview:
 def _decoded(memory: memoryview, what: str) -> Contents | Chained:
     whole = memory.toreadonly()
     header, start = _header(whole, what)
-    if header["opgen"] != _version():
+    if header["opgen"] != VERSION:
         raise ExecutorError(
-            f"{what} was saved by opgen {header['opgen']}, this is {_version()}; save the program again"
+            f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
         )
     if not Target.parse(header["target"]).is_host:
         raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
@@ -361,16 +361,21 @@ def _digests(blobs: Sequence[memoryview]) -> list[bytes]:
     """The digest of each; large ones by several threads, which hashlib lets run side by side."""
     if sum([len(blob) for blob in blobs]) < _WORTH_THREADS:
         return [_digest(blob) for blob in blobs]
-    with ThreadPoolExecutor(available_cpus()) as pool:
-        return list(pool.map(_digest, blobs))
+    found = [b""] * len(blobs)
+    numbers = iter(range(len(blobs)))  # from which each thread takes the next
+
+    def work() -> None:
+        for number in numbers:
+            found[number] = _digest(blobs[number])
+
+    threads = [Thread(target=work) for _ in range(available_cpus() - 1)]
+    for thread in threads:
+        thread.start()
+    work()
+    for thread in threads:
+        thread.join()
+    return found
 
 
 def _digest(data: bytes | memoryview) -> bytes:
     return hashlib.sha256(data).digest()  # in hardware; twice as fast as blake2b
-
-
-def _version() -> str:
-    try:
-        return version("opgen")
-    except PackageNotFoundError:
-        return "unknown"

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from threading import get_ident
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,17 +14,20 @@ from ...base import Target
 from ...base.arith import Expr, Var, eq, substitute
 from ...base.arith.expr import Shape
 from ...base.errors import ExecutorError
+from ...base.forks import importing
 from ...codegen import Loaded, compiled, imports_of, load
 from ...ir.loops import beyond
 from ...operator import dims_equal
 from .demands import Demand
 from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
-from .extern import ExternKernel
 from .kernel import Image, Kernel, NativeKernel, Slot
 from .plan import Copy, Instruction, Loop, Plan, Run
 from .pointers import address_of
 from .symbolic import SymbolicKernel, concrete, symbolic_slot
+
+if TYPE_CHECKING:
+    from .extern import ExternKernel
 
 NAME: Final = "the program"
 
@@ -44,7 +47,7 @@ class Linked:
         self.plan = plan
         self.kernels = tuple(kernels)
         self.limits = sorted({each.limit for each in plan.code if isinstance(each, Loop) and each.limit >= 0})
-        self.externs = [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
+        self.externs = _externs(kernels)
 
     def timed(self, run: Callable[[], object]) -> np.ndarray:
         """Run once; rows (step, begin, end in nanoseconds) of the kernels that ran, in order.
@@ -64,6 +67,16 @@ class Linked:
             if events[1] <= room:
                 return events[2 : 2 + 3 * events[1]].reshape(-1, 3)
             room = int(events[1])
+
+
+def _externs(kernels: Sequence[Kernel]) -> list[ExternKernel]:
+    """The kernels that are functions of Python; a program without them does not wait for what calls them."""
+    if all([kernel.why_of_python is None for kernel in kernels]):
+        return []
+    with importing:
+        from .extern import ExternKernel
+
+    return [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
 
 
 class ProgramKernel(NativeKernel):
