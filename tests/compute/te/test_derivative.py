@@ -238,3 +238,40 @@ def test_python_functions_are_refused_by_name() -> None:
     out = dsl.extern((3,), [x], np.sort, name="ordered")
     with pytest.raises(LanguageError, match="ordered is a Python function"):
         adjoint(out, x)
+
+
+def test_what_elements_have_in_common_is_taken_out_of_a_sum() -> None:
+    x, s = x_of(3, 4), te.placeholder("s", (3,), "float64")
+    k = dsl.reduce_axis((0, 4), name="k")
+    scaled = dsl.compute((3, 4), lambda i, j: x[i, j] * s[i] / 5.0, name="scaled")
+    assert te.to_text([adjoint(scaled, s)]).splitlines()[-2:] == [
+        "d_s[i0]: float64[3] = sum(g[i0, j] * x[i0, j] for j in range(4))",
+        "d_s[i0]: float64[3] = d_s[i0] / float64(5.0)",
+    ]
+    square = dsl.compute((3,), lambda i: dsl.sum((x[i, k] - s[i]) * (x[i, k] - s[i]), axis=k), name="square")
+    assert text(square, s) == "d_s[i0]: float64[3] = d_s[i0] * (g[i0] * float64(-1.0) * float64(2.0))"
+
+
+def test_a_factor_of_a_sum_of_nothing_is_not_multiplied() -> None:
+    """The slope is infinite where no element takes part: the condition, not the factor, decides."""
+    x, s = x_of(2, 3), te.placeholder("s", (2,), "float64")
+    body = lambda i, j: select(x[i, j] > 0.0, x[i, j] * call("sqrt", s[i]), 0.0)  # noqa: E731
+    found = adjoint(dsl.compute((2, 3), body, name="out"), s)
+    operands = {t.name: t for t in te.tensor_order([found])}
+    given = {
+        operands["x"]: np.array([[-1.0, -2.0, -3.0], [1.0, -2.0, 3.0]]),
+        operands["s"]: np.array([0.0, 4.0]),
+        operands["g"]: np.ones((2, 3)),
+    }
+    np.testing.assert_allclose(evaluate([found], given)[0], [0.0, 1.0])
+
+
+def test_axes_of_one_element_are_no_loops_and_loops_run_as_lines_do() -> None:
+    x = x_of(6, 5)
+    k = dsl.reduce_axis((0, 5), name="k")
+    kept = dsl.compute((6, 1), lambda i, j: dsl.sum(x[i, k], axis=k), name="kept")
+    assert text(kept, x) == "d_x[i0, i1]: float64[6, 5] = g[i0, 0]"
+    s = te.placeholder("s", (2,), "float64")
+    groups = dsl.compute((6, 5), lambda i, j: x[i, j] * s[i // 3], name="groups")
+    wanted = "sum(g[i0 * 3 + r, j] * x[i0 * 3 + r, j] for r in range(3) for j in range(5))"
+    assert text(groups, s) == f"d_s[i0]: float64[2] = {wanted}"

@@ -79,3 +79,12 @@ def test_rows_of_several_axes_are_computed_once() -> None:
     text = tir.to_text(func)
     assert "allocate e: float32[200]" in text, text
     assert "allocate s: float32[4]" in text, text
+
+
+def test_what_is_small_does_not_decide_that_a_sum_runs_across() -> None:
+    """The shift lies along the results, and the image along what is summed: vectors are of the image."""
+    x, shift = dsl.placeholder((4, 32, 700), name="x"), dsl.placeholder((4, 32), name="shift")
+    n, k = dsl.reduce_axis((0, 4), name="n"), dsl.reduce_axis((0, 700), name="k")
+    out = dsl.compute((32,), lambda c: dsl.sum(x[n, c, k] - shift[n, c], axis=(n, k)), name="out")
+    trace = str(schedules.generic((out,), _TARGET).trace)
+    assert "out.vectorize(k_i)" in trace, trace

@@ -24,6 +24,7 @@ from ....base.arith import (
     eq,
     floordiv,
     floormod,
+    free_vars,
     ge,
     lt,
     select,
@@ -171,7 +172,10 @@ class _System:
 
     def _loop(self, var: Var) -> None:
         self.unknown.discard(var)
-        self.loops.append(IterVar(var, self.extents[var], "reduce"))
+        if self.extents[var] == 1:  # as axes have that a reduction has kept
+            self.decided.append((var, const(0, INDEX)))
+        else:
+            self.loops.append(IterVar(var, self.extents[var], "reduce"))
 
     def _inverse(self) -> Inverse:
         """Everything over positions and loops of its own, and simplified."""
@@ -186,7 +190,18 @@ class _System:
                 found = analyzer.simplify(substitute(condition, values))
                 if not analyzer.prove(found):
                     kept.append(found)
-        return Inverse({var: values[var] for var in self.domain}, tuple(loops), both(*kept))
+        made = {var: values[var] for var in self.domain}
+        return Inverse(made, tuple(_in_order(loops, list(made.values()))), both(*kept))
+
+
+def _in_order(loops: Sequence[IterVar], values: Sequence[Expr]) -> list[IterVar]:
+    """The loops as the variables of the domain stand that they decide: the last one runs where lines do."""
+    used = [set(free_vars(value)) for value in values]
+
+    def place(axis: IterVar) -> int:
+        return next((k for k, found in enumerate(used) if axis.var in found), len(used))
+
+    return sorted(loops, key=place)
 
 
 def both(*conditions: Expr | None) -> Expr | None:

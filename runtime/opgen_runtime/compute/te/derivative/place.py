@@ -32,13 +32,14 @@ from ..access import analysis
 from ..construct import data_axes
 from ..graph import Statement, expressions
 from ..tensor import Compute, Guard, IterVar, Loop, Put, Read, Reduce, Tensor, Update, tensors_read
+from .factors import Factored, factored
 from .inverse import Inverse, both, conjuncts, invert, is_shifted
 from .local import adjoint_dtype, where
 from .term import Term
 
 _MOST_STEPS: Final = 1 << 40
 _FEW_STEPS: Final = (
-    4  # which are written out where a line is read by residues, so that each residue has its own
+    9  # which are written out where a line is read by residues, so that each residue has its own
 )
 _UPDATE_STEP: Final = (
     8  # steps of a gather, which are vectorised and shared among threads, for one of an update
@@ -57,6 +58,11 @@ class Gathered:
     def is_empty(self) -> bool:
         """Whether the condition holds nowhere."""
         return isinstance(self.condition, Const) and not self.condition.value
+
+    def factored(self) -> Factored:
+        """The elements and what they have in common; under a condition, which may hold nowhere, that is nothing."""
+        loops = [axis.var for axis in self.loops]
+        return factored(self.value, loops) if self.condition is None else Factored(self.value)
 
     def expression(self) -> Expr:
         if not self.loops:
@@ -86,10 +92,10 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
             scattered.append(term)
         elif found.loops:
             sums.append(_stored(f"{name}{len(sums) or ''}", tensor, dtype, term))
-            parts.append(Read(dtype, sums[-1], at))
+            parts.append(found.factored().times(Read(dtype, sums[-1], at)))
         else:
             parts.append(found.expression())
-    if len(parts) == 1 and len(sums) + len(first) == 1:
+    if len(parts) == 1 and isinstance(parts[0], Read) and len(sums) + len(first) == 1:
         made = (*first, *sums)[0]
     else:
         made = Tensor(name, tensor.shape, dtype, Compute(axes, total(parts, dtype)))
@@ -99,8 +105,11 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
 
 
 def _stored(name: str, tensor: Tensor, dtype: DType, term: Term) -> Tensor:
+    """The sum that the term is, without what its elements have in common."""
     axes = data_axes(tensor.shape)
-    return Tensor(name, tensor.shape, dtype, Compute(axes, gathered(term, axes)[0].expression()))
+    found, _ = gathered(term, axes)
+    body = replace(found, value=found.factored().element).expression()
+    return Tensor(name, tensor.shape, dtype, Compute(axes, body))
 
 
 def total(parts: Sequence[Expr], dtype: DType) -> Expr:

@@ -166,7 +166,7 @@ def _first(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
     return Seed(substitute(node.value, values), op.axes, both(found, condition), adjoint)
 
 
-_WIDTHS: Final = (2, 4)  # of windows whose results are read in vectors, each of them as often
+_WIDTHS: Final = (2, 3, 4)  # of windows whose results are read in vectors, each of them as often
 _FEW_WINDOWS: Final = 8  # read an element, each of which it asks
 
 

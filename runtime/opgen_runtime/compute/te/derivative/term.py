@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ....base.arith import Expr, Select, Var, add, logical_not, post_order, structural_equal, substitute
+from ....base.arith import Expr, Select, Var, add, logical_not, mul, post_order, structural_equal, substitute
 from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
 from ....base.vocabulary import INDEX
@@ -69,7 +69,7 @@ def terms_of(
         for operand, part in _parts(node, own, whole if node is body and whole is not None else node, guards):
             if id(operand) in depends:
                 known = adjoints.get(id(operand))
-                adjoints[id(operand)] = part if known is None else add(known, part)
+                adjoints[id(operand)] = part if known is None else _sum(known, part)
     return _merged(found)
 
 
@@ -137,8 +137,13 @@ def _merged(terms: list[Term]) -> list[Term]:
         if at is None:
             kept.append(term)
         else:
-            kept[at] = replace(term, value=add(kept[at].value, term.value))
+            kept[at] = replace(term, value=_sum(kept[at].value, term.value))
     return kept
+
+
+def _sum(a: Expr, b: Expr) -> Expr:
+    """Twice the same, as squares have it, is a product, which has factors."""
+    return mul(a, 2.0) if structural_equal(a, b) else add(a, b)
 
 
 def _is_same(a: Term, b: Term) -> bool:

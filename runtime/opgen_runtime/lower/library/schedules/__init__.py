@@ -11,6 +11,7 @@ reductions.py   loops of reduction stages
 congruences.py  sums that count in every s-th step: divided and solved
 products.py     which stages are contractions, and what makes them so
 filters.py      loops of sums over windows with a filter that a plane shares
+correlations.py loops of sums over planes, one of which slides along the other
 windows.py      loops of reductions over overlapping windows, one axis after the other
 contractions.py loops of sums of products of two operands, one of them packed
 parameters.py   what a target may be tuned to, with the legal values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, TypeGuard
 
 from ....base import Target
 from ....base.arith import Binary, Const, Expr, Var, post_order
@@ -30,6 +30,7 @@ _LEAST_CROSSED: Final = 4  # lanes of a vector of a transposition
 _WIDER: Final = 1.15  # narrower ones must turn so many times the elements
 _CHEAP: Final = 4  # the cost of what narrow vectors do not slow down
 _MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
+_REPEATED: Final = (2, 4)  # times that a vector has each element side by side
 _MOST_INTERLEAVED: Final = 4  # further apart, stores are scattered
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
@@ -78,15 +79,12 @@ def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     assert stage.body is not None
     last = stage.loop_axes[-1]
     found: dict[Var, set[int]] = {}
-    apart: set[Var] = set()  # beside a constant: vectors of these read no element as often as others
     for node in post_order(stage.body):
-        if isinstance(node, Binary) and node.op == "floormod" and isinstance(node.b, Const):
+        if _splits(node):
             shifted = _shifted(node.a)
             if shifted is not None:
                 found.setdefault(shifted, set()).add(int(node.b.value))
-            if shifted is not None and shifted is not node.a:
-                apart.add(shifted)
-    used = {var for var in accesses.used if var not in apart or _is_beside(stage.body, var)}
+    used = {var for var in accesses.used if _is_beside(stage.body, var)}
     found = {var: n for var, n in found.items() if var not in used}
     factors = {
         axis: min(found[axis.var])
@@ -95,6 +93,13 @@ def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     }
     fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= _MOST_INTERLEAVED < last.extent
     return {axis: n for axis, n in factors.items() if 1 < n < int(axis.extent)} if fits else {}
+
+
+def _splits(node: Expr) -> TypeGuard[Binary]:
+    """Whether remainders by a constant tell what is read, or quotients by one that vectors cannot repeat."""
+    if not isinstance(node, Binary) or not isinstance(node.b, Const):
+        return False
+    return node.op == "floormod" or (node.op == "floordiv" and node.b.value not in _REPEATED)
 
 
 def _shifted(e: Expr) -> Var | None:

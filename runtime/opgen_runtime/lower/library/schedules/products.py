@@ -53,7 +53,7 @@ def form_of(stage: Stage) -> Form | None:
     """How a stage is a contraction that is worth packing; None for any other.  The stage stays as it is."""
     if not is_sum_of_products(stage.body) or not stage.reduce_axes or not isinstance(stage.body, Reduce):
         return None
-    factors = _factors(stage)
+    factors = factors_of(stage)
     made = stage
     if factors:
         tensor, _ = divided(stage, factors, first=False)
@@ -167,7 +167,7 @@ def _pays(found: Contraction, body: Reduce) -> bool:
     return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS
 
 
-def _factors(stage: Stage) -> dict[IterVar, int]:
+def factors_of(stage: Stage) -> dict[IterVar, int]:
     """The data axes of which operands use quotients and remainders by one number, with that number."""
     axes = {axis.var: axis for axis in stage.axes}
     analyzer = Analyzer()

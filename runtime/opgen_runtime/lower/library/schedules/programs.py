@@ -12,6 +12,7 @@ from ...schedule import Schedule, Stage, constant_stages, create_schedule
 from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
+from .correlations import schedule_correlations
 from .elementwise import interleaved, schedule_elementwise, vector_shape, vectorize_inner, vectorize_residues
 from .filters import schedule_filters
 from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
@@ -50,6 +51,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     inline_cheap(schedule)
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
+    placed |= schedule_correlations(schedule, target, placed)
     placed |= schedule_contractions(schedule, target, placed)
     placed |= schedule_filters(schedule, target, placed)
     placed |= schedule_windows(schedule, target, placed)

@@ -21,7 +21,7 @@ from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 _WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
 _ROWS_UNROLLED: Final = 4
-_FEW_STEPS: Final = 8  # a sum of so many has its accumulators in registers
+_FEW_STEPS: Final = 16  # a sum of so many has its accumulators in registers
 _REGISTER_ROWS: Final = 4
 _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
 _PARTS_PER_THREAD: Final = 4
@@ -49,15 +49,15 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     last_reduce = stage.reduce_axes[-1]
     steps = [read.strides for read in accesses.reads]
     lanes = target.lanes(accesses.widest)
+    along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
+    moved = [last_reduce] if along else stage.reduce_axes
     across = (
         last_data is not None
         and any(
-            0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(a.var) for a in stage.reduce_axes)
-            for s in steps
+            0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(axis.var) for axis in moved) for s in steps
         )
         and likely(last_data.extent) >= min(4, lanes)
     )
-    along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
     reuse = tuple(
         axis
         for axis in stage.loop_axes

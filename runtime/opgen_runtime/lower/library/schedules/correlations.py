@@ -1,0 +1,152 @@
+"""Loops of sums of products over whole planes, one of which slides along the other: gradients of filters.
+
+    W[o, c, r, s] = sum(G[n, o, y, x] * X[n, c, y * a + r, x * b + s] for n, y, x)
+
+Both operands lie along x, so that vectors of x are summed as they lie: a contraction would pack each window, element by
+element.  A plane of X is read once, with the padding around it; a vector of G serves all steps of the window, and one
+of X several rows o, in accumulators that stay in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from ....base import Target
+from ....base.arith import Binary, Expr, post_order
+from ....base.dataclass import dataclass
+from ....compute.te.tensor import IterVar, Read, Reduce
+from ...schedule import Schedule, Stage, divided, positions, simplified, slope
+from .access import analyse, is_shared, likely_extent
+from .elementwise import schedule_elementwise
+from .products import factors_of, is_plain, is_sum_of_products, vars_of
+
+_MOST_APART: Final = 4  # elements so far apart are read as vectors
+_FEWEST_COLUMNS: Final = 4
+_MOST_ROWS: Final = 24  # more rows that share a window pay for packing it
+_SPARE: Final = 7  # registers beside the accumulators, of 32
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """`image` slides over `windows`; `rows` move the other operand alone, `outer` are all other data axes."""
+
+    image: Expr
+    outer: tuple[IterVar, ...]
+    rows: tuple[IterVar, ...]
+    windows: tuple[IterVar, ...]
+
+
+def schedule_correlations(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
+    """Loops for the sums over planes of which few rows share a window; gives these stages, and what they read."""
+    done: set[Stage] = set()
+    for stage in list(schedule.stages):
+        if stage in placed or stage.inlined or stage.follows is not None or not stage.axes:
+            continue
+        if is_sum_of_products(stage.body) and _is_correlation(stage, target):
+            done.update(_schedule(schedule, stage, target))
+    return done
+
+
+def _is_correlation(stage: Stage, target: Target) -> bool:
+    """Whether a stage is one, divided by what its operands divide its axes by.  The stage stays as it is."""
+    factors = factors_of(stage)
+    if factors:
+        tensor, _ = divided(stage, factors, first=False)
+        stage = Stage((tensor,), tensor.op)
+    assert isinstance(stage.body, Reduce)
+    found = _correlation_of(stage.axes, simplified(stage.axes, stage.body))
+    if found is None:
+        return False
+    every = (*stage.axes, *stage.reduce_axes)
+    if is_shared(every, likely_extent(every), target) and likely_extent(found.outer) < target.num_threads:
+        return False
+    return is_plain(found.image) or not isinstance(positions(every, found.image), str)
+
+
+def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | None:
+    """What a body correlates; None for any other."""
+    product, line = body.value, body.axes[-1]
+    if body.condition is not None or not isinstance(product, Binary) or not isinstance(line.extent, int):
+        return None
+    if line.extent < _FEWEST_COLUMNS or not all(
+        [isinstance(axis.extent, int) for axis in (*axes, *body.axes)]
+    ):
+        return None
+    for image, still in ((product.a, product.b), (product.b, product.a)):
+        reads = [node for node in post_order(image) if isinstance(node, Read)]
+        if len(reads) != 1 or not isinstance(still, Read) or not _lies_along(still, line, 1):
+            continue
+        if not _lies_along(reads[0], line, _MOST_APART):
+            continue
+        mine, theirs = vars_of(still), vars_of(image)
+        summed = {axis.var for axis in body.axes}
+        sliding = [index for index in reads[0].indices if not summed.isdisjoint(vars_of(index))]
+        windows = tuple([axis for axis in axes if any([axis.var in vars_of(each) for each in sliding])])
+        rows = tuple([axis for axis in axes if axis.var in mine and axis.var not in theirs])
+        if any([axis.var in mine for axis in windows]) or likely_extent(rows) > _MOST_ROWS:
+            continue
+        steps = [axis for axis in windows if axis.var in vars_of(reads[0].indices[-1])]
+        if likely_extent(steps) >= line.extent or (not windows and len(body.axes) == 1):
+            continue  # a convolution itself, whose lines are those of the filter; or a product of matrices
+        outer = tuple([axis for axis in axes if axis not in windows and axis not in rows])
+        return Correlation(image, outer, rows, windows)
+    return None
+
+
+def _lies_along(read: Read, line: IterVar, most: int) -> bool:
+    """Whether the last axis of what is read, and no other one, moves along the line, by so many elements at most."""
+    *others, last = read.indices
+    step = slope(last, line.var)
+    return step is not None and 0 < step <= most and not any([line.var in vars_of(each) for each in others])
+
+
+def _schedule(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    factors = factors_of(stage)
+    if factors:
+        stage = schedule[schedule.divide(stage.tensor, factors)]
+    schedule.simplify(stage.tensor)
+    assert isinstance(stage.body, Reduce)
+    found = _correlation_of(stage.axes, stage.body)
+    assert found is not None
+    covering: Stage | None = None
+    if not is_plain(found.image):
+        covering = schedule[schedule.cover(stage.tensor, found.image)]
+        schedule_elementwise(covering, target, attached=True)
+    accesses = analyse(stage.body, stage.body.value.dtype)
+    every = (*stage.axes, *stage.reduce_axes)
+    shared = is_shared(every, likely_extent(every), target)
+    *steps, line = stage.reduce_axes
+    lanes = min(target.lanes(accesses.widest), 1 << (likely_extent([line]).bit_length() - 1))
+    around: list[IterVar] = []
+    tiles: list[IterVar] = []
+    room = target.vectors.registers - target.vectors.registers * _SPARE // 32
+    for axis in (*reversed(found.windows), *found.rows, *reversed(found.outer)):
+        size = _part(axis, room)
+        room //= size
+        if size == axis.extent and axis not in found.outer:
+            tiles.append(axis)
+            continue
+        loop, tile = stage.split(axis, size) if size > 1 and axis not in found.outer else (axis, None)
+        around.append(loop)
+        if tile is not None:
+            tiles.append(tile)
+    planes = [axis for axis in found.outer if axis.extent != 1]
+    rest = [loop for loop in around if loop not in planes]
+    along, lane = (None, line) if line.extent == lanes else stage.split(line, lanes)
+    tail = [] if along is None else [along]
+    stage.reorder(*planes, *rest, *steps, *tail, *tiles, lane)
+    for tile in tiles:
+        stage.unroll(tile)
+    stage.vectorize(lane)
+    if covering is not None and planes:
+        covering.compute_at(stage, planes[-1])
+    if shared and planes:
+        stage.parallel(planes[0])
+    return [stage, *([] if covering is None else [covering])]
+
+
+def _part(axis: IterVar, most: int) -> int:
+    """How much of an axis a tile has: the most that divides it."""
+    assert isinstance(axis.extent, int)
+    return max([size for size in range(1, max(1, min(most, axis.extent)) + 1) if axis.extent % size == 0])
