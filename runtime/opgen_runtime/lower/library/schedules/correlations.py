@@ -18,7 +18,7 @@ from ....base.dataclass import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, positions, simplified, slope
 from .access import analyse, is_shared, likely_extent
-from .elementwise import schedule_elementwise
+from .elementwise import covering_of
 from .products import factors_of, is_plain, is_sum_of_products, vars_of
 
 _MOST_APART: Final = 4  # elements so far apart are read as vectors
@@ -109,10 +109,7 @@ def _schedule(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
     assert isinstance(stage.body, Reduce)
     found = _correlation_of(stage.axes, stage.body)
     assert found is not None
-    covering: Stage | None = None
-    if not is_plain(found.image):
-        covering = schedule[schedule.cover(stage.tensor, found.image)]
-        schedule_elementwise(covering, target, attached=True)
+    covering = covering_of(schedule, stage, found.image, target)
     accesses = analyse(stage.body, stage.body.value.dtype)
     every = (*stage.axes, *stage.reduce_axes)
     shared = is_shared(every, likely_extent(every), target)

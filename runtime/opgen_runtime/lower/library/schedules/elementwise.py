@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Final, TypeGuard
+from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
-from ...schedule import Stage
+from ...schedule import Schedule, Stage
 from .access import (
     Accesses,
     analyse,
@@ -20,6 +20,7 @@ from .access import (
     total_extent,
 )
 from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
+from .products import is_plain
 
 _CHUNKS_PER_THREAD: Final = 8
 _TILE_ROWS: Final = 64
@@ -74,16 +75,26 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         stage.parallel(stage.fuse(*outer))
 
 
+def covering_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target) -> Stage | None:
+    """The stage that holds an operand once for each position, to be attached; None for one that is read as it lies."""
+    if is_plain(operand):
+        return None
+    covering = schedule[schedule.cover(stage.tensor, operand)]
+    schedule_elementwise(covering, target, attached=True)
+    return covering
+
+
 def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     """By which number each axis is split whose remainders by it lie far apart in what is read."""
     assert stage.body is not None
     last = stage.loop_axes[-1]
     found: dict[Var, set[int]] = {}
     for node in post_order(stage.body):
-        if _splits(node):
-            shifted = _shifted(node.a)
+        divided = _divided(node)
+        if divided is not None:
+            shifted = _shifted(divided[0])
             if shifted is not None:
-                found.setdefault(shifted, set()).add(int(node.b.value))
+                found.setdefault(shifted, set()).add(divided[1])
     used = {var for var in accesses.used if _is_beside(stage.body, var)}
     found = {var: n for var, n in found.items() if var not in used}
     factors = {
@@ -95,11 +106,15 @@ def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     return {axis: n for axis, n in factors.items() if 1 < n < int(axis.extent)} if fits else {}
 
 
-def _splits(node: Expr) -> TypeGuard[Binary]:
-    """Whether remainders by a constant tell what is read, or quotients by one that vectors cannot repeat."""
-    if not isinstance(node, Binary) or not isinstance(node.b, Const):
-        return False
-    return node.op == "floormod" or (node.op == "floordiv" and node.b.value not in _REPEATED)
+def _divided(node: Expr) -> tuple[Expr, int] | None:
+    """What a constant divides, and that, where remainders tell what is read, or quotients that no vector repeats."""
+    if (
+        not isinstance(node, Binary)
+        or not isinstance(node.b, Const)
+        or node.op not in ("floormod", "floordiv")
+    ):
+        return None
+    return None if node.op == "floordiv" and node.b.value in _REPEATED else (node.a, int(node.b.value))
 
 
 def _shifted(e: Expr) -> Var | None:

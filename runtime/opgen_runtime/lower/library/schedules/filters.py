@@ -19,7 +19,7 @@ from ....base.dataclass import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
 from .access import analyse, contiguous_groups, is_shared, likely_extent
-from .elementwise import schedule_elementwise
+from .elementwise import covering_of
 from .plan import leader_of
 from .products import is_plain, is_sum_of_products, vars_of
 
@@ -102,10 +102,7 @@ def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -
     assert isinstance(stage.body, Reduce)
     found = _window_of(stage.axes, stage.body)
     assert found is not None
-    covering: Stage | None = None
-    if not is_plain(found.image):
-        covering = schedule[schedule.cover(stage.tensor, found.image)]
-        schedule_elementwise(covering, target, attached=True)
+    covering = covering_of(schedule, stage, found.image, target)
     accesses = analyse(stage.body, stage.body.value.dtype)
     rows, lanes = _tile_of(stage, target.lanes(accesses.widest), target.vectors.registers)
     rest = [axis for axis in stage.reduce_axes if axis is not found.sliding]
