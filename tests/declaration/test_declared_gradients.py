@@ -17,7 +17,7 @@ from opgen_runtime.testing.gradient import check_grad
 
 SCALED = """
 op: scaled_rows
-dtypes: {T: [float32, float64]}
+dtypes: {T: [float16, float32, float64]}
 inputs: {grad: {shape: "N, K", dtype: T}, scale: {shape: K, dtype: T}}
 outputs: {out: {shape: "N, K", dtype: T}}
 compute: out[n, k] = grad[n, k] * scale[k] * scale[k]
@@ -46,6 +46,11 @@ def test_shapes_and_cotangents_by_the_names_of_outputs(
     dx, ds = pull(g)
     np.testing.assert_allclose(dx, g * s * s)
     np.testing.assert_allclose(ds, (2 * s * x * g).sum(0))  # summed to the operand's shape
+    halves = [a.astype("float16") for a in (x, s, g)]
+    a, b, c = (half.astype("float32") for half in halves)
+    found = rt.vjp(lambda x, s: scaled(x, s), *halves[:2])[1](halves[2])
+    np.testing.assert_array_equal(found[0], (c * b * b).astype("float16"))  # rounded once
+    np.testing.assert_allclose(found[1], (2 * b * a * c).sum(0), rtol=2**-11)
     check_grad(Op.get("grads.scaled_rows"), Case({"grad": "float64[2, 3]", "scale": "float64[3]"}))
 
 

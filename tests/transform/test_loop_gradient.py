@@ -296,7 +296,7 @@ def test_arguments_by_name() -> None:
         (
             lambda: rt.while_loop(lambda s: s[0] < 1, lambda s: s[0], (0, X)),
             CallError,
-            r"a step gives 1 values at the top, the state has 2 at \[0\], \[1\]",
+            r"what a step gives has values at the top, expected \[0\], \[1\]",
         ),
         (lambda: rt.while_loop(lambda s: s < 1, lambda s: s, 0, most=0), CallError, "most is 0, expected a count"),
     ],

@@ -43,10 +43,9 @@ from ..operator import (
     TensorType,
     TupleType,
     Type,
-    binding_of,
-    needs_of,
 )
-from .build import collapse, full, zeros
+from .build import full, zeros
+from .declared_gradient import ABSENT, declared_gradient
 from .loop_gradient import LoopGradient
 
 MARK: Final = "gradient"
@@ -54,7 +53,6 @@ MARK: Final = "gradient"
 Rule: TypeAlias = Callable[[tuple[Expr, ...], Expr, Mapping[tuple[int, ...], Expr]], Sequence[Expr | None]]
 """`(arguments, call, cotangents by place) -> adjoints of the arguments`; a place: () or the fields that lead to it."""
 Place: TypeAlias = tuple[int, ...]
-_ABSENT: Final = Tuple(())
 
 
 def pull(
@@ -282,12 +280,12 @@ def vjp_call(
         raise PassError(f"op {op.name} has no declaration, from which a gradient could be derived")
     wanted = declaration.signature.inputs[position].name + ("" if element is None else f"[{element}]")
     count = len(declaration.signature.inputs)
-    inputs = [*call.args, *[_ABSENT] * (count - len(call.args))]
+    inputs = [*call.args, *[ABSENT] * (count - len(call.args))]
     outputs, cotangents = _results(declaration, call, adjoints)
     if all(_is_empty(each) for each in cotangents):
         return None
     if declaration.signature.inputs[position].name in declaration.gradients:
-        return _declared(declaration, call, position, inputs, outputs, cotangents)
+        return declared_gradient(declaration, call, position, inputs, outputs, cotangents)
     target = vjp_op(op)
     attrs = vjp_attrs(declaration, call.attrs, wanted)
     try:
@@ -298,7 +296,7 @@ def vjp_call(
     if found.is_zero:
         return None
     inputs = [arg if k in found.reads else _unread(arg) for k, arg in enumerate(inputs)]
-    outputs = [each if count + k in found.reads else _ABSENT for k, each in enumerate(outputs)]
+    outputs = [each if count + k in found.reads else ABSENT for k, each in enumerate(outputs)]
     return Call(target, (*inputs, *outputs, *cotangents), attrs, span=call.span)
 
 
@@ -314,43 +312,13 @@ def _is_empty(cotangent: Expr) -> bool:
     return True
 
 
-def _declared(
-    declaration: OpDeclaration,
-    call: Call,
-    position: int,
-    inputs: Sequence[Expr],
-    outputs: Sequence[Expr],
-    cotangents: Sequence[Expr],
-) -> Expr:
-    """The declared gradient, summed to the operand's shape; cotangents that are absent are zeros."""
-    signature = declaration.signature
-    names: dict[str, object] = {} if call.attrs is None else call.attrs.as_dict()
-    names |= {each.name: arg for each, arg in zip(signature.inputs, inputs, strict=True)}
-    names |= {each.name: value for each, value in zip(signature.outputs, outputs, strict=True)}
-    several = len(signature.outputs) > 1
-    for output, value, cotangent in zip(signature.outputs, outputs, cotangents, strict=True):
-        name = f"grad_{output.name}" if several or "grad" in names else "grad"
-        names[name] = zeros(value.checked_type) if cotangent is _ABSENT else cotangent
-    function = declaration.gradients[signature.inputs[position].name]
-    needed = needs_of(function)
-    if not names.keys() >= set(needed):  # dims, and what is said of them
-        types = tuple([each.checked_type for each in inputs])
-        names = binding_of(signature, declaration.full_name, call.attrs, types, call.span).names | names
-    made: Expr = function(**{name: names[name] for name in needed})
-    found, wanted = made.checked_type, inputs[position].checked_type
-    assert isinstance(wanted, TensorType)
-    if isinstance(found, TensorType) and found.shape != wanted.shape:
-        return collapse(made, wanted.concrete_shape)
-    return made
-
-
 def _results(
     declaration: OpDeclaration, call: Call, adjoints: Mapping[Place, Expr]
 ) -> tuple[list[Expr], list[Expr]]:
     """The results of a call and their cotangents, one entry a declared output."""
     signature = declaration.signature
     if not signature.returns_tuple:
-        return [call], [adjoints.get((), _ABSENT)]
+        return [call], [adjoints.get((), ABSENT)]
     assert isinstance(call.checked_type, TupleType)
     fields = list(enumerate(call.checked_type.fields))
     fixed = len(signature.outputs) - 1
@@ -360,13 +328,13 @@ def _results(
         if output.variadic is None:
             k, _ = fields.pop(0)
             outputs.append(TupleGetItem(call, k))
-            cotangents.append(adjoints.get((k,), _ABSENT))
+            cotangents.append(adjoints.get((k,), ABSENT))
             continue
         own = [fields.pop(0) for _ in range(len(call.checked_type.fields) - fixed)]
         outputs.append(Tuple(tuple([TupleGetItem(call, k) for k, _ in own])))
         given = [adjoints.get((k,)) for k, _ in own]
         if all(each is None for each in given):
-            cotangents.append(_ABSENT)
+            cotangents.append(ABSENT)
         else:
             parts = [_or_zeros(each, type_) for each, (_, type_) in zip(given, own, strict=True)]
             cotangents.append(Tuple(tuple(parts)))

@@ -1,7 +1,8 @@
 """Compiled functions: `jit`, and what the functions compute with while they are traced.
 
 jitted.py       jit and Jitted
-gradient.py     grad, value_and_grad, vjp, jvp, stop_gradient, custom_vjp
+gradient.py     grad, value_and_grad, vjp, jvp
+rules.py        stop_gradient, custom_vjp
 loops.py        while_loop, checkpoint
 programs.py     modules and functions of the IR as functions
 trees.py        trees of values
@@ -16,9 +17,10 @@ indexing.py     tensor[...]
 """
 
 from . import face as face
-from .gradient import custom_vjp, grad, jvp, stop_gradient, value_and_grad, vjp
+from .gradient import grad, jvp, value_and_grad, vjp
 from .jitted import Jitted, jit
 from .loops import checkpoint, while_loop
+from .rules import custom_vjp, stop_gradient
 from .tracer import Tracer
 
 __all__ = [

@@ -8,10 +8,7 @@ Each of these is compiled like a function under `jit`, and a part of the program
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from types import MappingProxyType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -19,19 +16,18 @@ import numpy as np
 
 from ....base.errors import CallError
 from ....base.vocabulary import FLOAT64, DType
-from ....ir import Call, Expr, Function, Traced, Tuple, Var, const, expr_of, substitute
+from ....ir import Expr, Traced, Tuple, Var, const, substitute
 from ....operator import (
     TensorType,
 )
 from ....transform.build import zeros
-from ....transform.gradient import MARK, pull, values_and_pull, written_out
+from ....transform.gradient import pull, values_and_pull, written_out
 from .jitted import Jitted, jit
 from .operands import tensor
+from .rules import gradients, like
 from .tracer import Tracer, wrap
-from .trees import filled, leaves, mapped
+from .trees import aligned, filled, leaves
 
-gradients: ContextVar[int] = ContextVar("opgen_gradients", default=0)
-"""How many gradients are being traced, one inside the other."""
 _kept: Final[WeakKeyDictionary[Callable[..., Any], dict[str, Jitted[..., Any]]]] = WeakKeyDictionary()
 
 
@@ -63,131 +59,33 @@ def value_and_grad(
     return jit(functools.wraps(function)(_value_and_grad(function, argnums, has_aux)))
 
 
-def vjp(function: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(function: Callable[..., Any], *xs: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `function(*xs)`, and `pull`, which takes a cotangent of it and gives one of each of `xs`.
 
-    On arrays, `pull` computes the function again.  Raises CallError for arguments that are not floats, and, by `pull`,
-    for cotangents of other shapes than the value has.
+    With `has_aux` the function gives (value, anything else), and this (value, pull, anything else).  On arrays, `pull`
+    computes the function again.  Raises CallError for arguments that are not floats, and, by `pull`, for cotangents of
+    other shapes than the value has.
     """
-    made = _compiled(function, "value", lambda *args: function(*args))
-    pulled = _compiled(function, "pull", functools.partial(_pulled, function))
-    return made(*xs), lambda cotangent: pulled(tuple(xs), cotangent)
+    made = _compiled(function, f"value, {has_aux}", functools.partial(_valued, function, has_aux))
+    pulled = _compiled(function, f"pull, {has_aux}", functools.partial(_pulled, function, has_aux))
+    value, aux = made(*xs)
+    found = value, lambda cotangent: pulled(tuple(xs), cotangent)
+    return (*found, aux) if has_aux else found
 
 
-def jvp(function: Callable[..., Any], xs: Sequence[Any], ts: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(
+    function: Callable[..., Any], xs: Sequence[Any], ts: Sequence[Any], *, has_aux: bool = False
+) -> tuple[Any, ...]:
     """The value of `function(*xs)`, and its change along `ts`, one tangent an argument, of its shape.
 
-    The change is the transpose of the transposed derivative: `pull` is linear, and is pulled back itself.
+    The change is the transpose of the transposed derivative: `pull` is linear, and is pulled back itself.  With
+    `has_aux` the function gives (value, anything else), and this (value, change, anything else).
     """
     if len(xs) != len(ts):
         raise CallError(f"jvp: {len(xs)} arguments and {len(ts)} tangents; expected one for each")
-    return _compiled(function, "push", functools.partial(_pushed, function))(tuple(xs), tuple(ts))  # type: ignore[no-any-return]  # a pair
-
-
-def stop_gradient(x: Any) -> Any:
-    """`x`, which counts as a constant for every gradient; a tree of arrays or traced values."""
-    return mapped(
-        lambda leaf: _marked([leaf], lambda leaf: leaf, lambda *_: [None]) if _is_open(leaf) else leaf, x
-    )
-
-
-class custom_vjp:  # a decorator
-    """A function with a gradient of its own, which `f.defvjp(forward, backward)` sets.
-
-    `forward(*args)` gives (result, residuals), and `backward(residuals, cotangent)` a cotangent for each argument, None
-    for zero.  Arguments and result are trees; outside of gradients the function alone is called.  Arguments given
-    by name, and defaults with them, come to `forward` by position.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
-        self._name = getattr(function, "__name__", "the function")
-        self._function = function
-        self._rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-
-    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
-        """Sets the gradient."""
-        self._rules = forward, backward
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises CallError where no gradient is set, and for an argument by name that has no position."""
-        if self._rules is None:
-            raise CallError(f"{self._name}: custom_vjp without a gradient; call {self._name}.defvjp(...)")
-        if kwargs:
-            args = self._by_position(args, kwargs)
-        flat = [leaf for _, leaf in leaves(args)]
-        if gradients.get() == 0 or not any(map(_is_open, flat)):
-            return self._function(*args)
-        forward, backward = self._rules
-        given = [tensor(leaf) for leaf in flat]
-
-        def value(*inner: Any) -> Any:
-            return self._function(*filled(args, iter(inner)))
-
-        def rule(arguments: Sequence[Expr], call: Call, cotangents: Any) -> list[Expr | None]:
-            _, residuals = forward(*filled(args, iter([wrap(each) for each in arguments])))
-            result = wrap(call)
-            places = [tuple(cotangents)] if isinstance(result, Tracer) else None
-            given_back = _cotangents(result, cotangents) if places is None else wrap(cotangents[()])
-            found = backward(residuals, given_back)
-            return _adjoints(args, found)
-
-        return _marked(given, value, rule)
-
-    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        try:
-            bound = inspect.signature(self._function).bind(*args, **kwargs)
-        except (TypeError, ValueError) as error:
-            raise CallError(f"{self._name}: {error}") from error
-        bound.apply_defaults()
-        if bound.kwargs:
-            names = ", ".join(bound.kwargs)
-            raise CallError(
-                f"{self._name}: {names} can be given by name alone, and the rules of custom_vjp are given "
-                "arguments by position; declare them before `*`"
-            )
-        return bound.args
-
-
-def _adjoints(args: Any, found: Any) -> list[Expr | None]:
-    """The cotangents that a rule gives, one a leaf of the arguments."""
-    parts = found if isinstance(found, tuple) else (found,)
-    if len(parts) != len(args):
-        raise CallError(
-            f"custom_vjp: {len(parts)} cotangents for {len(args)} arguments; expected one for each"
-        )
-    flat: list[Expr | None] = []
-    for arg, part in zip(args, parts, strict=True):
-        if part is None:
-            flat += [None for _ in leaves(arg)]
-        else:
-            flat += [None if leaf is None else tensor(leaf).expr for _, leaf in leaves(part)]
-    return flat
-
-
-def _cotangents(result: Any, given: Any) -> Any:
-    """The cotangents of a tuple of results, zeros where there is none."""
-    made = []
-    for k, each in enumerate(result):
-        made.append(wrap(given[(k,)]) if (k,) in given else wrap(zeros(each.expr.checked_type)))
-    return tuple(made)
-
-
-def _marked(given: Sequence[Any], function: Callable[..., Any], rule: Any) -> Any:
-    """A call of `function` as a function of the program that carries a rule."""
-    exprs = [expr_of(tensor(each)) for each in given]
-    params = [Var(f"p{k}", each.checked_type) for k, each in enumerate(exprs)]
-    result = function(*[Tracer(param) for param in params])
-    items = [tensor(leaf).expr for _, leaf in leaves(result)]
-    alone = isinstance(result, Traced)
-    body = items[0] if alone else Tuple(tuple(items))
-    marked = Function(tuple(params), body, attrs=MappingProxyType({MARK: rule}))
-    made = wrap(Call(marked, tuple(exprs)))
-    return made if alone else filled(result, iter(made))
-
-
-def _is_open(value: object) -> bool:
-    return isinstance(value, Traced | Expr)
+    pushed = _compiled(function, f"push, {has_aux}", functools.partial(_pushed, function, has_aux))
+    value, change, aux = pushed(tuple(xs), tuple(ts))
+    return (value, change, aux) if has_aux else (value, change)
 
 
 def _compiled(function: Callable[..., Any], what: str, made: Callable[..., Any]) -> Jitted[..., Any]:
@@ -203,7 +101,7 @@ def _value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    name = getattr(function, "__name__", "the function")
+    name = _name_of(function)
     if not chosen or not all(isinstance(at, int) for at in chosen):
         raise CallError(
             f"grad of {name}: argnums is {argnums!r}, expected a position among the arguments, or several"
@@ -213,13 +111,15 @@ def _value_and_grad(
         for at in chosen:
             if not -len(args) <= at < len(args):
                 raise CallError(f"grad of {name}: argnums is {at}, found {len(args)} arguments")
+        if len({at % len(args) for at in chosen}) < len(chosen):
+            raise CallError(f"grad of {name}: argnums is {argnums!r}, which names an argument twice")
         given = [args[at] for at in chosen]
         trace = _Trace(name, given, [f"argument {at % len(args)}" for at in chosen])
         full = list(args)
         for at, tree in zip(chosen, trace.trees, strict=True):
             full[at] = tree
         result = trace.call(lambda: function(*full, **kwargs))
-        value, aux = _split(result, has_aux, name)
+        value, aux = _split(result, has_aux, f"grad of {name}")
         expr = _scalar(value, name)
         one = const(1.0, expr.checked_type.dtype)  # type: ignore[attr-defined]  # a tensor, as was just seen
         others = [leaf for _, leaf in leaves(aux)]
@@ -234,40 +134,38 @@ def _value_and_grad(
     return both
 
 
-def _pulled(function: Callable[..., Any], xs: Any, cotangent: Any) -> Any:
-    trace, results, given = _traced_pull(function, xs, cotangent)
+def _valued(function: Callable[..., Any], has_aux: bool, *xs: Any) -> tuple[Any, Any]:
+    return _split(function(*xs), has_aux, f"vjp of {_name_of(function)}")
+
+
+def _pulled(function: Callable[..., Any], has_aux: bool, xs: Any, cotangent: Any) -> Any:
+    trace, result, _ = _traced("vjp", function, has_aux, xs)
+    results = [tensor(leaf).expr for _, leaf in leaves(result)]
+    flat = aligned(cotangent, result, f"vjp of {trace.name}: the cotangent")
+    given = [
+        like(leaf, each, f"vjp of {trace.name}: a cotangent")
+        for leaf, each in zip(flat, results, strict=True)
+    ]
     return trace.closed(tuple(trace.adjoints(results, given)[1]))
 
 
-def _traced_pull(
-    function: Callable[..., Any], xs: Any, cotangent: Any
-) -> tuple[_Trace, list[Expr], list[Expr]]:
-    name = getattr(function, "__name__", "the function")
-    trace = _Trace(name, list(xs), [f"argument {k}" for k in range(len(xs))])
-    result = trace.call(lambda: function(*trace.trees))
-    results = [tensor(leaf).expr for _, leaf in leaves(result)]
-    given = [_like(leaf, each, name) for (_, leaf), each in zip(leaves(cotangent), results, strict=False)]
-    if len(given) != len(results) or len(list(leaves(cotangent))) != len(results):
-        raise CallError(
-            f"vjp of {name}: {len(list(leaves(cotangent)))} cotangents for {len(results)} results"
-        )
-    return trace, results, given
+def _traced(kind: str, function: Callable[..., Any], has_aux: bool, xs: Any) -> tuple[_Trace, Any, Any]:
+    """The function on variables of their own: its value, and what it gives beside it."""
+    trace = _Trace(_name_of(function), list(xs), [f"argument {k}" for k in range(len(xs))])
+    found = trace.call(lambda: function(*trace.trees))
+    return trace, *_split(found, has_aux, f"{kind} of {trace.name}")
 
 
-def _pushed(function: Callable[..., Any], xs: Any, ts: Any) -> Any:
-    name = getattr(function, "__name__", "the function")
-    trace = _Trace(name, list(xs), [f"argument {k}" for k in range(len(xs))])
-    result = trace.call(lambda: function(*trace.trees))
+def _pushed(function: Callable[..., Any], has_aux: bool, xs: Any, ts: Any) -> Any:
+    trace, result, aux = _traced("jvp", function, has_aux, xs)
     results = [tensor(leaf).expr for _, leaf in leaves(result)]
     duals = [Var("u", each.checked_type) for each in results]
     pulled = pull(results, list(duals), trace.variables)
-    tangents = [leaf for _, leaf in leaves(list(ts))]
-    if len(tangents) != len(trace.variables):
-        raise CallError(f"jvp of {name}: {len(tangents)} tangents for {len(trace.variables)} arguments")
+    tangents = aligned(list(ts), list(xs), f"jvp of {trace.name}: the tangent of the arguments")
     pairs = [
-        (p, _like(t, v, name))
-        for p, t, v in zip(pulled, tangents, trace.variables, strict=True)
-        if p is not None
+        (each, like(tangents[owner], var, f"jvp of {trace.name}: a tangent"))
+        for each, var, owner in zip(pulled, trace.variables, trace.owners, strict=True)
+        if each is not None
     ]
     pushed = pull([p for p, _ in pairs], [t for _, t in pairs], duals)
     nothing = {dual: zeros(dual.checked_type) for dual in duals}
@@ -276,7 +174,7 @@ def _pushed(function: Callable[..., Any], xs: Any, ts: Any) -> Any:
         for each, dual in zip(pushed, duals, strict=True)
     ]
     pair = [filled(result, iter([wrap(each) for each in exprs])) for exprs in (results, changes)]
-    return trace.closed(tuple(pair))
+    return trace.closed((*pair, aux))
 
 
 class _Trace:
@@ -285,6 +183,9 @@ class _Trace:
     def __init__(self, name: str, args: Sequence[Any], places: Sequence[str]) -> None:
         self.name = name
         self.variables: list[Var] = []
+        self.owners: list[int] = []  # of each variable the leaf, in the order of all arguments
+        self.count = 0
+        self.weak: dict[int, Tracer] = {}  # the stand-in of a Python float, by its id -> the float
         self.values: dict[Var, Expr] = {}
         self.leaves: list[list[Callable[[dict[Var, Expr]], Expr]]] = []
         self.trees: list[Any] = []
@@ -296,8 +197,9 @@ class _Trace:
             self.leaves.append(makers)
 
     def _stand_in(self, leaf: Any, place: str, makers: list[Any]) -> Tracer:
+        owner, self.count = self.count, self.count + 1
         if isinstance(leaf, Tracer) and leaf.weak:
-            return self._weak(leaf, makers)
+            return self._weak(leaf, owner, makers)
         if isinstance(leaf, float):
             leaf = np.float64(leaf)
         if isinstance(leaf, bool | int | str | None):
@@ -306,23 +208,24 @@ class _Trace:
         type_ = value.checked_type
         if not isinstance(type_, TensorType) or not type_.dtype.is_float:
             raise CallError(_no_float(self.name, place, str(type_)))
-        var = self._variable(value)
+        var = self._variable(value, owner)
         makers.append(lambda found: found[var] if var in found else zeros(var.checked_type))
         return Tracer(var)
 
-    def _variable(self, value: Expr) -> Var:
+    def _variable(self, value: Expr, owner: int) -> Var:
         var = Var(f"x{len(self.variables)}", value.checked_type)
         self.variables.append(var)
+        self.owners.append(owner)
         self.values[var] = value
         return var
 
-    def _weak(self, leaf: Tracer, makers: list[Any]) -> Tracer:
+    def _weak(self, leaf: Tracer, owner: int, makers: list[Any]) -> Tracer:
         """A Python float: a variable for each dtype in which it is used, whose adjoints are added."""
         by_dtype: dict[DType, Var] = {}
 
         def typed(dtype: DType) -> Expr:
             if dtype not in by_dtype:
-                by_dtype[dtype] = self._variable(leaf.typed(dtype))
+                by_dtype[dtype] = self._variable(leaf.typed(dtype), owner)
             return by_dtype[dtype]
 
         def adjoint(found: dict[Var, Expr]) -> Expr:
@@ -332,7 +235,9 @@ class _Trace:
             return functools.reduce(lambda a, b: a + b, parts).expr  # type: ignore[no-any-return]  # of a tracer
 
         makers.append(adjoint)
-        return Tracer(None, typed, "float")
+        made = Tracer(None, typed, "float")
+        self.weak[id(made)] = leaf
+        return made
 
     def call(self, function: Callable[[], Any]) -> Any:
         """The traced result."""
@@ -360,7 +265,7 @@ class _Trace:
 
         Rules have served where no gradient is traced around.
         """
-        flat = [leaf for _, leaf in leaves(tree)]
+        flat = [self.weak.get(id(leaf), leaf) for _, leaf in leaves(tree)]
         open_ = [k for k, leaf in enumerate(flat) if isinstance(leaf, Traced) and not leaf.weak]
         whole = substitute(Tuple(tuple([flat[k].expr for k in open_])), self.values)
         if not gradients.get():
@@ -371,6 +276,10 @@ class _Trace:
         return filled(tree, iter(flat))
 
 
+def _name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", "the function")
+
+
 def _no_float(name: str, place: str, found: str) -> str:
     return (
         f"grad of {name}: {place} is {found}, and only floats have a gradient; cast it to a float dtype, "
@@ -378,12 +287,13 @@ def _no_float(name: str, place: str, found: str) -> str:
     )
 
 
-def _split(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+def _split(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    """The value, and the tree beside it, empty without `has_aux`."""
     if not has_aux:
-        return result, None
+        return result, ()
     if not isinstance(result, tuple) or len(result) != 2:
         raise CallError(
-            f"grad of {name} with has_aux: expected (value, anything else), found {type(result).__name__}"
+            f"{what} with has_aux: expected (value, anything else), found {type(result).__name__}"
         )
     return result
 
@@ -397,15 +307,4 @@ def _scalar(value: Any, name: str) -> Expr:
     type_ = expr.checked_type
     if not isinstance(type_, TensorType) or type_.shape != () or not type_.dtype.is_float:
         raise CallError(f"grad of {name}: the result is {type_}; {how}")
-    return expr
-
-
-def _like(value: Any, wanted: Expr, name: str) -> Expr:
-    """A cotangent of the type of what it belongs to."""
-    made = tensor(value)
-    type_ = wanted.checked_type
-    assert isinstance(type_, TensorType)
-    if made.shape != type_.shape:
-        raise CallError(f"vjp of {name}: a cotangent of shape {made.shape}, expected {type_.shape}")
-    expr: Expr = made.expr if made.type.dtype is type_.dtype else made.astype(type_.dtype.numpy).expr
     return expr

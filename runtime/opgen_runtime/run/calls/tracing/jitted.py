@@ -13,6 +13,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -29,6 +30,7 @@ from ....ir import (
     Tuple,
     TupleGetItem,
     admissible,
+    free_vars,
     is_literal,
     literal_array,
 )
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 _KEPT: Final = 256  # compiled signatures a function
+_tracing: Final[ContextVar[bool]] = ContextVar("opgen_tracing", default=False)
+"""Whether a program is being traced."""
 
 
 class Jitted(Gated, Generic[P, R]):
@@ -85,6 +89,10 @@ class Jitted(Gated, Generic[P, R]):
         found = self._compiled.get(key)
         if found is None:
             function, shape, given = self._trace(args, kwargs)
+            if _tracing.get() and free_vars(
+                function
+            ):  # it reads values of the program that is being traced around
+                return self.__wrapped__(*args, **kwargs)
             found = self._compiled.put(key, _Compiled(build(function, target=self.target), shape, given))
         elif found.as_compiled and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
@@ -141,7 +149,11 @@ class Jitted(Gated, Generic[P, R]):
             name: value if name in self._static_names else parameters.stand_in(value, name)
             for name, value in kwargs.items()
         }
-        result = self.__wrapped__(*traced, **named)  # type: ignore[arg-type]  # tracers stand for the arrays
+        token = _tracing.set(True)
+        try:
+            result = self.__wrapped__(*traced, **named)  # type: ignore[arg-type]  # tracers stand for the arrays
+        finally:
+            _tracing.reset(token)
         results: list[Expr] = []
         shape = _collect(result, results)
         body = results[0] if shape is None else _tuple(results)

@@ -30,10 +30,10 @@ from ....operator import TensorType, TupleType
 from ....transform.build import zeros
 from ....transform.gradient import written_out
 from ...executor import build
-from .gradient import gradients
 from .operands import is_weak, tensor, to
+from .rules import gradients
 from .tracer import Tracer, wrap
-from .trees import filled, leaves
+from .trees import aligned, filled, leaves
 
 
 def while_loop(
@@ -136,14 +136,9 @@ def _flag(value: Any) -> Expr:
 
 def _following(state: Any, own: Sequence[Var], found: Any) -> list[Expr]:
     """What a step gives, one tensor a leaf of the state."""
-    wanted, given = list(leaves(state)), list(leaves(found))
-    if [place for place, _ in given] != [place for place, _ in wanted]:
-        raise CallError(
-            f"while_loop: a step gives {len(given)} values at {_places(given)}, "
-            f"the state has {len(wanted)} at {_places(wanted)}"
-        )
+    given = aligned(found, state, "while_loop: what a step gives")
     made: list[Expr] = []
-    for var, (place, leaf) in zip(own, given, strict=True):
+    for var, (place, _), leaf in zip(own, leaves(state), given, strict=True):
         type_ = var.checked_type
         assert isinstance(type_, TensorType)
         value = (
@@ -155,10 +150,6 @@ def _following(state: Any, own: Sequence[Var], found: Any) -> list[Expr]:
             )
         made.append(value.expr)
     return made
-
-
-def _places(each: Sequence[tuple[str, Any]]) -> str:
-    return ", ".join([place or "the top" for place, _ in each]) or "nowhere"
 
 
 class _Outer:
