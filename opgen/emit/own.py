@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -24,13 +23,11 @@ def own_path(project: Project, emitter: OwnEmitter, op: str) -> Path:
 
 def view_of(project: Project, emitter: OwnEmitter) -> str:
     """`package.module:function` of an emitter's view.  Raises ProjectError where nothing has its name."""
-    installed: list[EntryPoint] = []
     given = emitter.view or BUILT_IN.get(emitter.name)
+    installed = {} if given is not None else _installed_views()
+    given = given or installed.get(emitter.name)
     if given is None:
-        installed = list(entry_points(group=GROUP, name=emitter.name))
-        given = installed[0].value if installed else None
-    if given is None:
-        known = ", ".join(sorted({*BUILT_IN, *entry_points(group=GROUP).names}))
+        known = ", ".join(sorted({*BUILT_IN, *installed}))
         raise ProjectError(
             f"[tool.opgen.emitters.{emitter.name}] has no `view`, and no emitter of that name is built in or "
             f"installed; there are: {known}"
@@ -41,6 +38,15 @@ def view_of(project: Project, emitter: OwnEmitter) -> str:
             f"[tool.opgen.emitters.{emitter.name}] view = {given!r} is not `package.module:function`"
         )
     return given
+
+
+def _installed_views() -> dict[str, str]:
+    """The views of installed emitters, by the emitter's name."""
+    from importlib.metadata import (
+        entry_points,
+    )  # and with it email and much else, which other projects do not need
+
+    return {each.name: each.value for each in reversed(list(entry_points(group=GROUP)))}
 
 
 def view_file(project: Project, emitter: OwnEmitter) -> Path:

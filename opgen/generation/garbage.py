@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_ALLOCATIONS: Final = 50_000  # objects more, between two searches; Python's own number is 700
+_ALLOCATIONS: Final = 250_000  # objects more, between two searches; Python's own number is 700
 
 
 def collect_rarely() -> None:

@@ -119,7 +119,7 @@ def test_installed_emitters_are_found_by_name(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ProjectError, match="built in or installed; there are: markdown"):
         own.view_of(project, project.emitters[0])
     found = EntryPoint("card", "json.tool:main", own.GROUP)
-    monkeypatch.setattr(own, "entry_points", lambda **_: [found])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [found])
     assert own.view_of(project, project.emitters[0]) == "json.tool:main"
     assert own.view_file(project, project.emitters[0]).name == "tool.py"
     assert project.emitters == (OwnEmitter("card", "{op}.md", None, "card.md.j2"),)
