@@ -3,7 +3,7 @@
 rows       the workloads of `benchmarks/peers.py` beside every installed peer, at one thread and at two
 models     the public models beside onnxruntime (`benchmarks/models.py`)
 shapes     random ONNX nodes beside onnxruntime (`benchmarks/shapes.py`)
-compile    building and the first call, each in a new process (`benchmarks/latency.py`, `peers.py --cold`)
+compile    building and first calls beside goals and peers (`benchmarks/compile.py`, `latency.py`, `peers.py --cold`)
 generate   `opgen generate` on the library's own declarations
 calls      what a call costs beside its kernel (`benchmarks/calls.py`)
 
@@ -167,6 +167,7 @@ def _commands(part: str, threads: int, options: argparse.Namespace) -> Sequence[
         "models": [[ours, "-m", "benchmarks.models", "--levels", "3", *limit, "--python", theirs]],
         "shapes": [[ours, "-m", "benchmarks.shapes", *limit, "--python", theirs]],
         "compile": [
+            [ours, "-m", "benchmarks.compile", "--models"],
             [ours, "-m", "benchmarks.latency"],
             [theirs, str(workers.SCRIPT), "--cold", *limit, "--peers", cold],
         ],

@@ -19,7 +19,8 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from ..generation.garbage import rare_collections
+from opgen_runtime.base.garbage import rare_collections
+
 from ..project import ProjectError
 from .failure import Failure
 

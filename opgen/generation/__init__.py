@@ -9,6 +9,5 @@ pending.py     which declarations must be checked, and which files are known to 
 work.py        declarations checked and rendered
 workers.py     how it is shared among processes
 shared.py      those processes
-garbage.py     how often Python looks for garbage meanwhile
 generate.py    all of it for one project
 """

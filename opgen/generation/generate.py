@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from opgen_runtime.base.garbage import rare_collections
+
 from ..diagnostics import Diagnostic
 from ..digests import digest
 from ..emit.plan import Plan, make_plan
 from ..project import Project
-from .garbage import rare_collections
 from .generator import generator_digest
 from .listing import Listing, listing_from
 from .pending import Pending, find_pending, has_files

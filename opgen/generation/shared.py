@@ -16,7 +16,7 @@ from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Final
 
-from .garbage import collect_rarely
+from opgen_runtime.base.garbage import collect_rarely
 
 if TYPE_CHECKING:
     from .work import Done, Job

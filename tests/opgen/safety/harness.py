@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, settings
 
 from opgen.analyse import check_project
 from opgen.diagnostics import CODES, Diagnostic, to_json, to_text
-from opgen.generation.garbage import rare_collections
 from opgen.model import CheckedOp
 from opgen.render import Renderer
 from opgen.views import index_view, op_view, suite_view
+from opgen_runtime.base.garbage import rare_collections
 
 Test = TypeVar("Test", bound=Callable[..., None])
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...base import Target
 from ...base.arith import Var
 from ...base.errors import ExecutorError, ScheduleError
+from ...base.garbage import rare_collections
 from ...base.kept import Kept
 from ...compute.te import Extern, Placeholder, Tensor
 from ...ir import admit
@@ -40,6 +41,7 @@ def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -
     return lowered.func
 
 
+@rare_collections()
 def build_schedule(
     schedule: Schedule, args: Sequence[Tensor], target: Target | str | None = None, name: str | None = None
 ) -> TensorFunction:

@@ -11,6 +11,7 @@ import numpy as np
 from ...base import Target
 from ...base.errors import AccessError, ExecutorError, did_you_mean
 from ...base.forks import importing
+from ...base.garbage import rare_collections
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..compile.artifact import Contents
 
 
+@rare_collections()
 def build(
     module: IRModule | Function,
     params: Mapping[str, object] | Mapping[Var, object] | None = None,
