@@ -21,10 +21,12 @@ def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:
     """Name to address of the helpers that functions for this machine import; each is compiled when asked for."""
 
     def load(symbol: str) -> int:
-        with _lock:
-            if symbol not in _loaded:
-                _loaded.update(load_module(symbol, module_text(symbol, Target.host()), (symbol,), cache))
-            return _loaded[symbol]
+        if symbol not in _loaded:
+            text = module_text(symbol, Target.host())  # imports what writes it: not while the lock is held
+            with _lock:
+                if symbol not in _loaded:
+                    _loaded.update(load_module(symbol, text, (symbol,), cache))
+        return _loaded[symbol]
 
     return LazySymbols(NAMES, load)
 
