@@ -50,9 +50,11 @@ from .types import (
     dims_equal,
     infer_unknown,
     is_absent,
+    is_narrower,
     meeting,
     parse_layout,
     relate,
+    says_more,
     shape_text,
     stored_indices,
     to_canonical,
@@ -65,9 +67,9 @@ __all__ = [
     "IncompleteType", "Input", "KindError", "Let", "Op", "Output", "RelationFunction", "Require", "Rule",
     "Signature", "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter",
     "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
-    "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent",
+    "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent", "is_narrower",
     "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
-    "set_op_loader", "shape_text", "stored_indices", "to_canonical", "value_text",
+    "says_more", "set_op_loader", "shape_text", "stored_indices", "to_canonical", "value_text",
 ]  # fmt: skip
 
 register_class(Type)

@@ -184,3 +184,21 @@ def test_dims_of_one_name_that_differ_are_served_as_they_were() -> None:
         np.testing.assert_array_equal(program([x, z])[0], np.concatenate([x, z]))
     with pytest.raises(ModelError):
         prepare(model("g (float[n] x, float[m] z) => (float[k] y) { y = Add (x, z) }"))([f32(2), f32(3)])
+
+
+def test_an_axis_that_is_dropped_has_one_element_when_it_runs() -> None:
+    """Text recognition: lines of a height that pools bring down to 1."""
+    made = model(
+        "g (float[batch, 4, height, width] x) => (float[a, b, 4] y) { "
+        "p = MaxPool <kernel_shape = [3, 1], strides = [3, 1]> (x)  s = Squeeze (p, two) "
+        "t = Transpose <perm = [0, 2, 1]> (s)  y = Softmax (t) }",
+        two=np.array([2]),
+    )
+    program = prepare(made)
+    for shape in ((1, 4, 3, 5), (2, 4, 4, 7), (3, 4, 5, 1)):
+        x = f32(*shape)
+        pooled = np.exp(x[:, :, :3].max(axis=2).transpose(0, 2, 1))
+        np.testing.assert_allclose(program([x])[0], pooled / pooled.sum(-1, keepdims=True), rtol=1e-5)
+    assert "for all sizes:" in program.explain()
+    with pytest.raises(ModelError, match="cannot be dropped"):
+        program([f32(2, 4, 6, 5)])

@@ -31,9 +31,18 @@ from .layout import (
 )
 from .relation import Assumption, FuncType, RelationFunction, TypeRelation, TypeReporter, substitute_types
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
-from .shapes import broadcast, certainly_different, dim_text, dims_equal, meeting, normalise_dim, shape_text
+from .shapes import (
+    broadcast,
+    certainly_different,
+    dim_text,
+    dims_equal,
+    meeting,
+    normalise_dim,
+    says_more,
+    shape_text,
+)
 from .signature import Signature
-from .type import IncompleteType, TensorType, TupleType, Type, TypeVar
+from .type import IncompleteType, TensorType, TupleType, Type, TypeVar, is_narrower
 
 __all__ = [
     "Assumption",
@@ -74,10 +83,12 @@ __all__ = [
     "dims_equal",
     "infer_unknown",
     "is_absent",
+    "is_narrower",
     "meeting",
     "normalise_dim",
     "parse_layout",
     "relate",
+    "says_more",
     "shape_text",
     "stored_indices",
     "substitute_types",

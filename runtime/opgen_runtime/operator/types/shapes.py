@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
-from ...base.arith import Compare, Select, eq, select, structural_equal, structural_hash
+from ...base.arith import Analyzer, Compare, Select, eq, select, structural_equal, structural_hash
 from ...base.arith.expr import Any, AnyDim, Binary, Const, Dim, Expr, Shape, Var
 from ...base.errors import ShapeError, shown
 
@@ -60,6 +60,14 @@ def dims_equal(a: Dim, b: Dim) -> bool:
     if isinstance(a, (Var, AnyDim)) or isinstance(b, (Var, AnyDim)):
         return False
     return structural_equal(a, b)
+
+
+def says_more(a: Dim, b: Dim) -> bool:
+    """Whether a dim that is said of a value is more than what is known of it: neither `?` nor seen to be equal."""
+    if isinstance(a, AnyDim) or dims_equal(a, b):
+        return False
+    both_known = isinstance(a, int) and isinstance(b, int)
+    return both_known or isinstance(b, AnyDim) or not Analyzer().prove(eq(a, b))
 
 
 def shape_key(shape: Shape) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from ...base.arith.expr import Dim, Shape
 from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, ShapeError
 from ...base.vocabulary import DType
-from .shapes import dim_text, dims_equal, normalise_dim, shape_key, shape_text
+from .shapes import dim_text, dims_equal, normalise_dim, says_more, shape_key, shape_text
 
 
 class Type:
@@ -137,6 +137,15 @@ class IncompleteType(Type):
 
     def __repr__(self) -> str:
         return f"?{self.name}"
+
+
+def is_narrower(a: Type, b: Type) -> bool:
+    """Whether a type that a value is declared to have says more of its dims than the type that it was found to have."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return any([says_more(m, n) for m, n in zip(a.shape, b.shape, strict=True)])
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        return any([is_narrower(m, n) for m, n in zip(a.fields, b.fields, strict=True)])
+    return False
 
 
 def _tensor_dtype(dtype: object) -> DType:

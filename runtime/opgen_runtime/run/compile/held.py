@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...base.arith import AnyDim, Var
 from ...base.arith.expr import Shape
-from ...operator import TensorType, Type
+from ...operator import TensorType, Type, says_more
 from .kernel import Kernel
 from .plan import Held
 from .sizes import vars_of, why_not_a_size
@@ -30,6 +30,12 @@ def given_by(kernel: Kernel, inputs: Sequence[Held]) -> list[Held]:
     if isinstance(kernel, SymbolicKernel):
         shapes = kernel.given([held.shape for held in inputs])
     return [_checked(Held(shape, slot.dtype)) for shape, slot in zip(shapes, kernel.outputs, strict=True)]
+
+
+def declared_as(held: Held, type_: TensorType) -> Held:
+    """What is held, with the dims of which its type says more.  Raises NoPlanError for what are no sizes."""
+    dims = [said if says_more(said, own) else own for said, own in zip(type_.shape, held.shape, strict=True)]
+    return _checked(Held(tuple(dims), held.dtype))
 
 
 def dims_of(params: Sequence[Held], held: Sequence[Held]) -> tuple[Var, ...]:

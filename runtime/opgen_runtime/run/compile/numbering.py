@@ -7,8 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from ...base.arith import AnyDim
+from ...lower.library.segment import flat_types
+from ...operator import TensorType, TupleType, Type
 from .held import NoPlanError as NoPlanError
-from .plan import Held, Slots, flatten
+from .held import declared_as
+from .plan import Copy, Held, Slots, flatten
 
 _MAX_LENGTH: Final = 1 << 20  # instructions: loops are written out wherever they are called
 _SAMPLE: Final = 1 << 12  # bytes
@@ -64,6 +68,29 @@ class Numbering:
             return self.new(self.held[slots])
         return tuple([self.like(inner) for inner in slots])
 
+    def declared(self, slots: Sequence[int], type_: Type) -> list[Held]:
+        """What holds a value of a type that may say more of its dims than the slots that it comes from.
+
+        Raises NoPlanError where it says more of a size that depends on data.
+        """
+        kinds = flat_types(type_, "a value")
+        for slot, kind in zip(slots, kinds, strict=True):
+            axes = [axis for axis, _ in self.dynamic.get(slot, ())]
+            if any([not isinstance(kind.shape[axis], AnyDim) for axis in axes]):
+                raise NoPlanError(f"a value whose size depends on data is declared to be {kind}")
+        return [declared_as(self.held[slot], kind) for slot, kind in zip(slots, kinds, strict=True)]
+
+    def bound(self, value: Slots, type_: Type) -> tuple[Slots, list[Copy]]:
+        """The value of a variable of a type; where that says more, a copy, which demands that it fits."""
+        if not isinstance(type_, TensorType | TupleType):
+            return value, []
+        flat = list(flatten(value))
+        pairs = [(slot, held) for slot, held in zip(flat, self.declared(flat, type_), strict=True)]
+        if all([held == self.held[slot] for slot, held in pairs]):
+            return value, []
+        copies = [Copy(slot, self.new(held)) for slot, held in pairs]
+        return _replaced(_numbered(value, iter(range(len(flat)))), [each.target for each in copies]), copies
+
 
 def _content(array: np.ndarray) -> np.ndarray:
     """The bytes of an array."""
@@ -78,8 +105,10 @@ def _sample(content: np.ndarray) -> bytes:
 class Targets:
     """The slots that a value is to end up in; they are made for the first value that does."""
 
-    def __init__(self, planner: Numbering) -> None:
+    def __init__(self, planner: Numbering, declared: Type | None = None) -> None:
+        """`declared`: the type of the value, where it may say more of its dims than what computes it does."""
         self.planner = planner
+        self.declared = declared
         self.structure: Slots | None = None
         self.slots: list[int] = []
 
@@ -87,7 +116,11 @@ class Targets:
         if self.structure is None:
             flat = list(flatten(value))
             self.structure = _numbered(value, iter(range(len(flat))))
-            self.slots = [self.planner.new(self.planner.held[slot]) for slot in flat]
+            kind = self.declared
+            holding = (
+                [self.planner.held[k] for k in flat] if kind is None else self.planner.declared(flat, kind)
+            )
+            self.slots = [self.planner.new(held) for held in holding]
             for slot, target in zip(flat, self.slots, strict=True):
                 if slot in self.planner.dynamic:
                     self.planner.dynamic[target] = self.planner.dynamic[slot]

@@ -56,6 +56,7 @@ from .plan import (
     used,
 )
 from .segments import Site, is_segment
+from .symbolic import declared_of
 
 
 def make_plan(module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Kernel]) -> Plan | str:
@@ -85,7 +86,7 @@ class _Planner(Numbering):
             self.new(held_of(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
         ]
         values: list[Slots] = list(params)
-        targets = Targets(self)
+        targets = Targets(self, declared_of(main))
         code: list[Instruction] = []
         if _calls(main.body, "main"):
             code += self.loop("main", values, targets)
@@ -202,7 +203,7 @@ class _Body:
             if id(node) in self.blocks.at and not isinstance(node, Function):
                 self._enter(node)
                 for var in bound.get(id(node), ()):
-                    self.slots[id(var)] = self._slots(node)
+                    self._bind(node, var)
 
     def finished(self, targets: Targets) -> list[Instruction]:
         """The whole code, which fills `targets`."""
@@ -260,6 +261,13 @@ class _Body:
         if found is None:
             raise NoPlanError(f"it has a value that is no tensor: {node!s:.80}")
         return found
+
+    def _bind(self, node: Expr, var: Var) -> None:
+        block = self._home(node)
+        self.slots[id(var)], copies = self.planner.bound(self._slots(node), var.checked_type)
+        for each in copies:
+            self._add(block, each)
+            self._own_slots(block, [each.target])
 
     def _add(self, block: Block, each: Instruction | Block) -> None:
         self.planner.count(1)

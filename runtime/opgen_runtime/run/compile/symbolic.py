@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from ...base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
-from ...base.arith.expr import AnyDim, Dim, Shape
+from ...base.arith.expr import Any, AnyDim, Dim, Shape
 from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, ExecutorError
 from ...base.kept import Kept
@@ -18,7 +18,7 @@ from ...base.vocabulary import INDEX
 from ...codegen import Loaded, load
 from ...ir import Expr as Node
 from ...ir import Function, post_order
-from ...operator import TensorType, TupleType
+from ...operator import TensorType, TupleType, Type
 from .demands import Demand
 from .entry import Entry
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
@@ -234,3 +234,20 @@ def are_told(segment: Function) -> bool:
     sizes = list(sizes_of(segment.params))
     needed = {*dims_in(segment), *[dim for dim in sizes if isinstance(dim, AnyDim)]}
     return needed <= {dim for dim in sizes if isinstance(dim, Var)}
+
+
+def declared_of(function: Function) -> Type:
+    """The declared type of a function's result, `?` for dims that no parameter tells; of the body where none is."""
+    if function.ret_type is None:
+        return function.body.checked_type
+    told = {dim for dim in sizes_of(function.params) if isinstance(dim, Var)}
+    return _of_told(function.ret_type, told)
+
+
+def _of_told(kind: Type, told: Collection[Var]) -> Type:
+    if isinstance(kind, TupleType):
+        return TupleType(tuple([_of_told(field, told) for field in kind.fields]))
+    if not isinstance(kind, TensorType):
+        return kind
+    dims = [dim if isinstance(dim, int) or set(free_vars(dim)) <= set(told) else Any() for dim in kind.shape]
+    return TensorType(tuple(dims), kind.dtype)

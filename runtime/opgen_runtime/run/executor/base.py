@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import ExecutorError
 from ...ir import Expr, Function, GlobalVar, IRModule, Var, as_expr, free_vars
-from ..compile.interpret import Arrays, Result, bind, wrap
+from ..compile.interpret import Arrays, Result, bind, check_value, wrap
 
 
 class Executor(ABC):
@@ -59,7 +59,9 @@ class Executor(ABC):
                     f"the function has {len(function.params)} parameters, found {len(args)} arguments"
                 )
             values = {**bindings, **dict(zip(function.params, args, strict=True))}
-            arrays, _ = bind([*outer, *function.params], values)
-            return wrap(self.run(function.body, arrays, self.module))
+            arrays, dims = bind([*outer, *function.params], values)
+            result = self.run(function.body, arrays, self.module)
+            check_value("the result", function.ret_type, result, dims)
+            return wrap(result)
 
         return call

@@ -22,25 +22,28 @@ from ...ir import (
     post_order,
     rebuild,
 )
-from ...operator import TensorType, TupleType
+from ...operator import TensorType, TupleType, is_narrower
 from ...transform import EliminateCommonSubexpr, InferType, Inline, PassContext
 from ...transform.evaluator import is_op_call
 from ..compile.late import check_any_sizes, for_any_size, is_dynamic
 from ..compile.plan import Slots
+from ..compile.symbolic import declared_of
 from .executable import Chain, Executable, Native, Part
 
 
 def in_parts(module: IRModule, context: PassContext, built: Callable[[Function], Executable]) -> Chain | None:
     """The program as a chain of what `built` makes of its parts.
 
-    None where nothing reads what has such a size, and where the program has control flow, or a part that is not one
-    native function.
+    None where nothing reads what has such a size, and where the program has control flow, declares more of its result
+    than is known, or has a part that is not one native function.
     """
     for each in (Inline(), InferType(), EliminateCommonSubexpr()):  # equal calls give one size
         module = each(module, context)
     main = module["main"]
     order = post_order(main.body)
     if not all([isinstance(n, Var | Constant | Tuple | TupleGetItem) or is_op_call(n) for n in order]):
+        return None
+    if is_narrower(declared_of(main), main.body.checked_type):
         return None
     try:
         return _Cut(main, order).chain(built)

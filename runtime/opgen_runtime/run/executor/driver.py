@@ -14,10 +14,10 @@ from ...base.forks import importing
 from ...base.garbage import rare_collections
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.visitor import rewrite_leaves
-from ...operator import TensorType, TupleType
+from ...operator import TensorType, TupleType, is_narrower
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
-from ..compile.interpret import Arrays, as_array, bind, run
+from ..compile.interpret import Arrays, as_array, bind, check_value, run
 from ..compile.late import LateKernel, is_dynamic, is_late, late_parts
 from ..compile.once import Digests, computed_once
 from ..compile.parts import Parts, evaluated, sites_of
@@ -25,7 +25,7 @@ from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
 from ..compile.shared import shared_out
-from ..compile.symbolic import dims_in
+from ..compile.symbolic import declared_of, dims_in
 from ..compile.variants import opened
 from .executable import Executable, Native, copy_into
 
@@ -67,7 +67,8 @@ def build(
     function = module["main"]
     segments = segments_of(*module.functions.values())
     functions, digests = list(segments.functions), list(segments.digests)
-    if not _is_one_kernel(function):
+    is_one = _is_one_kernel(function)
+    if not is_one:
         functions = [opened(segment) for segment in functions]
         same = zip(functions, segments.functions, digests, strict=True)
         digests = [digest if new is old else "" for new, old, digest in same]
@@ -86,7 +87,7 @@ def build(
     kernels = [part.main for part in parts]
     sites, prepare = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
-    if _is_one_kernel(function) and not isinstance(kernels[0], LateKernel):
+    if is_one and not isinstance(kernels[0], LateKernel):
         count = len(kernels[0].outputs)
         result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
         return Native(inputs, kernels, kernels[0], result, str(chosen))
@@ -166,9 +167,11 @@ def _bound(main: Function, params: Mapping[str, object] | Mapping[Var, object]) 
 
 
 def _is_one_kernel(function: Function) -> bool:
-    """Whether a function only passes its parameters to one segment, in order."""
+    """Whether a function only passes its parameters to one segment, in order, and declares no more than that gives."""
     body = function.body
     if not isinstance(body, Call) or not is_segment(body.op):
+        return False
+    if is_narrower(declared_of(function), body.checked_type):
         return False
     same = len(body.args) == len(function.params)
     return same and all([arg is param for arg, param in zip(body.args, function.params, strict=True)])
@@ -196,8 +199,9 @@ class Interpreted(Executable):
 
     def _run(self, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None) -> Arrays:
         function = self._module["main"]
-        values, _ = bind(function.params, dict(zip(function.params, arrays, strict=True)))
+        values, dims = bind(function.params, dict(zip(function.params, arrays, strict=True)))
         result = run(function.body, values, self, self._module)
+        check_value("the result", function.ret_type, result, dims)
         return copy_into(result, outputs)  # type: ignore[arg-type]  # a function as result was refused by its type
 
     @property

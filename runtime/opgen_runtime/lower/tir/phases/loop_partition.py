@@ -5,7 +5,8 @@ for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(
 
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
 code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
-stay in registers.  Tiles of heavy work that dims decide about are told apart by what is left of them (`part_tiles.py`).
+stay in registers.  Tiles of heavy work that dims decide about are told apart by what is left of them (`part_tiles.py`),
+whole vectors of elements that lie apart from those with a mask (`whole_vectors.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..part_tiles import PartTiles
 from ..relocate import fresh_buffers
 from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
+from ..whole_vectors import WholeVectors
 
 _MOST_TAILS: Final = 2  # in each other
 
@@ -33,7 +35,7 @@ def loop_partition(func: PrimFunc) -> PrimFunc:
     body = func.body
     if any(isinstance(s, If) for s in statements(body)):
         body = _Partition({}).stmt(body)
-    body = PartTiles().stmt(EdgePartition().stmt(body))
+    body = WholeVectors().stmt(PartTiles().stmt(EdgePartition().stmt(body)))
     return func if body is func.body else replace(func, body=body)
 
 

@@ -9,12 +9,12 @@ op_by_op.py      ops through their tensor expressions and numpy
 from __future__ import annotations
 
 from ....declaration import array_type
-from .bindings import as_array, bind, concrete_types, dim_value
+from .bindings import as_array, bind, check_value, concrete_types, dim_value
 from .interpreter import Closure, Runner, run
 from .op_by_op import run_op_by_op
 from .value import Arrays, Result, Value, wrap
 
 __all__ = [
-    "Arrays", "Closure", "Result", "Runner", "Value", "array_type", "as_array", "bind", "concrete_types",
-    "dim_value", "run", "run_op_by_op", "wrap",
+    "Arrays", "Closure", "Result", "Runner", "Value", "array_type", "as_array", "bind", "check_value",
+    "concrete_types", "dim_value", "run", "run_op_by_op", "wrap",
 ]  # fmt: skip

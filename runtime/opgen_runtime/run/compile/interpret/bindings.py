@@ -79,6 +79,23 @@ def bind(
     return arrays, values_of
 
 
+def check_value(what: str, declared: Type | None, value: object, dims: dict[DimVar, int]) -> None:
+    """Checks arrays against the type that a program declares; dims without a value get that which they have here.
+
+    Raises ExecutorError.
+    """
+    if isinstance(declared, TupleType) and isinstance(value, tuple):
+        for k, (field, part) in enumerate(zip(declared.fields, value, strict=True)):
+            check_value(f"field {k} of {what}", field, part, dims)
+    elif isinstance(declared, TensorType) and isinstance(value, np.ndarray):
+        for dim, extent in zip(declared.shape, value.shape, strict=True):
+            if isinstance(dim, DimVar):
+                dims.setdefault(dim, extent)
+            expected = None if isinstance(dim, AnyDim) else dim_value(dim, dims)
+            if expected is not None and expected != extent:
+                raise ExecutorError(f"{what} is declared to be {declared}, found {array_type(value)}")
+
+
 def _bind_dim(
     var: Var,
     axis: int,

@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ....base.arith import Var as DimVar
 from ....base.dataclass import dataclass
 from ....base.errors import ExecutorError
 from ....ir import (
@@ -26,6 +27,7 @@ from ....ir import (
 )
 from ....ir.loops import LIMIT, beyond
 from ....operator import Op
+from .bindings import check_value
 from .value import Arrays
 
 
@@ -123,7 +125,9 @@ class _Interpreter(ExprFunctor[Interpreted]):
         return source[item.index]
 
     def visit_let(self, let: Let) -> Steps[Interpreted]:
-        self.scope.own[let.var] = yield let.value
+        value: Interpreted = yield let.value
+        check_value(f"%{let.var.name_hint}", let.var.type, value, {})
+        self.scope.own[let.var] = value
         result: Interpreted = yield let.body
         return result
 
@@ -146,6 +150,9 @@ class _Interpreter(ExprFunctor[Interpreted]):
             return self.runner.run_segment(call.op, args)  # type: ignore[arg-type]  # nor do those of segments
         callee: Interpreted = yield call.op
         assert isinstance(callee, Closure)
+        dims: dict[DimVar, int] = {}
+        for param, value in zip(callee.function.params, args, strict=True):
+            check_value(f"%{param.name_hint}", param.type, value, dims)
         scope = Scope(dict(zip(callee.function.params, args, strict=True)), callee.scope)
         steps = self.steps + 1 if callee.function is self.own else 0
         limit = callee.function.attrs.get(LIMIT)
@@ -153,4 +160,5 @@ class _Interpreter(ExprFunctor[Interpreted]):
             raise ExecutorError(beyond([limit]))
         inner = _Interpreter(scope, self.runner, self.module, callee.function, steps)
         result: Interpreted = yield inner, callee.function.body
+        check_value("the result of a function", callee.function.ret_type, result, dims)
         return result
