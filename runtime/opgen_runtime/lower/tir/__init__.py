@@ -14,7 +14,7 @@ combine.py       what a reduction is: identity, joining, positions
 tensorize.py     tiles that intrinsics compute
 scan.py          scans: rows one after the other, and what follows them
 update.py        updates
-vector.py        expressions of vectors
+vector.py        expressions of vectors; dead_lanes.py: accumulators of which some lanes are never read
 phases/          one file each: from lowered loop IR to what code generation takes
 contract.py      what loop IR must be as it is lowered, and as code generation takes it
 written.py       loop IR as people write it

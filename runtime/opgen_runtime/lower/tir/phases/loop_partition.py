@@ -155,10 +155,10 @@ class _Partition(StmtMutator):
             needed = max(0, min(extent, max(ends)))
         whole = all(self._bounds(form, s.var, below)[1] + form[0][s.var] * (needed - 1) < 0 for form in forms)
         kind = ForKind.SERIAL if s.kind is ForKind.UNROLLED and not whole else s.kind
-        if kind is ForKind.VECTORIZED and needed & (needed - 1):
-            needed = extent  # a vector of an odd width is worse than a mask
         if needed == 0:
             return EMPTY
+        if kind is ForKind.VECTORIZED:
+            needed = min(extent, 1 << (needed - 1).bit_length())  # an odd width is worse than a mask
         if needed == 1:
             return self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO})))
         limited = For(s.var, ZERO, const(needed, INDEX), kind, s.body)

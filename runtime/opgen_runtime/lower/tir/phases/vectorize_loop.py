@@ -2,8 +2,9 @@
 
 for i in vectorized(8): x[o*8 + i] = y[o*8 + i] + 1  -->  x[ramp(o*8, 1, 8)] = y[ramp(o*8, 1, 8)] + splat(1, 8)
 
-A guard that differs between lanes becomes a mask.  A loop that cannot be vectorized (its inner loops' trips differ
-between lanes, lanes write one element, too many lanes, ...) becomes a serial loop.
+A guard that differs between lanes becomes a mask, but where lanes are accumulated that nobody reads (`dead_lanes.py`).
+A loop that cannot be vectorized (its inner loops' trips differ between lanes, lanes write one element, too many lanes,
+...) becomes a serial loop.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from ....base.arith import Const, Expr, Select, Var, const, logical_not, post_order
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import BOOL, INDEX
+from ..dead_lanes import DeadLanes
 from ..folding import fold_substitute
 from ..region import is_within
 from ..relocate import Relocator
@@ -40,7 +42,7 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
     """The function without vectorized loops."""
     if not any(isinstance(s, For) and s.kind is ForKind.VECTORIZED for s in statements(func.body)):
         return func
-    return replace(func, body=_Vectorize().stmt(func.body))
+    return replace(func, body=DeadLanes().stmt(_Vectorize().stmt(func.body)))
 
 
 class _Vectorize(StmtMutator):
