@@ -236,6 +236,25 @@ def test_the_search_finds_what_is_planted(monkeypatch: pytest.MonkeyPatch, seed:
     assert [ratio for _, ratio in told] == sorted([ratio for _, ratio in told], reverse=True)
 
 
+@pytest.mark.parametrize(("seconds", "problems"), [(20.0, False), (600.0, True)])
+def test_what_the_end_of_a_search_cuts_off_is_no_problem(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, problems: bool
+) -> None:
+    """What a race may take at most, whatever time is left, is."""
+
+    class Late(Planted):
+        def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+            return {"problem": f"it took more than {seconds:.0f} s", "late": True}
+
+    @contextmanager
+    def child(subject: Subject) -> Iterator[Planted]:
+        yield Late({"reduction.rows": {}}, {})
+
+    monkeypatch.setattr(search, "_child", child)
+    outcome = search.tune(Subject(PROGRAMS["softmax"], (), TARGET), seconds)
+    assert bool(outcome.problems) == problems == bool(outcome.raced)
+
+
 def test_a_child_that_ends_is_a_problem_and_no_more() -> None:
     subject = Subject(PROGRAMS["relu"], (), TARGET, ("no_such_module",))
     outcome = search.tune(subject, 20.0)

@@ -111,6 +111,9 @@ def _raced(child: _Child, values: Mapping[str, int], found: _Search, seconds: fl
         return None
     found.ratios[trace] = float("inf")
     answer = child.ask({"race": dict(values), "rounds": _ROUNDS}, seconds)
+    if "late" in answer and seconds < _RACE_SECONDS:  # the search is over, which says nothing of the schedule
+        del found.ratios[trace]
+        return None
     if "problem" in answer:
         found.problems.append(f"{_text(values)}: {answer['problem']}")
         return None
@@ -167,7 +170,7 @@ class _Child:
         return None if self.problem else tuple(answer["trace"])
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer to a request, or {"problem": why there is none}."""
+        """The answer to a request, or {"problem": why there is none}, with "late" where none came in time."""
         process = self._process or self._start()
         self._process = process
         assert process.stdin is not None
@@ -181,7 +184,7 @@ class _Child:
             ready.register(process.stdout, selectors.EVENT_READ)
             if not ready.select(seconds):
                 self.end()
-                return {"problem": f"it took more than {seconds:.0f} s"}
+                return {"problem": f"it took more than {seconds:.0f} s", "late": True}
         line = process.stdout.readline()
         if not line:
             return self._ended()
