@@ -112,6 +112,10 @@ def test_ops_that_name_axes_keep_the_layout() -> None:
         (ops.batch_flatten(ops.global_avg_pool2d(made)), weights),
         (ops.transpose(made, axes=(0, 2, 3, 1)), weights),
         (ops.concatenate([made, data, ops.abs(data)], axis=1), weights + 1),  # more would move than stays
+        (
+            ops.strided_slice(made, begin=(0,), end=(2,), axes=(1,)),
+            weights + 1,
+        ),  # its elements stand where they stood
     )
     for body, count in cases:
         transforms(ConvertLayout(NHWC), ir.Function((data,), body), count)

@@ -207,10 +207,14 @@ class Facts:
             index = plain(index)
             if isinstance(index, Const) and index.value == 0 and extent == 1:
                 axes.append(UNIT)
-            elif isinstance(index, Index) and index in place:
+            elif (
+                isinstance(index, Index)
+                and index in place
+                and same_dim(extent, owner.axes[place[index]].extent)
+            ):
                 axes.append(place[index])
             else:
-                return None
+                return None  # such as the first rows of a slice
         return Operand(position, tuple(axes))
 
     def _is_whole(self, found: Operand, output: int) -> bool:
