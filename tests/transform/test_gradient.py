@@ -222,6 +222,16 @@ def test_results_of_which_some_are_used() -> None:
     np.testing.assert_allclose(found, np.full(6, 3.0))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("stride", [2, 3, 4, 8])
+def test_halves_that_are_stored_one_by_one_leave_their_neighbours(dtype: str, stride: int) -> None:
+    """Rows of `stride` lanes of a reshape's gradient, each stored in a piece of its own."""
+    kind = const(0.0, dtype).data.dtype
+    x, g = np.zeros((2, 3, 4 * stride), kind), RANDOM.normal(size=(2, 3, 4, stride)).astype(kind)
+    (found,) = rt.vjp(lambda x: x.reshape((2, 3, 4, stride)), x)[1](g)
+    np.testing.assert_array_equal(found, g.reshape((2, 3, 4 * stride)))
+
+
 def test_results_of_data_dependent_size() -> None:
     x = np.array([1.0, -2.0, 3.0])
     found = rt.grad(lambda x: ops.sum(ops.square(ops.masked_select(x, x > 0.0))))(x)
