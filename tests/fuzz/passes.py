@@ -147,7 +147,7 @@ class Maker:
         )
         found = self.rng.choice(ways)()
         wide = ops.strided_slice(found, begin=(0,), end=(4,), axes=(1,))
-        return ops.tanh(ops.add(wide, b) if self.rng.random() < 0.5 else wide)
+        return ops.tanh(ops.add(wide, b))
 
     def scaled(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
         """A scale of channels behind something that may take it."""
