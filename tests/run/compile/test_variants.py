@@ -10,8 +10,9 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
+from opgen_runtime.base import Target
 from opgen_runtime.base.arith import Analyzer, Var, dim, ge, le
-from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import create_schedule, narrowing
 from opgen_runtime.run.compile import pipeline, steps
@@ -95,8 +96,18 @@ def test_variants_are_saved_and_pickled_with_their_kernel(tmp_path: Path) -> Non
             np.testing.assert_array_equal(loaded.run(given), executable.run(given))
 
 
-def test_a_segment_without_a_contraction_has_one_schedule() -> None:
-    assert "variants" not in rt.build(function(ops.softmax(var("x", N, K)))).explain()
+def test_a_segment_without_a_contraction_or_rows_has_one_schedule() -> None:
+    assert "variants" not in rt.build(function(ops.exp(var("x", N, K)))).explain()
+
+
+def test_rows_that_fit_one_vector_have_a_schedule_of_their_own() -> None:
+    executable = rt.build(function(ops.softmax(var("x", N, K))))
+    lanes = Target.host().lanes(DType("float32"))
+    assert f"opgen_softmax has variants for 1 <= k <= {lanes} and the rest" in executable.explain()
+    for k in (1, lanes - 1, lanes, lanes + 1, 5 * lanes):
+        x = np.random.default_rng(k).normal(size=(3, k)).astype(np.float32)
+        powers = np.exp(x - x.max(axis=1, keepdims=True))
+        np.testing.assert_allclose(executable.run([x]), powers / powers.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
 def test_there_are_at_most_four() -> None:

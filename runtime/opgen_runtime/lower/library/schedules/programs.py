@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import post_order
+from ....base.arith import Var, post_order
 from ....compute.te.tensor import IterVar, Tensor
-from ...schedule import Schedule, Stage, constant_stages, create_schedule
+from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
 from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
@@ -62,6 +62,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
         placement = place_near(schedule, stage, readers, position, {*placed, *constant}, least)
         if placement is not None:
             placed.update((stage, *placement.stages))
+            schedule.narrowings.extend(_short_rows(placement, target))
             _schedule_placement(placement, target)
     for stage in list(schedule.stages):
         if stage in placed or stage.body is None or stage.inlined:
@@ -156,6 +157,19 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         else:
             schedule_elementwise(stage, target, attached=True)
         stage.compute_at(leader, at)
+
+
+def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
+    """Rows of a symbolic number of elements have a schedule of their own where one vector holds them."""
+    found: dict[Var, Narrowing] = {}
+    for stage in placement.stages:
+        extent = stage.reduce_axes[-1].extent if stage.reduce_axes else 0
+        if not isinstance(extent, Var) or extent.most is not None:
+            continue
+        shape = reduce_shape(stage, target)
+        if shape.along and not shape.across and likely(extent) > shape.lanes:
+            found.setdefault(extent, narrowing(extent, 1, shape.lanes))
+    return list(found.values())
 
 
 def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
