@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 from opgen_runtime.base.errors import AttrError
 from opgen_runtime.base.vocabulary import OpPattern
@@ -47,98 +48,106 @@ def check_op(
     diagnostics: Diagnostics,
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
-    before, first = diagnostics.count, len(diagnostics.found)
-    namespace = resolve_names(op, diagnostics)
-    _check_arity(op, diagnostics)
-    attrs = check_attrs(op, namespace, diagnostics)
-    check_defaults(op, attrs, diagnostics)
-    signature = check_signature(op, attrs, namespace, diagnostics)
-    wrong = [finding.place for finding in diagnostics.found[first:]]
-    strategy = tuple(_strategy(op, entry, namespace, roots, diagnostics) for entry in op.strategy)
-    arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
-    extern = None if op.extern is None else check_extern(op.extern, roots, arguments, diagnostics)
-    expression = None if op.expression is None else check_extern(op.expression, roots, arguments, diagnostics)
-    if op.relation.extern is not None:
-        check_extern(op.relation.extern, roots, ["types", "num_inputs", "attrs", "reporter"], diagnostics)
-    reference = None
-    if op.reference is not None:
-        outputs = [output.name for output in op.outputs]
-        lost = sorted(op.lost - BUILTINS) if op.partial else []
-        reference = check_reference(
-            op.reference, [*arguments, *lost], outputs, op.reference.place, diagnostics
-        )
-    gradients = check_gradients(op, namespace, known_ops, diagnostics)
-    upgrades = check_upgrades(op, roots, known_ops, diagnostics)
-    cases = check_cases(op, attrs, diagnostics)
-    called = callees.of(op, diagnostics)
-    if diagnostics.count > before or op.partial:
-        rest = sound_part(op, wrong)
-        if rest is not None:
-            trials = _trials(rest, signature, attrs, compute_function(rest, namespace, known_ops), called)
-            finder = Finder(trials, frozenset(diagnostics.sources))
-            report(failures(trials, finder, attrs, cases), diagnostics)
-        return None
-    compute = None if op.compute is None else compute_function(op, namespace, known_ops)
+    closing = ExitStack()  # lets go of what was needed for it
     try:
-        trials = _trials(op, signature, attrs, compute, called)
-    except RecursionError:
-        diagnostics.error(
-            "limit", "the expressions are nested too deeply; give parts of them names", op.place
+        before, first = diagnostics.count, len(diagnostics.found)
+        namespace = resolve_names(op, diagnostics)
+        _check_arity(op, diagnostics)
+        attrs = check_attrs(op, namespace, diagnostics)
+        check_defaults(op, attrs, diagnostics)
+        signature = check_signature(op, attrs, namespace, diagnostics)
+        wrong = [finding.place for finding in diagnostics.found[first:]]
+        strategy = tuple(_strategy(op, entry, namespace, roots, diagnostics) for entry in op.strategy)
+        arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]
+        extern = None if op.extern is None else check_extern(op.extern, roots, arguments, diagnostics)
+        expression = (
+            None if op.expression is None else check_extern(op.expression, roots, arguments, diagnostics)
         )
-        return None
-    finder = Finder(trials, frozenset(diagnostics.sources))
-    checked = run(trials, finder, attrs, cases)
-    if not isinstance(checked, Checked):
-        report(checked, diagnostics)
-        return None
-    pattern, reason = checked.pattern, checked.reason
-    if op.expression is not None:
-        pattern = OpPattern.OPAQUE if op.pattern is None else OpPattern[op.pattern.value.upper()]
-        reason = "as declared; held against what the function gives"
-    elif not _check_pattern(op, pattern, reason, diagnostics):
-        return None
-    probes = find_probes(trials, checked.bound, attrs)
-    report(check_ends(trials, finder, checked.bound, attrs, probes), diagnostics)
-    if diagnostics.count > before:
-        return None
-    sampled = sample_cases(trials, signature, attrs, cases, probes)
-    return CheckedOp(
-        name=op.name,
-        doc=op.doc,
-        support_level=op.support_level,
-        since=op.since,
-        version=op.version,
-        upgrades=upgrades,
-        deprecated=op.deprecated,
-        arity=_arity(op),
-        attrs=attrs,
-        signature=signature,
-        compute=compute,
-        extern=extern,
-        expression=expression,
-        formula=op.compute_text,
-        let_text=op.let_text,
-        reference=reference,
-        tests=cases,
-        probes=probes,
-        traits=op.traits,
-        strategy=strategy,
-        gradients=gradients,
-        gradient_kinds=gradient_kinds(op, trials, checked.bound, gradients),
-        pattern=pattern,
-        pattern_reason=reason,
-        family=family,
-        source=op.path,
-        document=op.document,
-        line=op.place.line,
-        extends=op.extends,
-        digest=op.digest,
-        calls=tuple(dict.fromkeys(known_ops[node.op.name] for node in op_calls(op.compute or ()))),
-        callees=called,
-        sampled=sampled,
-        refused=refused_cases(trials, signature, attrs, cases, probes),
-        inferred=inferred_operands(trials, (*cases, *sampled)),
-    )
+        if op.relation.extern is not None:
+            check_extern(op.relation.extern, roots, ["types", "num_inputs", "attrs", "reporter"], diagnostics)
+        reference = None
+        if op.reference is not None:
+            outputs = [output.name for output in op.outputs]
+            lost = sorted(op.lost - BUILTINS) if op.partial else []
+            reference = check_reference(
+                op.reference, [*arguments, *lost], outputs, op.reference.place, diagnostics
+            )
+        gradients = check_gradients(op, namespace, known_ops, diagnostics)
+        upgrades = check_upgrades(op, roots, known_ops, diagnostics)
+        cases = check_cases(op, attrs, diagnostics)
+        called = callees.of(op, diagnostics)
+        if diagnostics.count > before or op.partial:
+            rest = sound_part(op, wrong)
+            if rest is not None:
+                trials = _trials(rest, signature, attrs, compute_function(rest, namespace, known_ops), called)
+                closing.callback(trials.close)
+                finder = Finder(trials, frozenset(diagnostics.sources))
+                report(failures(trials, finder, attrs, cases), diagnostics)
+            return None
+        compute = None if op.compute is None else compute_function(op, namespace, known_ops)
+        try:
+            trials = _trials(op, signature, attrs, compute, called)
+        except RecursionError:
+            diagnostics.error(
+                "limit", "the expressions are nested too deeply; give parts of them names", op.place
+            )
+            return None
+        closing.callback(trials.close)
+        finder = Finder(trials, frozenset(diagnostics.sources))
+        checked = run(trials, finder, attrs, cases)
+        if not isinstance(checked, Checked):
+            report(checked, diagnostics)
+            return None
+        pattern, reason = checked.pattern, checked.reason
+        if op.expression is not None:
+            pattern = OpPattern.OPAQUE if op.pattern is None else OpPattern[op.pattern.value.upper()]
+            reason = "as declared; held against what the function gives"
+        elif not _check_pattern(op, pattern, reason, diagnostics):
+            return None
+        probes = find_probes(trials, checked.bound, attrs)
+        report(check_ends(trials, finder, checked.bound, attrs, probes), diagnostics)
+        if diagnostics.count > before:
+            return None
+        sampled = sample_cases(trials, signature, attrs, cases, probes)
+        return CheckedOp(
+            name=op.name,
+            doc=op.doc,
+            support_level=op.support_level,
+            since=op.since,
+            version=op.version,
+            upgrades=upgrades,
+            deprecated=op.deprecated,
+            arity=_arity(op),
+            attrs=attrs,
+            signature=signature,
+            compute=compute,
+            extern=extern,
+            expression=expression,
+            formula=op.compute_text,
+            let_text=op.let_text,
+            reference=reference,
+            tests=cases,
+            probes=probes,
+            traits=op.traits,
+            strategy=strategy,
+            gradients=gradients,
+            gradient_kinds=gradient_kinds(op, trials, checked.bound, gradients),
+            pattern=pattern,
+            pattern_reason=reason,
+            family=family,
+            source=op.path,
+            document=op.document,
+            line=op.place.line,
+            extends=op.extends,
+            digest=op.digest,
+            calls=tuple(dict.fromkeys(known_ops[node.op.name] for node in op_calls(op.compute or ()))),
+            callees=called,
+            sampled=sampled,
+            refused=refused_cases(trials, signature, attrs, cases, probes),
+            inferred=inferred_operands(trials, (*cases, *sampled)),
+        )
+    finally:
+        closing.close()
 
 
 def _arity(op: OpDef) -> int:

@@ -31,7 +31,7 @@ class Version:
         signature = assembler.signature(op.signature, op.attrs, attrs)
         compute = None if op.compute is None else assembler.compute(op.compute)
         self._assembled = Assembled(signature, compute, attrs)
-        self._meter = assembler.meter
+        self._assembler = assembler  # whose functions find it while it is held
 
     def completed(self, attrs: Mapping[str, AttrValue]) -> dict[str, AttrValue]:
         """The attrs of a call with the defaults of this version."""
@@ -39,7 +39,7 @@ class Version:
 
     def bind(self, case: CheckedCase) -> Binding | str:
         """What a call's types give, or why it is refused."""
-        self._meter.reset()
+        self._assembler.meter.reset()
         try:
             made = None if self._assembled.attrs is None else self._assembled.attrs(**case.attrs)
             (sample,) = case_samples((case,))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import CodeType, MappingProxyType, SimpleNamespace
 from typing import Any, Final
+from weakref import ref
 
 from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.compute.lang.failures import Poisoned
@@ -55,7 +57,7 @@ class Assembler:
             "_tick": self.meter.tick,
             "_star": self.meter.star,
             "_made": self.meter.made,
-            "_d": SimpleNamespace(called=self._callee),
+            "_d": SimpleNamespace(called=partial(_called, ref(self))),
         }
 
     def function(self, tree: ast.Lambda) -> Callable[..., Any]:
@@ -73,7 +75,7 @@ class Assembler:
         made: Callable[..., None] = names["compute"]
         return made
 
-    def _callee(self, name: str) -> AssembledCallee:
+    def callee(self, name: str) -> AssembledCallee:
         """The op of that name, assembled once.  Raises Poisoned for one that cannot be called, which is reported."""
         if name not in self._called:
             callee = self._callees.get(name)
@@ -107,6 +109,13 @@ class Assembler:
         body = ast.fix_missing_locations(ast.Expression(functions.visit(stated)))
         code = compile(body, "<statement>", "eval", dont_inherit=True)
         return eval(code, {"__builtins__": {}, "_d": statement, "_l": lang, **functions.made})
+
+
+def _called(assembler: ref[Assembler], name: str) -> AssembledCallee:
+    """The op of that name, for functions, which do not hold what made them: whoever runs them does."""
+    found = assembler()
+    assert found is not None
+    return found.callee(name)
 
 
 class _Functions(ast.NodeTransformer):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from opgen_runtime.base.dataclass import dataclass
-from opgen_runtime.base.errors import AttrError, OpgenError
+from opgen_runtime.base.errors import AttrError, OpgenError, without_frames
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang, te
 from opgen_runtime.compute.te.pattern import derive_pattern
@@ -64,70 +64,78 @@ class Trials:
         self.signature = signature
         self.assembled = assembled
         self.meter = assembler.meter
+        self._assembler = assembler  # whose functions find it while it is held
         self.names = [operand.name for operand in signature.inputs]
         self._work = steps_of_build
         self._bindings: dict[object, tuple[Any, Binding] | BaseException] = {}
         self._built: dict[object, Built | Exception] = {}
+        self._refused: dict[object, Exception | None] = {}  # why what stands not in `_built` cannot be built
         self._proved = Proved()
 
     def bind(self, sample: Sample) -> BoundSample | Refused:
         """The sample with its attrs and binding."""
         if self.meter.spent():
             return Refused(sample, None)
-        try:
-            attrs, binding = self._bind(sample)
-        except _ERRORS as error:
-            return Refused(sample, error)
-        return BoundSample(sample, attrs, binding)
+        found = self._bind(sample)
+        return Refused(sample, found) if isinstance(found, BaseException) else BoundSample(sample, *found)
+
+    def close(self) -> None:
+        """Let go of what was found: an error holds the frames that it came through, and those hold the trials."""
+        for kept in (self._bindings, self._built, self._refused):
+            for found in kept.values():
+                if isinstance(found, BaseException):
+                    without_frames(found)
+            kept.clear()
 
     def fits(self, sample: Sample) -> bool:
         """Whether the sample can be bound."""
         return isinstance(self.bind(sample), BoundSample)
 
-    def _bind(self, sample: Sample) -> tuple[Any, Binding]:
-        """Attrs and binding, computed once for each signature."""
+    def _bind(self, sample: Sample) -> tuple[Any, Binding] | BaseException:
+        """Attrs and binding, computed once for each signature, or why there are none."""
         key = sample.key
         known = self._bindings.get(key)
         if known is None:
-            try:
-                known = self._bound(sample)
-            except _ERRORS as error:
-                known = error
+            known = self._bound(sample)
             # the place of a test stands in its error
             if sample.place is None or not isinstance(known, BaseException):
                 self._bindings[key] = known
-        if isinstance(known, BaseException):
-            raise known
         return known
 
-    def _bound(self, sample: Sample) -> tuple[Any, Binding]:
+    def _bound(self, sample: Sample) -> tuple[Any, Binding] | BaseException:
         self.meter.reset()
-        made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            binding = bind(
-                self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
-            )
+        try:
+            made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                binding = bind(
+                    self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
+                )
+        except _ERRORS as error:
+            return error
         return made, binding
 
     def is_out_of_bounds(self, sample: Sample, attr: CheckedAttr) -> bool:
         """Whether a sample is refused because the value of an attr is out of its bounds."""
-        error: BaseException | None = None
-        if attr.bound is not None and attr.bound.function is None:  # a bound that needs no operands
-            assert self.assembled.attrs is not None
-            self.meter.reset()
-            try:
-                self.assembled.attrs(**sample.attrs)
-            except _ERRORS as refused:
-                error = refused
-        elif isinstance(found := self.bind(sample), Refused):
-            error = found.error
-        return isinstance(error, AttrError) and bool(error.bound) and error.attr == attr.name
+        if attr.bound is None or attr.bound.function is not None:
+            found = self.bind(sample)
+            return isinstance(found, Refused) and _is_of_bounds(found.error, attr)
+        assert self.assembled.attrs is not None  # a bound that needs no operands
+        self.meter.reset()
+        try:
+            self.assembled.attrs(**sample.attrs)
+        except _ERRORS as refused:
+            return _is_of_bounds(refused, attr)
+        return False
 
     # ---------------------------------------------------------------- building
 
     def build(self, bound: BoundSample, trusted: bool = False) -> Built | Exception:
         """The compute expression built for a sample, or the error; `trusted`: accesses are not proved."""
+        made = self._outputs(bound, trusted)
+        return made if isinstance(made, Exception) else Built(*derive_pattern(made, ()))
+
+    def _outputs(self, bound: BoundSample, trusted: bool) -> Sequence[te.Tensor] | Exception:
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         try:
@@ -137,10 +145,7 @@ class Trials:
             self.meter.tick(_STEPS_OF_OUTPUT * len(outputs))
         except _ERRORS as error:
             return error
-        flat = [
-            t for operand in operands for t in (operand if isinstance(operand, tuple) else (operand,)) if t
-        ]
-        return Built(*derive_pattern(outputs, flat))
+        return outputs
 
     def built(self, bound: BoundSample) -> Built | Exception:
         """What `build` gives, found once for each signature."""
@@ -165,14 +170,24 @@ class Trials:
         """The error with which the compute expression cannot be built for a sample."""
         if self.assembled.compute is None:
             return None
-        found = self.built(bound)
-        return None if isinstance(found, Built) else found
+        key = bound.sample.key
+        known = self._built.get(key)
+        if known is not None:
+            return None if isinstance(known, Built) else known
+        if key not in self._refused:  # what the pattern is does not matter here
+            made = self._outputs(bound, trusted=False)
+            self._refused[key] = made if isinstance(made, Exception) else None
+        return self._refused[key]
 
     def failures(self, bound: BoundSample) -> Sequence[lang.Failure]:
         """What is wrong with the definitions, each for itself; those that need a wrong one are passed over."""
         self.meter.reset()
         operands = _placeholders(self.names, bound.binding)
         return lang.find_failures(self.assembled, bound.binding, operands, _ERRORS)
+
+
+def _is_of_bounds(error: BaseException | None, attr: CheckedAttr) -> bool:
+    return isinstance(error, AttrError) and bool(error.bound) and error.attr == attr.name
 
 
 def _placeholders(names: Sequence[str], binding: Binding) -> tuple[Any, ...]:

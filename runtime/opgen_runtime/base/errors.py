@@ -29,6 +29,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
+
+E = TypeVar("E", bound=BaseException)
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _GENERATED: set[str] = set()
@@ -63,6 +66,17 @@ def shown(value: object) -> str:
     """`repr(value)` for a message: without addresses, so that equal values read the same in every process."""
     text = repr(value)
     return text if isinstance(value, str) else _ADDRESS.sub("", text)
+
+
+def without_frames(error: E) -> E:
+    """The error without the frames that it came through, nor those of what caused it: they hold all that they used."""
+    open_: list[BaseException | None] = [error]
+    while open_:
+        each = open_.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            open_ += [each.__cause__, each.__context__]
+    return error
 
 
 def _is_ours(frame: FrameType) -> bool:

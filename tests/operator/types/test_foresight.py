@@ -31,6 +31,12 @@ CALLS: dict[str, Callable[[], Call]] = {
     "dense": lambda: ops.dense(v("d", 2, 3, 8), v("w", 5, 8)),
     "l2_normalize": lambda: ops.l2_normalize(v("d", 2, 3, 4), eps=2.0, axis=(0, -1)),
     "layer_norm": lambda: ops.layer_norm(v("d", 2, 8), v("g", 8), v("b", 8)),
+    "quantised_conv": lambda: ops.quantised_conv(
+        v("d", 1, 2, 6, 5, dtype="uint8"),
+        v("w", 3, 2, 3, 3, dtype="int8"),
+        v("z", dtype="uint8"),
+        v("y", 1, dtype="int8"),
+    ),
     "reshape_like": lambda: ops.reshape_like(v("a", 2, 6), v("b", 3, 4)),
     "scatter_elements": lambda: ops.scatter_elements(v("d", 3, 4), v("i", 2, 4, dtype=I), v("u", 2, 4)),
     "take": lambda: ops.take(v("d", 3, 4, 5), v("i", 2, 2, dtype=I), axis=1),
@@ -100,6 +106,17 @@ def test_few_of_the_ranks_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried.clear()
     followed(CALLS["scatter_elements"]())
     assert len(tried) <= 160, backward._MOST_AXES
+
+
+def test_ranks_that_a_requirement_compares_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an image and filters with any number of spatial axes, those of equal numbers alone; and once."""
+    call = CALLS["quantised_conv"]()
+    types = [arg.checked_type for arg in call.args]
+    assert isinstance(call.op, Op)
+    (relation,) = call.op.op_type.constraints
+    tried = trials(monkeypatch)
+    infer_unknown(relation.function, call.op.name, types, call.checked_type, call.attrs, range(len(types)))
+    assert len(tried) <= 2
 
 
 def test_what_no_type_depends_on_is_no_reason_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:

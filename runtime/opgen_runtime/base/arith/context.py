@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .expr import Expr
 from .intervals import Interval
 from .polynomial import Monomial, Poly
+
+if TYPE_CHECKING:
+    from .witness import Witness
 
 FactKey = tuple[Monomial, bool]  # a monomial, and whether its coefficient is positive
 
@@ -28,6 +32,8 @@ class Context:
     simplified: dict[int, tuple[Expr, Expr]] = field(default_factory=dict)
     atom_ranges: dict[int, Interval] = field(default_factory=dict)
     atom_facts: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
+    # values at which all this holds, as far as they were sought; None: of that kind there are none
+    witnesses: list[Witness | None] = field(default_factory=list)
 
     def child(self) -> Context:
         """A copy to which facts may be added; caches of expressions start empty."""
@@ -46,6 +52,7 @@ class Context:
         self.atom_ranges.clear()
         self.atom_facts.clear()
         self.simplified.clear()
+        self.witnesses.clear()
 
     def add(self, fact: Poly) -> None:
         """Remember `fact >= 0`."""

@@ -19,6 +19,7 @@ from .atoms import Atom
 from .expr import Select
 from .polynomial import Monomial, Poly, PolyKey
 from .ranges import Ranges
+from .witness import KINDS, Witness
 
 FUEL: Final = 300
 _DEPTH: Final = 12
@@ -54,10 +55,26 @@ class Prover(Ranges):
             return True
         if (r.hi is not None and r.hi < 0) or not any(p):
             return False
+        if self._is_negative_somewhere(p):
+            return False
         if self._fuel is not None:
             return self._search(p, 0, set())
         with self.fuel(FUEL):
             return self._search(p, 0, set())
+
+    def _is_negative_somewhere(self, p: Poly) -> bool:
+        """Whether p is negative for values of which all that is known holds; False where none are found."""
+        witnesses = self.context.witnesses
+        for position, kind in enumerate(KINDS):
+            if position == len(witnesses):
+                made = Witness(kind, self.table, self.context.ranges)
+                facts = {id(fact): fact for known in self.context.facts.values() for fact in known}
+                witnesses.append(made if made.is_sound(facts.values()) else None)
+            witness = witnesses[position]
+            value = None if witness is None else witness.value(p)
+            if value is not None and value < 0:
+                return True
+        return False
 
     def positive(self, p: Poly) -> bool:
         """p >= 1 for certain."""

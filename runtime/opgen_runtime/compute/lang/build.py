@@ -119,6 +119,18 @@ class Builder:
         for call in self.calls:
             call.expand()
 
+    def close(self) -> None:
+        """Cut what holds it together, now that its tensors are made: else each build leaves a heap that Python's search
+        for circles must walk.
+        """
+        for handle in self.defined:
+            handle.definitions = []
+        self.recorder.frames.clear()
+        self.around.template.values = None
+        self.values = Values()
+        for held in (self.around.defined, self.around.built, self.calls, self.together):
+            held.clear()
+
 
 _BUILDER: ContextVar[Builder] = ContextVar("opgen_builder")
 
@@ -192,6 +204,7 @@ def build(
             tensors = _finish(builder)
     finally:
         _BUILDER.reset(token)
+        builder.close()
     given = [
         t
         for operand in operands

@@ -9,7 +9,7 @@ from ....base.arith import Analyzer, post_order
 from ....base.arith.expr import Any as unknown_dim
 from ....base.arith.expr import Binary, Const, Dim, Expr, Shape, Var
 from ....base.arith.expr import dim as symbolic_dim
-from ....base.errors import DTypeError, OpgenError, ShapeError, UndecidedError
+from ....base.errors import DTypeError, ShapeError, UndecidedError
 from ....base.vocabulary import DTYPES, DType
 from ..rules import Output, Spread, Static, needs_of
 from ..shapes import shape_text
@@ -111,9 +111,17 @@ class OutputPlan:
 
     def dims(self, frame: Frame) -> Shape:
         """The canonical shape.  Raises what cannot be told of it."""
+        return simplest(self.computed_dims(frame))
+
+    def computed_dims(self, frame: Frame) -> Shape:
+        """The canonical shape as the declared expressions give it.  Raises what cannot be told of it."""
         shape = guarded(frame, self.output, lambda: self.shape(frame))
-        dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        return tuple([_simple(d) if isinstance(d, Binary) else d for d in dims])
+        return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+
+
+def simplest(shape: Shape) -> Shape:
+    """The shape with its computed symbolic dims in their simplest form."""
+    return tuple([_simple(d) if isinstance(d, Binary) else d for d in shape])
 
 
 def _simple(d: Binary) -> Dim:
@@ -126,14 +134,14 @@ def guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:
     """What `read` gives; a failed evaluation becomes the user error that says so."""
     try:
         return read()
-    except (RuleFailedError, UndecidedError) as failure:
-        raise _shown(frame, output, failure) from None
-
-
-def _shown(frame: Frame, output: Output, failure: RuleFailedError | UndecidedError) -> OpgenError:
-    if isinstance(failure, RuleFailedError):
-        return failure.error
-    return frame.error(UndecidedError, f"the type of output {output.name!r} cannot be told: {failure}")
+    except RuleFailedError as failure:
+        error, cause = failure.error, failure.__cause__
+    except UndecidedError as failure:
+        text = f"the type of output {output.name!r} cannot be told: {failure}"
+        error, cause = frame.error(UndecidedError, text), failure
+    # The cause is no matter to users.  The failure itself holds the error, and would be held by it in turn.
+    error.__context__ = cause
+    raise error from None
 
 
 def _shape_reader(signature: Signature, output: Output) -> tuple[Reader, tuple[str, ...]]:

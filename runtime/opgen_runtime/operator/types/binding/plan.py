@@ -106,6 +106,7 @@ def run_steps(frame: Frame, steps: Sequence[Step]) -> None:
     try:
         for step in steps:
             step.run(frame)
+        return
     except RuleFailedError as failure:
         frame.refusing = (step,)
         for reason in steps:
@@ -115,10 +116,11 @@ def run_steps(frame: Frame, steps: Sequence[Step]) -> None:
                     reason.run(frame)
                 except RuleFailedError:
                     continue
-        raise failure.error from failure.__cause__
+        error, cause = failure.error, failure.__cause__
     except OpgenError:
         frame.refusing = (step,)
         raise
+    raise error from cause  # out here: the failure holds the error, which would hold it in turn
 
 
 def make_steps(signature: Signature, attr_names: Sequence[str]) -> list[Step]:

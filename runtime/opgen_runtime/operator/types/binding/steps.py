@@ -254,6 +254,13 @@ class RequireStep(Step):
             own = [replace(each, error=self.rule.error) for each in frame.undecided[before:]]
             frame.undecided[before:] = own
 
+    def verdict(self, frame: Frame) -> bool | None:
+        """What a predicate says; None where that depends on extents that are symbols.  Raises like `Frame.evaluate`."""
+        value = frame.evaluate(self.rule.function, self.parameters, self.what)
+        if isinstance(value, Expr):
+            return bool(value.value) if isinstance(value, Const) else None
+        return bool(value)
+
     def _require(self, frame: Frame) -> None:
         rule, names = self.rule, frame.names
         if rule.binds is None:

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Final
 
+from ....base.arith.expr import Shape
 from ....base.errors import DTypeError
 from ....base.kept import Kept
 from ....base.vocabulary import DType
@@ -86,8 +87,12 @@ class _Trials:
             self.plan.read(self.attrs),
             tuple(map(_seen, self.groups)),
             tuple([known.shape for _, known in self.results]),
-            tuple([(one.known.shape, one.dtype is None, one.trial_dtype) for one in self.unknown]),
+            tuple([(self._told(one), one.dtype is None, one.trial_dtype) for one in self.unknown]),
         )
+
+    def _told(self, one: Unknown) -> Shape | None:
+        """What a trial knows of a shape beforehand: of a scalar's, which a pattern may demand, all there is."""
+        return () if tuple(self._choices(one)) == (0,) else one.known.shape
 
     def run(self) -> Shapes:
         """The shape of each unknown tensor, or None: what all trials that are not refused agree on."""
@@ -118,7 +123,7 @@ class _Trials:
             try:
                 shapes = self._trial(ranks).run(() if foresight is None else foresight.results(ranks))
             except RefusedError as error:
-                refused.append(error)
+                refused.append(error.alone())
                 if foresight is not None and error.by is not None:
                     foresight.learn(ranks, error.by)
                 continue

@@ -1,31 +1,34 @@
 """Ranks that cannot be, seen without a trial.
 
-The rank of a result follows from patterns and `let`s alone: it is compared before any requirement is proved.  And what
-refused one trial refuses all that give the operands which it reads the same ranks.
+The rank of a result follows from patterns and `let`s alone: it is compared before any requirement is proved.  So does
+a requirement that compares the ranks of several operands.  And what refused one trial refuses all that give the
+operands which it reads the same ranks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from ....base.arith.expr import Shape
 from ....base.errors import OpgenError
 from ....base.kept import Kept
 from ..binding.frame import EVALUATION_ERRORS, Frame, MismatchError, RuleFailedError
-from ..binding.outputs import OutputPlan
+from ..binding.outputs import OutputPlan, simplest
 from ..binding.patterns import Role
 from ..binding.plan import Plan
-from ..binding.steps import DTypeStep, PatternStep, Step
+from ..binding.steps import DTypeStep, PatternStep, RequireStep, Step
 from ..signature import Signature
 
+V = TypeVar("V")
 Ranks = tuple[int, ...]
 _NO_ANSWER: Final = (OpgenError, RuleFailedError, MismatchError, *EVALUATION_ERRORS)
 _readings: Final[WeakKeyDictionary[Plan, Reading]] = WeakKeyDictionary()
-_shapes: Final[Kept[dict[Ranks, Shape | None]]] = Kept(
-    256
-)  # of one output by the ranks, for calls that are alike
+# Of calls that are alike, by the ranks: the shape of an output, and whether a requirement holds.
+_shapes: Final[Kept[dict[Ranks, Shape | None]]] = Kept(256)
+_simplest: Final[Kept[dict[Ranks, Shape]]] = Kept(256)
+_verdicts: Final[Kept[dict[Ranks, bool | None]]] = Kept(256)
 
 
 class Reading:
@@ -47,6 +50,8 @@ class Reading:
             self._read[output] = _union(output.shape_needs, read)
         self.offsets = {output: _offsets(signature, plan, output) for output in plan.outputs}
         self.ways = {output: _way(plan.steps, output.shape_needs) for output in plan.outputs}
+        predicates = [s for s in plan.steps if isinstance(s, RequireStep) and s.rule.binds is None]
+        self.predicates = {step: _way(plan.steps, step.needs) for step in predicates}
 
     def of(self, *parts: object) -> frozenset[str]:
         """The operands whose ranks decide what these steps or outputs do."""
@@ -111,8 +116,13 @@ class Foresight:
         for one that has no like.
         """
         self._reading, self._unknown, self._results, self._frame_of = reading, unknown, results, frame_of
-        self._shapes = {output: _shapes_of(output, alike) for output, _ in results}
+        self._shapes = {output: _known(_shapes, output, alike) for output, _ in results}
+        self._simplest = {output: _known(_simplest, output, alike) for output, _ in results}
         self._parts = {output: self._positions(reading.of(output)) for output, _ in results}
+        # What reads the rank of one operand alone has refused it once and for all when it has refused one trial.
+        read = {step: self._positions(reading.of(step)) for step in reading.predicates}
+        self._predicates = {step: part for step, part in read.items() if len(part) > 1}
+        self._verdicts = {step: _known(_verdicts, step, alike) for step in self._predicates}
         self._refused: dict[tuple[int, ...], set[Ranks]] = {}
         self._only: dict[int, int] = {}  # position -> the rank that a result gives it
         for output, known in results:
@@ -132,14 +142,17 @@ class Foresight:
             shape = self._shape(output, ranks)
             if shape is not None and len(shape) != len(known_shape):
                 return True
-        return False
+        return any([self._verdict(step, ranks) is False for step in self._predicates])
 
     def results(self, ranks: Ranks) -> Iterator[tuple[OutputPlan, Shape, Shape]]:
         """The results whose shapes follow from these ranks: as they follow, and as they are known."""
         for output, known in self._results:
             shape = self._shape(output, ranks)
             if shape is not None:
-                yield output, shape, known
+                forms, key = self._simplest[output], self._key(output, ranks)
+                if key not in forms:
+                    forms[key] = simplest(shape)
+                yield output, forms[key], known
 
     def learn(self, ranks: Ranks, refusing: Iterable[object]) -> None:
         """That what these steps or outputs do refused a trial of these ranks."""
@@ -149,24 +162,41 @@ class Foresight:
     def _positions(self, operands: frozenset[str]) -> tuple[int, ...]:
         return tuple([k for k, name in enumerate(self._unknown) if name in operands])
 
+    def _key(self, output: OutputPlan, ranks: Ranks) -> Ranks:
+        return tuple([ranks[k] for k in self._parts[output]])
+
     def _shape(self, output: OutputPlan, ranks: Ranks) -> Shape | None:
         """The shape of an output, by the symbols of the trials; None where it needs more than their ranks."""
-        shapes, key = self._shapes[output], tuple([ranks[k] for k in self._parts[output]])
+        shapes, key = self._shapes[output], self._key(output, ranks)
         if key not in shapes:
             try:
-                frame = self._frame_of(ranks)
-                for step in self._reading.ways[output]:
-                    step.run(frame)
-                shapes[key] = output.dims(frame)
+                shapes[key] = output.computed_dims(self._after(self._reading.ways[output], ranks))
             except _NO_ANSWER:
                 shapes[key] = None
         return shapes[key]
 
+    def _verdict(self, step: RequireStep, ranks: Ranks) -> bool | None:
+        """Whether a requirement holds of operands of these ranks whatever their extents are; None: not known."""
+        verdicts, key = self._verdicts[step], tuple([ranks[k] for k in self._predicates[step]])
+        if key not in verdicts:
+            try:
+                verdicts[key] = step.verdict(self._after(self._reading.predicates[step], ranks))
+            except _NO_ANSWER:
+                verdicts[key] = None
+        return verdicts[key]
 
-def _shapes_of(output: OutputPlan, alike: Hashable | None) -> dict[Ranks, Shape | None]:
-    """What is known already of an output's shapes."""
-    key = (output, alike)
-    known = None if alike is None else _shapes.get(key)
-    if known is not None:
-        return known
-    return {} if alike is None else _shapes.put(key, {})
+    def _after(self, way: Sequence[Step], ranks: Ranks) -> Frame:
+        """A call with operands of these ranks after some steps.  Raises what these do."""
+        frame = self._frame_of(ranks)
+        for step in way:
+            step.run(frame)
+        return frame
+
+
+def _known(kept: Kept[dict[Ranks, V]], part: object, alike: Hashable | None) -> dict[Ranks, V]:
+    """What is known already of an output or a step."""
+    if alike is None:
+        return {}
+    key = (part, alike)
+    known = kept.get(key)
+    return kept.put(key, {}) if known is None else known

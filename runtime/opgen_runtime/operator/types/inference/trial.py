@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ....base.arith import dim, eq
 from ....base.arith.expr import AnyDim, Dim, Expr, Shape, Var
-from ....base.errors import LanguageError, OpgenError, ShapeError, UndecidedError
+from ....base.errors import LanguageError, OpgenError, ShapeError, UndecidedError, without_frames
 from ....base.kept import Kept
 from ....base.vocabulary import DType
 from ..binding.frame import Frame
@@ -39,6 +39,11 @@ class RefusedError(Exception):
     def __init__(self, error: OpgenError, at_result: bool, by: tuple[object, ...] | None = None) -> None:
         super().__init__(str(error))
         self.error, self.at_result, self.by = error, at_result, by
+
+    def alone(self) -> RefusedError:
+        """Without the frames that it came through, which hold whoever keeps it."""
+        without_frames(self.error)
+        return without_frames(self)
 
 
 _KEPT: Final = 1024
@@ -193,7 +198,7 @@ class Trial:
             try:
                 kept = _first_bindings.put(key, self._bound(extents))
             except RefusedError as refusal:
-                kept = _first_bindings.put(key, refusal)
+                kept = _first_bindings.put(key, refusal.alone())
         if isinstance(kept, RefusedError):
             raise RefusedError(kept.error, kept.at_result, kept.by)
         return kept

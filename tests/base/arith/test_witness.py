@@ -1,0 +1,65 @@
+"""Values that refute a question before a proof is searched for: nothing that has a proof loses it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opgen_runtime.base import arith
+from opgen_runtime.base.arith import Analyzer, Expr, Var
+from opgen_runtime.base.arith.prover import Prover
+from opgen_runtime.base.vocabulary import INDEX
+from tests.base.arith.test_properties import CONDITIONS, analyzer
+
+N, M, K = (arith.dim(name) for name in "nmk")
+I, J = (Var(INDEX, name) for name in "ij")  # noqa: E741
+NO_PROOF: list[Expr] = [
+    arith.eq(N, M),
+    arith.ne(N, M),
+    arith.eq(N * M, K),
+    arith.eq(N % 3, 0),
+    arith.ge(N, 1),
+    arith.lt(N // 2, M),
+]
+
+
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The polynomials that proofs are searched for from now on."""
+    made: list[object] = []
+    search = Prover._search
+    monkeypatch.setattr(Prover, "_search", lambda self, p, *rest: (made.append(p), search(self, p, *rest))[1])
+    return made
+
+
+@pytest.mark.parametrize("condition", NO_PROOF, ids=str)
+def test_what_a_few_dims_refute_is_not_searched(condition: Expr, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = searches(monkeypatch)
+    assert not Analyzer().prove(condition)
+    assert not made
+
+
+def test_what_is_known_refutes_nothing_that_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values satisfy what is bound and assumed: of an index in a loop, and of dims that are related."""
+    known = Analyzer()
+    known.bind(I, 0, N)
+    with known.assume(arith.le(N, M)):
+        assert known.prove(arith.lt(I, M))
+        assert known.prove(arith.le(I * 2, M * 2))
+        made = searches(monkeypatch)
+        assert not known.prove(arith.lt(I + 1, N))
+        assert not known.prove(arith.lt(M, N))
+        assert not made
+        known.bind(J, 0, I + 1)
+        assert known.prove(arith.lt(J, M))
+
+
+@given(CONDITIONS, st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_nothing_that_has_a_proof_loses_it(condition: Expr, nested: bool) -> None:
+    """Without a search for values that refute it, no more is proved."""
+    found = analyzer(nested).prove(condition)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Prover, "_is_negative_somewhere", lambda *_: False)
+        exhaustive = analyzer(nested).prove(condition)
+    assert found >= exhaustive

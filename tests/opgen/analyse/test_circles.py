@@ -1,0 +1,64 @@
+"""What checking leaves behind: nothing that Python's search for circles of garbage would have to walk."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+
+import pytest
+
+from opgen.analyse import check_project
+
+REFUSED = """\
+op: window_sum
+doc: Sums of windows.
+dtypes: {T: float}
+inputs: {x: {shape: "N, M", dtype: T}, w: {shape: K, dtype: T}}
+attrs:
+  axis: {type: int, default: 1, bounds: -x.ndim <= axis < x.ndim}
+  step: {type: int, default: 1, bounds: 0 < step <= M}
+let: |
+  size = (M - K) // step + 1
+  last = (N, M)[axis]
+type_relation: {require: [{require: K <= M, error: the window is wider than the rows}]}
+outputs: {out: {shape: "N, size", dtype: T}}
+compute: |
+  scaled[i, j]: (N, M) = x[i, j] * 2
+  out[i, j] = sum(scaled[i, j * step + k] * w[k] for k in range(K))
+tests: [{x: "float32[3, 9]", w: "float32[4]"}, {x: "float32[2, 5]", w: "float32[2]", step: 2}]
+"""
+SCAN = """\
+op: running
+doc: A running sum, and what is added to a bin.
+inputs: {x: {shape: N, dtype: float}, b: {shape: N, dtype: int32}}
+outputs: {out: {shape: N, dtype: x.dtype}, bins: {shape: 4, dtype: x.dtype}}
+compute: |
+  out[0] = x[0]
+  out[i] = out[i - 1] + x[i]
+  bins[k] = 0
+  for i in range(N):
+      bins[clip(b[i], 0, 3)] += out[i]
+tests: [{x: "float32[5]", b: "int32[5]"}]
+"""
+LEFT = 800  # the parser's own, and results that hold each other (a scan and its states)
+HOLDERS = ("frame", "traceback", "Trials", "Assembler", "Builder", "Defined", "Context", "Frame")
+
+
+@pytest.mark.parametrize("text", [REFUSED, SCAN], ids=["refused cases", "scans and updates"])
+def test_checking_an_op_leaves_few_circles(text: str) -> None:
+    check_project({"one.yaml": text})  # fills what is kept for the process
+    gc.collect()
+    gc.disable()
+    try:
+        ops, found = check_project({"one.yaml": text})
+        assert (found, len(ops)) == ([], 1)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        gc.set_debug(0)
+        kinds = Counter(type(each).__name__ for each in gc.garbage)
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert sum(kinds.values()) <= LEFT, kinds.most_common(12)
+    assert not {kind: kinds[kind] for kind in HOLDERS if kinds[kind]}
