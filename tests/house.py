@@ -37,8 +37,8 @@ class Package:
 
 RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops",))
 GENERATOR: Final = Package("opgen", ROOT / "opgen")
-# What every room may import without saying more about itself than that it has errors, names for things, and classes.
-ASIDE: Final = ("base.errors", "base.vocabulary", "base.dataclass")
+# What every room may import without saying more about itself than that it has errors, and names for things.
+ASIDE: Final = ("base.errors", "base.vocabulary")
 
 
 @cache

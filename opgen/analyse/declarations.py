@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostic, Diagnostics, Place
 from ..document import Document, TextNode, compose, make_source, validate

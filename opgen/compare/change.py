@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 # Names of operands, the order of attrs and Python's operators are for those who write calls.
 _OF_CALLERS: Final = frozenset(

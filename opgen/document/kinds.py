@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from opgen_runtime.base.dataclass import dataclass
-from opgen_runtime.base.vocabulary import DTYPES
+from opgen_runtime.base.vocabulary import DTYPES, dataclass
 from opgen_runtime.operator.attrs import KINDS as VALUES
 
 AttrValue = bool | int | float | str | None | tuple["AttrValue", ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import CODES, Diagnostics, Edit, Place, Suggestion, did_you_mean
 from .compose import QUOTE_HINT

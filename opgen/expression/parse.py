@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Suggestion
 from ..document import TextNode

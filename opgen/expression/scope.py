@@ -8,7 +8,7 @@ from dataclasses import field
 from enum import Enum
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostics, Place, did_you_mean, meant
 from . import syntax as s

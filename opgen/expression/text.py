@@ -7,7 +7,7 @@ import re
 import warnings
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from ..document import TextNode

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from . import syntax as s
 from .scope import Kind, Local, Namespace

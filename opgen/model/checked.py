@@ -17,8 +17,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import field
 
-from opgen_runtime.base.dataclass import dataclass
-from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern, dataclass
 
 from ..diagnostics import Place
 from ..document.kinds import AttrValue

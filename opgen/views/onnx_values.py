@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
-from opgen_runtime.base.vocabulary import DTYPE_CLASSES
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES, dataclass
 
 TYPES: Final = {  # numbers of onnx.TensorProto
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,

@@ -6,7 +6,7 @@ import ast
 import copy
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 from opgen_runtime.declaration.documentation import Documentation, documentation_of, plain
 
 from ..formatting import comment_text, statement_lines

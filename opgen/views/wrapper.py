@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 from opgen_runtime.declaration.documentation import DEPRECATED, SINCE
 
 from ..document.kinds import KINDS

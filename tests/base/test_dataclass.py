@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from opgen_runtime.base.dataclass import dataclass as ours
+from opgen_runtime.base.vocabulary import dataclass as ours
 
 NAMES = ("a", "b", "self", "other", "cls", "name", "object", "_x")
 VALUES = (1, 2.5, "text", (1, 2), None, float("nan"))

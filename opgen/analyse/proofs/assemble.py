@@ -10,7 +10,7 @@ from types import CodeType, MappingProxyType, SimpleNamespace
 from typing import Any, Final
 from weakref import ref
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 from opgen_runtime.compute.lang.failures import Poisoned
 from opgen_runtime.declaration import lang, statement
 from opgen_runtime.operator import types

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
 from opgen_runtime.base.arith import Var
-from opgen_runtime.base.dataclass import dataclass
-from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern, dataclass
 
 from ...model import CheckedAttr, CheckedCase
 from .findings import Finder, Finding

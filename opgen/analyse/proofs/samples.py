@@ -8,9 +8,8 @@ from dataclasses import field
 from typing import Any, Final
 
 from opgen_runtime.base import arith
-from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.base.vocabulary import DTYPE_CLASSES
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES, dataclass
 from opgen_runtime.operator import types
 from opgen_runtime.operator.types import TensorType
 

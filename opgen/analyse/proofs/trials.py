@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
-from opgen_runtime.base.dataclass import dataclass
 from opgen_runtime.base.errors import AttrError, OpgenError, without_frames
-from opgen_runtime.base.vocabulary import OpPattern
+from opgen_runtime.base.vocabulary import OpPattern, dataclass
 from opgen_runtime.compute import lang, te
 from opgen_runtime.compute.te.pattern import derive_pattern
 from opgen_runtime.compute.te.proved import Proved

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from opgen_runtime.base.dataclass import dataclass
+from opgen_runtime.base.vocabulary import dataclass
 
 from ...diagnostics import Diagnostics, did_you_mean
 from ...document import TextNode

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
-from .dataclass import dataclass
 from .errors import OpgenError
+from .vocabulary import dataclass
 
 T = TypeVar("T")
 VERIFY: Final = "OPGEN_VERIFY"

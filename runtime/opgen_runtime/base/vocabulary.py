@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from .dataclass import dataclass
+from .dataclass import dataclass as dataclass
 from .forks import import_module
 
 

@@ -8,9 +8,8 @@ from typing import Final
 from ..base.arith import structural_equal
 from ..base.arith.expr import Dim, Expr, Shape
 from ..base.contract import Contract, Rule, When, handed_in, is_own
-from ..base.dataclass import dataclass
 from ..base.errors import LanguageError
-from ..base.vocabulary import INT64, DType
+from ..base.vocabulary import INT64, DType, dataclass
 from ..compute.te.contract import verify_tensors
 from ..compute.te.tensor import Tensor
 from ..operator import Binding

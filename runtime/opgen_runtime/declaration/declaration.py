@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
-from ..base.dataclass import dataclass
 from ..base.errors import RegistryError
-from ..base.vocabulary import OpPattern
+from ..base.vocabulary import OpPattern, dataclass
 from ..operator import AttrField, Attrs, Op, Signature
 
 

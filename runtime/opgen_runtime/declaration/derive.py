@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 
 from ..base.arith import Expr, Shape, const, lt, select
-from ..base.dataclass import dataclass
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.kept import Kept
-from ..base.vocabulary import OpPattern
+from ..base.vocabulary import OpPattern, dataclass
 from ..compute.te import (
     Compute,
     Read,

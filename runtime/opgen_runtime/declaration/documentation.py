@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 
 _SECTIONS: Final = (("Parameters", "----------"), ("Returns", "-------"))
 _INDENT: Final = "    "

@@ -7,10 +7,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ..base.dataclass import dataclass
 from ..base.errors import DTypeError, ExecutorError
 from ..base.kept import Kept
-from ..base.vocabulary import DTYPES, DType
+from ..base.vocabulary import DTYPES, DType, dataclass
 from ..compute.te import evaluate, placeholder
 from ..compute.te.tensor import Tensor
 from ..ir import Call

@@ -36,9 +36,9 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from typing import Final
 
-from ..base.dataclass import dataclass
 from ..base.errors import RegistryError, did_you_mean
 from ..base.forks import import_module, importing
+from ..base.vocabulary import dataclass
 from ..ir import OPERATORS, bind_operator, set_operator_loader
 from ..operator import set_op_loader
 

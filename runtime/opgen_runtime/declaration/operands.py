@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..base.dataclass import dataclass
-from ..base.vocabulary import DType
+from ..base.vocabulary import DType, dataclass
 
 
 @dataclass(frozen=True, slots=True)

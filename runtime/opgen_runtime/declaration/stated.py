@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.dataclass import dataclass
 from ..base.errors import TypeInferenceError
-from ..base.vocabulary import OpPattern
+from ..base.vocabulary import OpPattern, dataclass
 from ..ir.forward import call_type
 from ..operator import Attrs, Binding, Op, TensorType, TupleType, Type, binding_of
 from .compute import Compute, OperandTensors

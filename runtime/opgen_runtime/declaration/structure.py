@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..base.arith import Binary, Const, Expr, post_order
-from ..base.dataclass import dataclass
-from ..base.vocabulary import OpPattern
+from ..base.vocabulary import OpPattern, dataclass
 from ..compute.te import (
     Compute,
     Guard,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
 from ..base.contract import handed_in
-from ..base.dataclass import dataclass
 from ..base.errors import AttrError, CallError, RegistryError, did_you_mean
+from ..base.vocabulary import dataclass
 from ..ir import Expr, Operand, Span, Tuple, TupleGetItem, make_call
 from ..operator import REQUIRED, AttrField, KindError, Op, needs_of
 from .compute import extern

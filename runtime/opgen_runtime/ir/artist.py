@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, TypeGuard
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 from ..operator import Op, TensorType, Type
 from .drawing import Drawing, Edge, Kind, Node, output_names
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 
 Kind = Literal["input", "constant", "call", "output"]
 

@@ -18,9 +18,8 @@ from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..base.dataclass import dataclass
 from ..base.errors import CallError, DTypeError, TypeInferenceError
-from ..base.vocabulary import DTYPES, DType
+from ..base.vocabulary import DTYPES, DType, dataclass
 from ..operator import Attrs, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar
 from .forward import call_type, function_type, join_types
 from .picture import Pictured

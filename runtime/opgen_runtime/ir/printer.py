@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 from ..operator import Op, value_text
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from .forward import version_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 from .expr import Expr, Function, If, Let, Var
 
 

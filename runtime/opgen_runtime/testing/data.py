@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..base.dataclass import dataclass
-from ..base.vocabulary import DTYPES, DType
+from ..base.vocabulary import DTYPES, DType, dataclass
 from ..declaration.operands import WORDS, why_not_words
 from ..operator import TensorType
 from .made import made

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..base.dataclass import dataclass
 from ..base.errors import LanguageError, OpgenError
-from ..base.vocabulary import FLOAT32, FLOAT64, DType
+from ..base.vocabulary import FLOAT32, FLOAT64, DType, dataclass
 from ..declaration import CallTensors, call_tensors
 from ..declaration.derive import Derived, derived
 from ..ir import Call, Expr, Function, Tuple, TupleGetItem, Var, const

@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ..base.dataclass import dataclass
 from ..base.errors import OpgenError
+from ..base.vocabulary import dataclass
 from ..declaration.operands import WORDS
 from .cases import Case, Inferred, InputSpec, Probe
 from .data import Spec

@@ -18,10 +18,9 @@ from ..base.arith import Binary, Cast, Const, post_order, structural_equal
 from ..base.arith.expr import Dim
 from ..base.arith.expr import Expr as Scalar
 from ..base.arith.expr import Var as Index
-from ..base.dataclass import dataclass
 from ..base.errors import OpgenError
 from ..base.kept import Kept
-from ..base.vocabulary import DType, OpPattern
+from ..base.vocabulary import DType, OpPattern, dataclass
 from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
 from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
 from ..declaration import CallTensors, call_tensors, pattern_of

@@ -18,7 +18,7 @@ from dataclasses import field
 from itertools import accumulate
 from typing import Final
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 from ..compute.te.roles import Role
 from ..ir import Call, Constant, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
 from ..ir.scopes import blocks_of

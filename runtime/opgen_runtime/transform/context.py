@@ -8,9 +8,9 @@ from contextvars import ContextVar, Token
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from ..base.dataclass import dataclass
 from ..base.errors import PassError
 from ..base.functions import list_global_func_names
+from ..base.vocabulary import dataclass
 from .evaluator import Evaluator
 from .info import Option, PassInfo, candidates
 

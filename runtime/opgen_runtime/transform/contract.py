@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..base.contract import Contract, Rule, When
-from ..base.dataclass import dataclass
 from ..base.errors import OpgenError, PassError, RegistryError
+from ..base.vocabulary import dataclass
 from ..declaration import OpDeclaration
 from ..ir import (
     Call,

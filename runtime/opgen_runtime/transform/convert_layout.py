@@ -21,8 +21,8 @@ from string import ascii_uppercase
 import numpy as np
 
 from ..base import Target
-from ..base.dataclass import dataclass
 from ..base.errors import AttrError, OpgenError, PassError
+from ..base.vocabulary import dataclass
 from ..compute.te.permuted import Order
 from ..declaration import OpDeclaration, call_tensors, pattern_of
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild

@@ -18,8 +18,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..base.dataclass import dataclass
-from ..base.vocabulary import DType
+from ..base.vocabulary import DType, dataclass
 from ..compute.te.roles import Role
 from ..ir import Call, Constant, Expr, Function, IRModule, Let, MixedModeMutator, post_order, rebuild
 from ..operator import TensorType

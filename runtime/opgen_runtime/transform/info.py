@@ -7,8 +7,8 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from ..base.dataclass import dataclass
 from ..base.errors import did_you_mean
+from ..base.vocabulary import dataclass
 
 NO_OPTIONS: Final[Mapping[str, object]] = MappingProxyType({})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from ..base.dataclass import dataclass
+from ..base.vocabulary import dataclass
 from ..ir import IRModule
 from .contract import PASS, Step
 from .info import PassInfo

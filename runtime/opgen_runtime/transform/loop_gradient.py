@@ -19,8 +19,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ..base.dataclass import dataclass
 from ..base.errors import PassError
+from ..base.vocabulary import dataclass
 from ..ir import Call, Expr, Function, If, Tuple, TupleGetItem, Var, const, post_order, substitute
 from ..ir.loops import EVERY, LIMIT, LOOP, MOST, ends_of, is_again, is_loop, loop_of, own_name, with_ends
 from ..ir.operators import apply_operator

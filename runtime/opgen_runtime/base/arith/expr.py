@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from ..dataclass import dataclass
 from ..errors import UndecidedError
-from ..vocabulary import BOOL, INDEX, DType
+from ..vocabulary import BOOL, INDEX, DType, dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,8 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..dataclass import dataclass
-from ..vocabulary import DType
+from ..vocabulary import DType, dataclass
 from .semantics import Number, round_float, wrap
 
 

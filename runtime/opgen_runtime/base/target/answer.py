@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ..dataclass import dataclass
 from ..errors import did_you_mean
+from ..vocabulary import dataclass
 from .host import host
 
 _SCRIPT: Final = Path(__file__).with_name("ask_llvm.py")

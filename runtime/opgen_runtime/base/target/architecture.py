@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import field
 from types import MappingProxyType
 
-from ..dataclass import dataclass
+from ..vocabulary import dataclass
 
 Features = frozenset[str]  # LLVM's names; empty: nothing is needed
 

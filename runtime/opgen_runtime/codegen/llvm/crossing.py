@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ...base.arith import post_order
 from ...base.arith.expr import Binary, Const, Expr, Var
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...lower.tir.stmt import For, ForKind, Load, Ramp, Store
 from . import memory, strided
 from .memory import Memory

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...base.dataclass import dataclass
 from ...base.errors import CodegenError
-from ...base.vocabulary import BOOL, INDEX, DType
+from ...base.vocabulary import BOOL, INDEX, DType, dataclass
 from . import strided
 from .arithmetic import select
 from .conversion import cast

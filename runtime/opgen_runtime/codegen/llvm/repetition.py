@@ -15,8 +15,7 @@ from typing import Final
 
 from ...base.arith.expr import Const, Expr, Var
 from ...base.arith.structural import label
-from ...base.dataclass import dataclass
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...lower.tir.stmt import (
     Allocate,
     Block,

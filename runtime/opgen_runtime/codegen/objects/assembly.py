@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 
 _CALL: Final = re.compile(
     r"^\s*(?:callq?|jmpq?|bl|b)\s+\*?_?([A-Za-z_][\w.]*)(?:@PLT|@GOTPCREL\(%rip\))?\s*(?:#.*)?$", re.M

@@ -20,8 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ...base.dataclass import dataclass
 from ...base.forks import importing
+from ...base.vocabulary import dataclass
 
 _FORMAT: Final = "opgen-object-1"
 _UNFINISHED: Final = ".new-"

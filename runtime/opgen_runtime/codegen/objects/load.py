@@ -16,8 +16,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from ...base import forks
-from ...base.dataclass import dataclass
 from ...base.errors import CodegenError
+from ...base.vocabulary import dataclass
 from . import helpers, temporaries, threads
 from .compile import initialise
 from .elf import is_elf, undefined_symbols

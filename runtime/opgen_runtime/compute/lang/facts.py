@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from ...base import arith
 from ...base.arith import structural_equal, structural_hash
 from ...base.arith.expr import Const, Expr, Not, Select, Var
-from ...base.dataclass import dataclass
-from ...base.vocabulary import BOOL, INDEX
+from ...base.vocabulary import BOOL, INDEX, dataclass
 from ..te.tensor import IterVar, Read, Tensor
 from .scope import bound, current
 

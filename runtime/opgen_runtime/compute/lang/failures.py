@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from ...base import arith
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from .weak import Value, Weak
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...base.arith.expr import Shape
-from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
-from ...base.vocabulary import BOOL, DType
+from ...base.vocabulary import BOOL, DType, dataclass
 from .build import Builder, current_builder
 from .conditions import select
 from .tensors import REST, Defined, applied

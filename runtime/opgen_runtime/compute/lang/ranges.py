@@ -8,9 +8,8 @@ from typing import Final
 
 from ...base import arith
 from ...base.arith.expr import Expr, Var
-from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ..te.tensor import IterVar
 from .scope import current
 from .weak import Value, Weak, as_index, describe, is_text

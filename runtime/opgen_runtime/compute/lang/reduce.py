@@ -12,9 +12,8 @@ from functools import partial
 
 from ...base import arith
 from ...base.arith.expr import Expr
-from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
-from ...base.vocabulary import BOOL, INDEX, INT64, POSITIONAL, DType
+from ...base.vocabulary import BOOL, INDEX, INT64, POSITIONAL, DType, dataclass
 from ..te.tensor import IterVar, Reduce
 from .choices import search
 from .conditions import both, either, join, less

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from ...base import arith
 from ...base.arith.expr import Const, Expr
-from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
+from ...base.vocabulary import dataclass
 from ..te.tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor, tensors_read
 
 

@@ -10,9 +10,8 @@ from typing import Final
 
 from ...base import arith
 from ...base.arith.expr import Dim, Expr, Shape, Var
-from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, LanguageError
-from ...base.vocabulary import FLOAT64, INDEX, INT64, DType
+from ...base.vocabulary import FLOAT64, INDEX, INT64, DType, dataclass
 from ..te.tensor import Compute, IterVar, Placeholder, Read, Tensor, tensors_read
 from .conditions import join
 from .facts import Recurrence, recurrence_of

@@ -12,9 +12,8 @@ from dataclasses import field
 
 from ...base import arith
 from ...base.arith.expr import Expr
-from ...base.dataclass import dataclass
 from ...base.errors import LanguageError
-from ...base.vocabulary import INDEX, INT64
+from ...base.vocabulary import INDEX, INT64, dataclass
 from ..te.graph import expressions
 from ..te.tensor import Guard, IterVar, Loop, Put, Tensor, Update, tensors_read
 from .ranges import NdIndex, Range, each

@@ -8,9 +8,8 @@ from typing import Final
 from ...base.arith import Expr, Table, Var, post_order, structural_equal
 from ...base.arith.expr import Dim
 from ...base.contract import Contract, Rule, When
-from ...base.dataclass import dataclass
 from ...base.errors import AccessError, DTypeError, LanguageError, ShapeError
-from ...base.vocabulary import INDEX, INT64, REDUCTIONS, DType
+from ...base.vocabulary import INDEX, INT64, REDUCTIONS, DType, dataclass
 from .access import why_not_inside
 from .guards import Guards
 from .tensor import (

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Final
 
 from ...base.arith import Expr, Select, Var, logical_not, post_order, select
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from .tensor import Reduce
 
 _MOST_ARMS: Final = 64  # beyond which a disjunction is a condition like any other

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...base.arith.expr import Const, Expr, Shape, Var
-from ...base.dataclass import dataclass
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -30,8 +30,7 @@ from ...base.arith import (
 )
 from ...base.arith.expr import Not, Table
 from ...base.arith.semantics import round_float
-from ...base.dataclass import dataclass
-from ...base.vocabulary import BOOL, FLOAT32, DType
+from ...base.vocabulary import BOOL, FLOAT32, DType, dataclass
 from .construct import data_axes
 from .graph import Statement, expressions, tensor_order
 from .tensor import (

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...ir import Call, Constant, Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var, const, free_vars
 from ...operator import FuncType, TensorType, TupleType
 from .emit import op

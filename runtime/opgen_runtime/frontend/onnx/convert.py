@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from onnx.defs import onnx_opset_version
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...ir import Constant, Expr, TupleGetItem
 from ...operator import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown

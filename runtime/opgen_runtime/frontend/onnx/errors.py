@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, OpgenError
+from ...base.vocabulary import dataclass
 
 _MOST_SHOWN: Final = 80  # characters of a name in a message
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
-from ...base.dataclass import dataclass
 from ...base.lazy import lazy
+from ...base.vocabulary import dataclass
 from .decode import ModelLike, array_of, dense_of, load_model
 from .errors import NotSupported, shown
 

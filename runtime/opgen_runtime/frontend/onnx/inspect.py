@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from .check import checked_model
 from .decode import ModelLike
 from .errors import NotSupported, Unsupported, UnsupportedOperatorError, shown

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from ...base.dataclass import dataclass
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 from ...operator import TensorType, TupleType, Type
 from .errors import ModelError
 

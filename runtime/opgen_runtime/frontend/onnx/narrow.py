@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 from onnx import TensorProto, helper
 
-from ...base.dataclass import dataclass
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 from ...ir import Expr
 
 

@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ...base.dataclass import dataclass
 from ...base.errors import RegistryError
+from ...base.vocabulary import dataclass
 from ...ir import Expr
 from .emit import op
 from .narrow import Narrow

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...operator import TensorType
 from .element_types import element_type_of
 

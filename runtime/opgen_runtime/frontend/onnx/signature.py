@@ -9,9 +9,8 @@ import numpy as np
 from numpy.random import default_rng
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
-from ...base.dataclass import dataclass
 from ...base.errors import CallError
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 from ...ir import admit
 from ...operator import Dim, TensorType, dim
 from .element_types import dtype_of, kind_of

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import default_rng
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, Var, const, free_vars, substitute
 from ...operator import TensorType
 from ...run.executor import array_type

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...ir import Expr
 from .narrow import Narrow, NarrowType
 from .state import Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

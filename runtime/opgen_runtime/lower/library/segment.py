@@ -12,9 +12,8 @@ from ...base import Target
 from ...base.arith import const
 from ...base.arith.expr import AnyDim, Expr, Shape, Var
 from ...base.contract import is_own
-from ...base.dataclass import dataclass
 from ...base.errors import CodegenError
-from ...base.vocabulary import OpPattern, is_float_array
+from ...base.vocabulary import OpPattern, dataclass, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...declaration import compute_call, pattern_of, stated

@@ -33,9 +33,8 @@ from ...base.arith import (
     substitute,
 )
 from ...base.arith.conditions import conjuncts
-from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...compute.te.tensor import IterVar, Reduce
 from .slopes import slope
 from .stage import Stage

@@ -7,8 +7,8 @@ from typing import Final
 
 from ...base.arith import Expr, Var, post_order, structural_equal
 from ...base.contract import Contract, Rule, When, handed_in, is_own
-from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
+from ...base.vocabulary import dataclass
 from ...compute.te.tensor import IterVar, Reduce, Tensor
 from .extents import ceil_div, product
 from .kind import ForKind

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.arith import Var, post_order
-from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
-from ...base.vocabulary import POSITIONAL
+from ...base.vocabulary import POSITIONAL, dataclass
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Read, Reduce, Tensor
 
 # Of the buffers of the operands and of the result, to loop IR; see `decl_tensor_intrin`.

@@ -18,8 +18,7 @@ from typing import Final, Protocol
 from ...base.arith import Analyzer, Binary, Compare, Expr, Var, const, free_vars, structural_equal, substitute
 from ...base.arith.relax import Relaxer, linear
 from ...base.arith.structural import label
-from ...base.dataclass import dataclass
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 from .domain import Domain, Looped
 from .intrinsic import Intrinsic

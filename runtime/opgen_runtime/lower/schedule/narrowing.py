@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...base.arith import Expr, Var, const, eq, ge, le, logical_and
-from ...base.dataclass import dataclass
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, Placeholder, Tensor
 from .schedule import Schedule
 from .schedule_base import reads_of

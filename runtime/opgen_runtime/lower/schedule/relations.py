@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...compute.te.tensor import IterVar
 
 

@@ -15,8 +15,7 @@ from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from ...base.arith import Analyzer, Const, Expr, Var, post_order
-from ...base.dataclass import dataclass
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...compute.te.tensor import IterVar, Read, Scan, Tensor
 
 

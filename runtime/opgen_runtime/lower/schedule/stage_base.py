@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Generic, Self, TypeVar
 
 from ...base.arith import Expr
-from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError
+from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor
 from .extents import is_schedulable
 from .intrinsic import Intrinsic

@@ -23,9 +23,9 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 from ...base.arith import Expr, post_order
 from ...base.arith import to_text as expr_text
-from ...base.dataclass import dataclass
 from ...base.errors import ScheduleError, did_you_mean
 from ...base.lazy import lazy
+from ...base.vocabulary import dataclass
 from ...compute.te.tensor import IterVar, Tensor
 from .intrinsic import Intrinsic
 

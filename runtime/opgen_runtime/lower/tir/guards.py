@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...base.arith import Expr, Select, const
-from ...base.dataclass import dataclass
-from ...base.vocabulary import BOOL
+from ...base.vocabulary import BOOL, dataclass
 
 _DEEPEST: Final = 64  # choices around a node, beyond which it counts as guarded by several
 

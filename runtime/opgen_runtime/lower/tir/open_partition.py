@@ -23,7 +23,7 @@ from ...base.arith import (
     minimum,
 )
 from ...base.arith import polynomial as poly
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ..schedule import ForKind
 from .stmt import For, If, LetStmt, Stmt
 from .visit import StmtMutator, statements, trips

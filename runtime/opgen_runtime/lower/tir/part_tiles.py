@@ -21,8 +21,7 @@ from typing import Final
 
 from ...base.arith import Analyzer, Expr, Var, const, free_vars, lt, structural_equal
 from ...base.arith import polynomial as poly
-from ...base.dataclass import dataclass
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ..schedule import ForKind
 from .folding import fold_substitute
 from .nest import ZERO

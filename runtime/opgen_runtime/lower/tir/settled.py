@@ -22,8 +22,7 @@ from ...base.arith import (
     sub,
     substitute,
 )
-from ...base.dataclass import dataclass
-from ...base.vocabulary import BOOL, INDEX
+from ...base.vocabulary import BOOL, INDEX, dataclass
 from ...compute.te.tensor import Read
 from ..schedule import ForKind, Stage
 from ..schedule.rows import Rows, constant, others

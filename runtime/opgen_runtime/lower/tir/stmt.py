@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from ...base.arith import register_printer
 from ...base.arith import to_text as expr_text
 from ...base.arith.expr import Expr, Shape, Var
-from ...base.dataclass import dataclass
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 from ..schedule.kind import ForKind as ForKind
 
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from ...base.arith import Expr, Var, const
 from ...base.contract import handed_in
-from ...base.dataclass import dataclass
 from ...base.errors import LoweringError
 from ...base.kept import Kept
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...compute.te import evaluate
 from ...compute.te.tensor import IterVar, Reduce, Tensor
 from ..schedule import Domain, Intrinsic, Match, Place, Stage, match

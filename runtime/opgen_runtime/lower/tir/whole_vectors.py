@@ -17,8 +17,7 @@ from dataclasses import replace
 
 from ...base.arith import Analyzer, Compare, Const, Expr, Select, Var, const, lt, post_order
 from ...base.arith import polynomial as poly
-from ...base.dataclass import dataclass
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ..schedule import ForKind
 from .folding import fold_substitute
 from .relocate import fresh_buffers

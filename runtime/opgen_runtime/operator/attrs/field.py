@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from .kinds import KINDS, KindError, value_text
 
 

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from ...base.arith.expr import Expr
-from ...base.dataclass import dataclass
-from ...base.vocabulary import DTYPES, DType
+from ...base.vocabulary import DTYPES, DType, dataclass
 
 _LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
 

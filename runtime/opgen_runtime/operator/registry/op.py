@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import local
 from typing import Any, ClassVar, Final, Self
 
-from ...base.dataclass import dataclass
 from ...base.errors import RegistryError, did_you_mean, hide_from_call_sites
 from ...base.forks import import_module
 from ...base.functions import add_finder
+from ...base.vocabulary import dataclass
 from ..types import FuncType, RelationFunction, TypeRelation, TypeVar
 
 DEFAULT_PLEVEL: Final = 10

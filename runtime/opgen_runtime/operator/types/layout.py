@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Final
 
 from ...base.arith.expr import Const, Dim, Expr, Shape
-from ...base.dataclass import dataclass
 from ...base.errors import AttrError, ShapeError
+from ...base.vocabulary import dataclass
 from .shapes import certainly_different, prefer
 
 _PART: Final = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")

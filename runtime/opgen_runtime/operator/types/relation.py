@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from ...base.arith.expr import Expr, Shape
-from ...base.dataclass import dataclass
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 from .type import TupleType, Type, TypeVar
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.arith.expr import Dim
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 
 Function = Callable[..., Any]
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from ...base.arith.expr import Dim, Shape
-from ...base.dataclass import dataclass
 from ...base.errors import DTypeError, ShapeError
-from ...base.vocabulary import DType
+from ...base.vocabulary import DType, dataclass
 from .shapes import dim_text, dims_equal, normalise_dim, says_more, shape_key, shape_text
 
 

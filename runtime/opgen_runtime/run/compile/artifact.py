@@ -23,10 +23,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...base import Target, available_cpus
-from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
 from ...base.version import VERSION
-from ...base.vocabulary import DTYPES, DType
+from ...base.vocabulary import DTYPES, DType, dataclass
 from ...codegen import compiled, key_of, modules_of, provide
 from .demands import Demand
 from .entry import ENTRY_LEVEL, ENTRY_MODULE

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars, substitute
-from ...base.dataclass import dataclass
 from ...base.forks import importing
+from ...base.vocabulary import dataclass
 from ...ir import Call, Function, post_order
 from ...operator import Assumption, Op
 from .sizes import why_not_a_size

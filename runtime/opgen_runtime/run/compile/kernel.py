@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from ...base.dataclass import dataclass
 from ...base.errors import CallError, ExecutorError
+from ...base.vocabulary import dataclass
 from ...codegen import Loaded, load
 from ...ir import admit
 from .buffers import POOL

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
 from .kernel import Kernel

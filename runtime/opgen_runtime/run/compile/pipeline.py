@@ -19,9 +19,9 @@ import numpy as np
 
 from ...base import Target
 from ...base.contract import Contract, Rule
-from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, PassError, did_you_mean
 from ...base.kept import Kept
+from ...base.vocabulary import dataclass
 from ...ir import Function, IRModule
 from ...lower import tir
 from ...lower.library.segment import Segment

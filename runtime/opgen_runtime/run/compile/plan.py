@@ -18,7 +18,7 @@ import numpy as np
 
 from ...base.arith import Expr, Var, hinted
 from ...base.arith.expr import Shape
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
 

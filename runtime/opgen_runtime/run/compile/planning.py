@@ -13,9 +13,8 @@ import numpy as np
 
 from ... import ir
 from ...base.arith import AnyDim
-from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
-from ...base.vocabulary import INT64
+from ...base.vocabulary import INT64, dataclass
 from ...ir import (
     Call,
     Constant,

@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import codegen, ir
 from ...base import Target
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...lower import tir

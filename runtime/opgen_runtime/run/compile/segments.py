@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, post_order, structural_digest
 from ...operator import TupleType, Type
 

@@ -13,9 +13,8 @@ from typing import Any, Final
 from ... import codegen, ir
 from ...base.arith import Const, Expr, Var, const, free_vars
 from ...base.contract import Contract
-from ...base.dataclass import dataclass
 from ...base.errors import AccessError, CodegenError, OpgenError
-from ...base.vocabulary import INDEX, DType
+from ...base.vocabulary import INDEX, DType, dataclass
 from ...codegen import LLVM_VERSION, LLVMLITE_VERSION, default_cache, imports_of
 from ...compute import te
 from ...compute.te.contract import TENSORS

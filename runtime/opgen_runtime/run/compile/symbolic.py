@@ -11,10 +11,9 @@ import numpy as np
 
 from ...base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
 from ...base.arith.expr import Any, AnyDim, Dim, Shape
-from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, ExecutorError
 from ...base.kept import Kept
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...codegen import Loaded, load
 from ...ir import Expr as Node
 from ...ir import Function, post_order

@@ -21,9 +21,8 @@ from ...base.arith import (
     structural_equal,
     substitute,
 )
-from ...base.dataclass import dataclass
 from ...base.errors import CodegenError, OpgenError
-from ...base.vocabulary import INDEX
+from ...base.vocabulary import INDEX, dataclass
 from ...ir import Call, Function, post_order, rebuild
 from ...ir import Expr as Node
 from ...ir import Var as Parameter

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base import Target
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ...compute.te import Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base import Target
-from ...base.dataclass import dataclass
 from ...base.errors import ExecutorError
 from ...base.forks import importing
+from ...base.vocabulary import dataclass
 from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot
 from ..compile.plan import Plan, Slots

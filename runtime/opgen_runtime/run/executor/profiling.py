@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from ...base.dataclass import dataclass
+from ...base.vocabulary import dataclass
 from ..compile import Kernel
 from ..compile.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ....base.dataclass import dataclass
-from ....base.vocabulary import DType
+from ....base.vocabulary import DType, dataclass
 
 
 @dataclass(frozen=True, slots=True)

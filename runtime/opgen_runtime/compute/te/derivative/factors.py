@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ....base.arith import Binary, Expr, Var, div, free_vars, mul
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 
 
 @dataclass(frozen=True, slots=True)

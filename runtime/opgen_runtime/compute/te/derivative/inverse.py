@@ -31,8 +31,7 @@ from ....base.arith import (
     sub,
     substitute,
 )
-from ....base.dataclass import dataclass
-from ....base.vocabulary import INDEX
+from ....base.vocabulary import INDEX, dataclass
 from ..access import analysis
 from ..tensor import IterVar
 from .linear import Divisions, Linear, constant, of

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ....base.arith import Binary, Cast, Const, Expr, Var, add, const, mul, sub
-from ....base.dataclass import dataclass
-from ....base.vocabulary import INDEX
+from ....base.vocabulary import INDEX, dataclass
 
 
 @dataclass(frozen=True, slots=True)

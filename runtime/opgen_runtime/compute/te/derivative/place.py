@@ -25,9 +25,8 @@ from ....base.arith import (
     structural_equal,
     substitute,
 )  # fmt: skip
-from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
-from ....base.vocabulary import INDEX, DType
+from ....base.vocabulary import INDEX, DType, dataclass
 from ..access import analysis
 from ..construct import data_axes
 from ..graph import Statement, expressions

@@ -35,9 +35,8 @@ from ....base.arith import (
     sub,
     substitute,
 )  # fmt: skip
-from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
-from ....base.vocabulary import INDEX, INT32, INT64
+from ....base.vocabulary import INDEX, INT32, INT64, dataclass
 from ..construct import data_axes
 from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
 from .inverse import both, invert, is_shifted

@@ -9,9 +9,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ....base.arith import Expr, Select, Var, add, logical_not, mul, post_order, structural_equal, substitute
-from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
-from ....base.vocabulary import INDEX
+from ....base.vocabulary import INDEX, dataclass
 from ..guards import Arm, Guards, implies
 from ..guards import Guard as Condition
 from ..tensor import IterVar, Read, Reduce, Tensor

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....base.arith import Expr, Var, add, cast, const, eq, lt, mul, substitute
-from ....base.dataclass import dataclass
 from ....base.errors import LanguageError
-from ....base.vocabulary import INDEX, INT64
+from ....base.vocabulary import INDEX, INT64, dataclass
 from ..construct import data_axes
 from ..graph import Statement
 from ..tensor import Compute, Guard, IterVar, Loop, Put, Read, Tensor, Update

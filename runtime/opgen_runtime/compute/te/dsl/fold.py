@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....base.arith import Expr, Var, comparing, floordiv, floormod, gt, select, substitute
-from ....base.dataclass import dataclass
 from ....base.errors import DTypeError
-from ....base.vocabulary import INDEX
+from ....base.vocabulary import INDEX, dataclass
 from ..construct import data_axes, read
 from ..tensor import Compute, IterVar, Read, Scan, State, Tensor
 

@@ -26,9 +26,8 @@ from ....base.arith import (
     Table,
     Var,
 )
-from ....base.dataclass import dataclass
 from ....base.errors import AccessError, LoweringError
-from ....base.vocabulary import BOOL
+from ....base.vocabulary import BOOL, dataclass
 from ..guards import fixed_parts
 from ..tensor import Read, Reduce, Tensor
 from . import operations

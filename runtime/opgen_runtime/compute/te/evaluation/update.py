@@ -8,9 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.arith import Expr, Var
-from ....base.dataclass import dataclass
 from ....base.errors import AccessError
-from ....base.vocabulary import DType
+from ....base.vocabulary import DType, dataclass
 from ..tensor import Guard, IterVar, Loop, Put, Tensor, Update
 from .frame import Axis, Frame, Mask
 from .operations import Array, binary

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....ir import Expr
 from ....operator import Dim
 from ..emit import op

@@ -23,8 +23,7 @@ from ....base.arith import (
 )
 from ....base.arith.polynomial import Poly, constant, multiply
 from ....base.arith.relax import Relaxer
-from ....base.dataclass import dataclass
-from ....base.vocabulary import INDEX, DType
+from ....base.vocabulary import INDEX, DType, dataclass
 from ....compute.te.tensor import IterVar, Read, Tensor
 
 _CALL_COST: Final = 16

@@ -14,7 +14,7 @@ from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, post_order
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, positions, simplified, slope
 from .access import analyse, is_shared, likely_extent

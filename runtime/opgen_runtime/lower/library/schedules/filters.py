@@ -15,7 +15,7 @@ from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, Var, post_order
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
 from .access import analyse, contiguous_groups, is_shared, likely_extent

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from ....base import Target
-from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, did_you_mean
+from ....base.vocabulary import dataclass
 
 
 @dataclass(frozen=True, slots=True)

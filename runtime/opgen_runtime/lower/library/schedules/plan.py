@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ....base.arith import Const, Var, post_order
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, reads_of
 from .access import cost_of, likely_extent

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, pushed, simplified
 from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent

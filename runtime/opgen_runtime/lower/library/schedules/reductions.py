@@ -11,8 +11,7 @@ import math
 from typing import Final
 
 from ....base import Target
-from ....base.dataclass import dataclass
-from ....base.vocabulary import POSITIONAL
+from ....base.vocabulary import POSITIONAL, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ...schedule import Schedule, Stage
 from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent

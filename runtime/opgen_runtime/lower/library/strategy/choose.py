@@ -7,9 +7,8 @@ from inspect import signature
 from typing import Any
 
 from ....base.contract import handed_in
-from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, shown
-from ....base.vocabulary import OpPattern
+from ....base.vocabulary import OpPattern, dataclass
 from ....declaration import StrategyEntry
 from ....operator import Attrs, Op, Type
 from .generic import GenericFunction, HasKeys

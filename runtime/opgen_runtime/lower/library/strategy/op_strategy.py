@@ -9,8 +9,8 @@ from typing import Any
 
 from ....base.arith.expr import Const, Expr
 from ....base.contract import handed_in
-from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, UndecidedError
+from ....base.vocabulary import dataclass
 from ....operator import needs_of
 from .generic import AnyFunction
 

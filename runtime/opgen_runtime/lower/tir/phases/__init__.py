@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from ....base.contract import Contract, Rule, When, handed_in
-from ....base.dataclass import dataclass
 from ....base.errors import LoweringError
+from ....base.vocabulary import dataclass
 from ...schedule.kind import ForKind
 from ..contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
 from ..stmt import PrimFunc

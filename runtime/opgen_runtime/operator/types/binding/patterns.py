@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any
 
 from ....base.arith.expr import Dim, Expr
-from ....base.dataclass import dataclass
 from ....base.errors import ShapeError, UndecidedError
+from ....base.vocabulary import dataclass
 from ..rules import Entry, Input, Spread, Static, needs_of
 from ..shapes import dim_text
 from ..type import TensorType

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ....base.arith.expr import Dim, Shape
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ..relation import Assumption
 from ..type import TensorType, TupleType, Type
 

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....base.dataclass import dataclass
 from ....base.errors import CallError
 from ....base.kept import Kept
-from ....base.vocabulary import DType
+from ....base.vocabulary import DType, dataclass
 from ....ir import (
     Call,
     Expr,

@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ....base.arith import Var as DimVar
-from ....base.dataclass import dataclass
 from ....base.errors import ExecutorError
+from ....base.vocabulary import dataclass
 from ....ir import (
     Call,
     Constant,

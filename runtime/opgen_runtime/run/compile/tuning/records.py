@@ -21,8 +21,8 @@ from typing import Any, Final, TypeGuard
 
 from .... import ir
 from ....base import Target
-from ....base.dataclass import dataclass
 from ....base.errors import StrategyError, shown
+from ....base.vocabulary import dataclass
 from ....codegen import default_cache
 from ....lower.library import schedules
 

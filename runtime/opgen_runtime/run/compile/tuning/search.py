@@ -23,7 +23,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from .... import ir
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....lower.library import schedules
 from .records import Record
 from .subject import Subject

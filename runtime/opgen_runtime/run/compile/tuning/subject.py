@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .... import ir
 from ....base import Target
-from ....base.dataclass import dataclass
+from ....base.vocabulary import dataclass
 from ....lower.library.segment import flat_types, kernel_name
 
 
