@@ -19,10 +19,10 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from opgen_runtime.base.garbage import rare_collections
-
 from ..project import ProjectError
 from .failure import Failure
+
+_ALLOCATIONS: Final = 250_000  # objects more, between two searches for garbage
 
 # Command -> module and what it does, in the order of the help text.
 _COMMANDS: Final = {
@@ -58,8 +58,12 @@ class _Commands(click.Group):
         # is a fifth of a short command.
         atexit.unregister(gc.freeze)
         atexit.register(gc.freeze)
-        with rare_collections():
+        before = gc.get_threshold()
+        gc.set_threshold(_ALLOCATIONS)
+        try:
             return super().main(*args, **keywords)
+        finally:
+            gc.set_threshold(*before)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from opgen_runtime.base.garbage import rare_collections
-
 from ..diagnostics import Diagnostic
 from ..digests import digest
 from ..emit.plan import Plan, make_plan
@@ -41,7 +39,6 @@ class Generation:
         return make_plan(wanted, self.project.folders, self.kept)
 
 
-@rare_collections()
 def generate(project: Project, processes: int | None = None) -> Generation:
     """Check and render what is not known to be right.  Nothing of the project is written.
 

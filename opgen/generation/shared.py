@@ -16,8 +16,6 @@ from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Final
 
-from opgen_runtime.base.garbage import collect_rarely
-
 if TYPE_CHECKING:
     from .work import Done, Job
 
@@ -85,7 +83,6 @@ def _help(pipe: Connection, numbers: Connection, open_there: Sequence[Connection
     try:
         for connection in open_there:
             connection.close()
-        collect_rarely()
         from .work import do, forget_templates
 
         forget_templates()

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from opgen_runtime.base.garbage import rare_collections
+
 from ..analyse import check_project
 from ..diagnostics import Diagnostic
 from ..emit.outputs import Output, operator_of, render_op, renderer_of
@@ -65,6 +67,7 @@ def part(project: Project, pending: Pending, units: Sequence[Unit]) -> Job:
     return Job(project, SourceSet(own), library, wanted, frozenset(), pending.names)
 
 
+@rare_collections()
 def do(job: Job) -> Done:
     """Check and render.  Ops of files with an error are not rendered."""
     project = job.project

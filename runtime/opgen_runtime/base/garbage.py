@@ -20,11 +20,6 @@ _inside: int = 0  # how many uses of `rare_collections` last, of all threads
 _before: tuple[int, int, int] = gc.get_threshold()
 
 
-def collect_rarely() -> None:
-    """For the rest of this process."""
-    gc.set_threshold(_ALLOCATIONS)
-
-
 @contextmanager
 def rare_collections() -> Iterator[None]:
     """Search rarely inside, in all threads; afterwards as before the first of those that overlapped."""
@@ -33,7 +28,7 @@ def rare_collections() -> Iterator[None]:
         if not _inside:
             _before = gc.get_threshold()
             if _before[0]:  # else nothing is searched for
-                collect_rarely()
+                gc.set_threshold(_ALLOCATIONS)
         _inside += 1
     try:
         yield

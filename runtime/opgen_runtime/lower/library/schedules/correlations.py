@@ -96,6 +96,8 @@ def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | No
 
 def _lies_along(read: Read, line: IterVar, most: int) -> bool:
     """Whether the last axis of what is read, and no other one, moves along the line, by so many elements at most."""
+    if not read.indices:
+        return False
     *others, last = read.indices
     step = slope(last, line.var)
     return step is not None and 0 < step <= most and not any([line.var in vars_of(each) for each in others])
