@@ -105,3 +105,12 @@ def test_products_of_matrices_and_convolutions_are_none() -> None:
     data, weight = var("data", 2, 3, 28, 28), var("weight", 4, 3, 5, 5)
     forward = ir.Function((data, weight), ops.conv2d(data, weight), attrs={"Primitive": 1})
     assert not _found(segment_of(forward, CPU).outputs)
+
+
+def test_sums_of_products_with_operands_of_any_rank() -> None:
+    """Nor where an operand has no axes, or nothing is left to sum over."""
+    scalar, line = te.placeholder((), name="s"), te.placeholder((16,), name="x")
+    for extent in (1, 16):
+        k = te.reduce_axis((0, extent), name="k")
+        assert not _found([te.compute((4,), lambda i, k=k: te.sum(scalar[()] * line[k], axis=k))])  # type: ignore[misc]
+        assert not _found([te.compute((4,), lambda i, k=k: te.sum(line[i] * line[k], axis=k))])  # type: ignore[misc]

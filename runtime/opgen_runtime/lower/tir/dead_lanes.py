@@ -3,7 +3,8 @@
 s[ramp] = select(m, s[ramp] + a * b, s[ramp]) ..; out[ramp; m] = s[ramp]  -->  s[ramp] = s[ramp] + a * b ..
 
 So a tail takes as many operations as a whole vector: a multiply-add that keeps some lanes is two.  What might be read
-outside of its buffer is read as 0 in the other lanes.
+outside of its buffer is read as 0 in the other lanes, and so is what might not be written there; of what lies in
+registers, where a mask would put it in memory, no such lanes are read.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from ...base.arith import (
 )
 from ...base.arith.relax import Relaxer
 from .region import is_within
-from .stmt import Allocate, Buffer, For, LetStmt, Load, Ramp, Stmt, Store
+from .stmt import Allocate, Buffer, For, If, LetStmt, Load, Ramp, Stmt, Store
 from .vector import is_multiple, lanes_of
-from .visit import StmtMutator, exprs, statements, trips
+from .visit import StmtMutator, children, exprs, statements, trips
 
 
 class DeadLanes(StmtMutator):
@@ -34,6 +35,11 @@ class DeadLanes(StmtMutator):
     def __init__(self) -> None:
         self.trips: dict[Var, int | None] = {}
         self.keeping: set[int] = set()  # stores that keep such lanes
+        self.partly: set[Buffer] = set()  # what stores write in some lanes alone, or where a condition holds
+
+    def function(self, body: Stmt) -> Stmt:
+        self.partly = _partly_written(body)
+        return self.stmt(body)
 
     def loop(self, s: For) -> Stmt:
         self.trips[s.var] = trips(s)
@@ -58,14 +64,25 @@ class DeadLanes(StmtMutator):
         for node in post_order(value):
             if not isinstance(node, Load) or node.buffer is own:
                 continue
-            size, lanes = node.buffer.shape[0], lanes_of(node.indices[0])
-            if isinstance(size, int) and is_within(node.indices[0], size, relaxer):
+            size, lanes, partly = node.buffer.shape[0], lanes_of(node.indices[0]), node.buffer in self.partly
+            if not partly and isinstance(size, int) and is_within(node.indices[0], size, relaxer):
                 continue
-            if lanes == 1:
+            if lanes == 1 or (partly and node.buffer.scope == "local"):
                 return None
             if node.mask is None:
                 unsafe[id(node)] = replace(node, mask=mask)
         return rewrite(value, lambda node: unsafe.get(id(node)))
+
+
+def _partly_written(body: Stmt) -> set[Buffer]:
+    found: set[Buffer] = set()
+    left = [(body, False)]
+    while left:
+        s, guarded = left.pop()
+        if isinstance(s, Store) and (guarded or s.mask is not None):
+            found.add(s.buffer)
+        left += [(each, guarded or isinstance(s, If)) for each in children(s)]
+    return found
 
 
 def _keeping(s: Allocate) -> list[Store]:

@@ -66,11 +66,14 @@ def _is_correlation(stage: Stage, target: Target) -> bool:
 
 def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | None:
     """What a body correlates; None for any other."""
-    product, line = body.value, body.axes[-1]
-    if body.condition is not None or not isinstance(product, Binary) or not isinstance(line.extent, int):
+    product = body.value
+    if not body.axes or body.condition is not None or not isinstance(product, Binary):
         return None
-    if line.extent < _FEWEST_COLUMNS or not all(
-        [isinstance(axis.extent, int) for axis in (*axes, *body.axes)]
+    line = body.axes[-1]
+    if (
+        not isinstance(line.extent, int)
+        or line.extent < _FEWEST_COLUMNS
+        or not all([isinstance(axis.extent, int) for axis in (*axes, *body.axes)])
     ):
         return None
     for image, still in ((product.a, product.b), (product.b, product.a)):

@@ -42,7 +42,7 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
     """The function without vectorized loops."""
     if not any(isinstance(s, For) and s.kind is ForKind.VECTORIZED for s in statements(func.body)):
         return func
-    return replace(func, body=DeadLanes().stmt(_Vectorize().stmt(func.body)))
+    return replace(func, body=DeadLanes().function(_Vectorize().stmt(func.body)))
 
 
 class _Vectorize(StmtMutator):
