@@ -87,13 +87,6 @@ def store(
     places = _places(stride, lanes)
     for number, offset in enumerate(_offsets(abs(stride), lanes)):
         taken = {place: lane for lane, (at, place) in enumerate(places) if at == number}
-        if mask is None and len(taken) == 1:
-            # LLVM 22 stores 32 bits of a half where a constant mask of a masked store has one lane (its issue 179489).
-            ((place, lane),) = taken.items()
-            alone = f.emit(f"extractelement {kind} {operand}, i64 {lane}")
-            address = beyond(f, element, lowest, offset + place)
-            f.do(f"store {element} {alone}, ptr {address}, align {align}{metadata}")
-            continue
         spread = shuffle(f, kind, operand, "poison", [taken.get(place) for place in range(lanes)])
         own = ", ".join(f"i1 {str(place in taken).lower()}" for place in range(lanes))
         if mask is None:

@@ -12,6 +12,7 @@ from ...base import Target, architecture_of, ask, forks
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
 from ..llvm.passes import Pipeline, run
+from .single_lanes import single_lanes
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
 LLVMLITE_VERSION: Final[str] = llvmlite.__version__
@@ -63,7 +64,8 @@ def _optimised(text: str, target: Target, pipeline: Pipeline) -> tuple[Any, Any]
     module = _parse(text)
     module.data_layout = str(machine.target_data)
     run(pipeline, module, machine)
-    return module, machine
+    mended = single_lanes(module)
+    return (module if mended is None else _parse(mended)), machine
 
 
 def _parse(text: str) -> Any:
