@@ -345,3 +345,28 @@ def test_a_condition_beyond_the_end_chooses_nothing() -> None:
     condition = np.isin(np.arange(10), [2, 3, 8, 9])
     (y,) = frontend.prepare(model)([np.arange(6, dtype=np.float32).reshape(3, 2), condition])
     np.testing.assert_array_equal(y, [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("counts", "indexes", "extra", "message"),
+    [
+        ([0, 1], [0, 1, 2], "", "ngram_counts [0, 1] cut no 2-grams out of a pool of 4 elements"),
+        ([0, 9], [0, 1], "", "ngram_counts [0, 9] cut no 1-grams out of a pool of 4 elements"),
+        ([0, 2], [0, 1], "", "ngram_indexes [0, 1], expected a column for each of 3 n-grams, of 1 or more"),
+        (
+            [0, 2],
+            [0, 1, -1],
+            "",
+            "ngram_indexes [0, 1, -1], expected a column for each of 3 n-grams, of 1 or more",
+        ),
+        ([0, 2], [0, 1, 2], ", weights = [1.0]", "1 weights, expected one for each of 3 n-grams"),
+    ],
+)
+def test_pools_that_are_no_ngrams(counts: list[int], indexes: list[int], extra: str, message: str) -> None:
+    text = (
+        f'<mode = "TF", min_gram_length = 1, max_gram_length = 2, max_skip_count = 0, ngram_counts = {counts},'
+        f" ngram_indexes = {indexes}, pool_int64s = [2, 3, 5, 4]{extra}>"
+    )
+    assert refusal(f"g (int64[6] x) => (float[n] y) {{ [it] y = TfIdfVectorizer {text} (x) }}").endswith(
+        message
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -151,8 +152,10 @@ def tf_idf(
     if pool_int64s is None:
         raise NotSupported("a pool of strings")
     rows = reshape(x, (1, *at_least(x, 1))) if ndim(x) < 2 else x
-    pool = np.array(pool_int64s, dtype(x).numpy)
+    rows, pool = op.cast(rows, dtype="int64"), np.array(pool_int64s, np.int64)
+    _check_grams(len(pool), ngram_counts, ngram_indexes, weights)
     width = max(ngram_indexes) + 1
+    room(shape(rows)[0] + len(pool), width)
     total: Expr = const(np.zeros((shape(rows)[0], width), np.float32))
     number = 0
     for position, begin in enumerate(ngram_counts):
@@ -177,6 +180,23 @@ def tf_idf(
         scale[list(ngram_indexes)] = weights
         total = op.multiply(total, scale)
     return reshape(total, (width,)) if ndim(x) == 1 else total
+
+
+def _check_grams(pool: int, counts: Ints, indexes: Ints, weights: Sequence[float] | None) -> None:
+    """Raises ModelError where the pool, of so many elements, is not cut into whole n-grams with a column each."""
+    found = 0
+    for size, (begin, end) in enumerate(pairwise((*counts, pool)), 1):
+        if not 0 <= begin <= end <= pool or (end - begin) % size:
+            raise ModelError(
+                f"ngram_counts {list(counts)} cut no {size}-grams out of a pool of {pool} elements"
+            )
+        found += (end - begin) // size
+    if len(indexes) != found or min(indexes, default=0) < 0 or not indexes:
+        raise ModelError(
+            f"ngram_indexes {list(indexes)}, expected a column for each of {found} n-grams, of 1 or more"
+        )
+    if weights is not None and len(weights) != found:
+        raise ModelError(f"{len(weights)} weights, expected one for each of {found} n-grams")
 
 
 def _occurrences(rows: Expr, grams: np.ndarray, apart: int) -> Expr | None:
