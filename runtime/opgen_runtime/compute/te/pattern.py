@@ -112,19 +112,28 @@ def _classify(tensor: Tensor, axes: tuple[IterVar, ...], read: Read) -> Reason |
 
 def _axis_of(index: Expr, positions: dict[Var, int], dim: Dim) -> int | None:
     """The output axis that an index is; -1 for the only position of a dim of 1; None for anything else."""
-    while isinstance(index, Cast):
-        index = index.a
-    if isinstance(index, Var):
-        return positions.get(index)
-    if isinstance(index, Const):
-        return -1 if index.value == 0 and dim == 1 else None
-    if isinstance(index, Select) and isinstance(index.condition, Compare):
-        # i if n != 1 else 0, for a dim that is known only when the kernel runs
-        ends = [_axis_of(e, positions, 1) for e in (index.then, index.otherwise)]
-        tests_one = any(isinstance(e, Const) and e.value == 1 for e in index.condition.children())
-        if tests_one and -1 in ends:
-            return max((e for e in ends if e is not None), default=None)
-    return None
+    while True:
+        if isinstance(index, Cast):
+            index = index.a
+        elif isinstance(index, Select) and _tests_one(index.condition):
+            # i if n != 1 else 0, for a dim that is known only when the kernel runs
+            if not _is_zero(index.then) and not _is_zero(index.otherwise):
+                return None
+            index, dim = (index.otherwise if _is_zero(index.then) else index.then), 1
+        elif isinstance(index, Var):
+            return positions.get(index)
+        else:
+            return -1 if _is_zero(index) and dim == 1 else None
+
+
+def _tests_one(condition: Expr) -> bool:
+    return isinstance(condition, Compare) and any(
+        isinstance(e, Const) and e.value == 1 for e in (condition.a, condition.b)
+    )
+
+
+def _is_zero(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value == 0
 
 
 def _same_dim(a: Dim, b: Dim) -> bool:
