@@ -369,3 +369,26 @@ def test_pools_that_are_no_ngrams(counts: list[int], indexes: list[int], extra: 
     )
     model = f"g (int64[6] x) => (float[n] y) {{ [it] y = TfIdfVectorizer {text} (x) }}"
     assert refusal(model, lambda model: None, np.arange(6)).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Compress (x, one)", "it: Compress: a tensor of shape [], expected 1 axes"),
+        ("RoiAlign (x, rois, batch)", "it: RoiAlign: a tensor of shape [2, 3], expected 4 axes"),
+        (
+            "MaxRoiPool <pooled_shape = [1]> (x, rois)",
+            "it: MaxRoiPool: pooled_shape [1], expected two numbers",
+        ),
+        (
+            "MaxRoiPool <pooled_shape = [1, 1]> (x, rois)",
+            "it: MaxRoiPool: a tensor of shape [2, 3], expected 4 axes",
+        ),
+        ("Multinomial (batch32)", "it: Multinomial: a tensor of shape [1], expected 2 axes"),
+    ],
+)
+def test_ranks_of_operands(text: str, message: str) -> None:
+    head = "one = Constant <value = bool {1}> () rois = Constant <value = float[1, 4] {0, 0, 1, 1}> ()"
+    head += " batch = Constant <value = int64[1] {0}> () batch32 = Cast <to = 1> (batch)"
+    model = f"g (float[2, 3] x) => (float[n] y) {{ {head} [it] y = {text} }}"
+    assert refusal(model, lambda model: None, np.zeros((2, 3), np.float32)) == message

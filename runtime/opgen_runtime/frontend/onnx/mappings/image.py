@@ -11,9 +11,9 @@ import numpy as np
 
 from ....ir import Expr
 from ..emit import op
-from ..errors import NotSupported
+from ..errors import ModelError, NotSupported
 from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
-from ._tools import arange, cast, dtype, index, ndim, reshape, room, scalar, shape, transpose
+from ._tools import arange, cast, dtype, exactly, index, ndim, reshape, room, scalar, shape, transpose
 from .window import add_bias, extents_of, windows
 
 if TYPE_CHECKING:
@@ -253,8 +253,9 @@ def roi_align(
 ) -> Expr:
     """Regions in bins, each the mean or the greatest of its samples (He et al., Mask R-CNN, ICCV 2017)."""
     half = coordinate_transformation_mode == "half_pixel"
+    n, c, height, width = exactly(x, 4)
     kind = dtype(x)
-    count = shape(rois)[0]
+    (count, _), _ = exactly(rois, 2), exactly(batch, 1)
     corners = op.subtract(op.multiply(rois, spatial_scale), 0.5 if half else 0.0)
 
     def samples(low: int, high: int, bins: int) -> tuple[Expr, Expr, int]:
@@ -281,7 +282,6 @@ def roi_align(
 
     y, rows, most_rows = samples(1, 3, output_height)
     u, columns, most_columns = samples(0, 2, output_width)
-    n, c, height, width = shape(x)
     flat = reshape(transpose(x, (0, 2, 3, 1)), (n * height * width, c))
 
     def ends(place: Expr, extent: int, axis: int) -> list[tuple[Expr, Expr]]:
@@ -331,10 +331,12 @@ def roi_align(
 @converts("MaxRoiPool")
 def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Positives, spatial_scale: float = 1.0) -> Expr:
     """Regions (batch, x1, y1, x2, y2) in bins, the greatest of each; 0 where a bin is empty (Girshick 2015)."""
-    count, kind = shape(rois)[0], dtype(x)
+    if len(pooled_shape) != 2:
+        raise ModelError(f"pooled_shape {list(pooled_shape)}, expected two numbers")
+    extents, (count, _), kind = exactly(x, 4), exactly(rois, 2), dtype(x)
     images = op.take(x, op.cast(index(rois, 1, 0), dtype="int64"), axis=0)  # (R, C, H, W)
     for axis, low in ((3, 1), (2, 2)):
-        extent, bins = shape(x)[axis], pooled_shape[axis - 2]
+        extent, bins = extents[axis], pooled_shape[axis - 2]
         # Halves are rounded away from zero.
         first, last = (
             op.floor(op.add(op.multiply(index(rois, 1, k), spatial_scale), 0.5)) for k in (low, low + 2)

@@ -11,7 +11,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..rules import Flag, Rename, converts, renames
-from ._tools import arange, axis_of, cast, dtype, full, ndim, reshape, shape, take_slice
+from ._tools import arange, axis_of, cast, dtype, exactly, full, ndim, reshape, shape, take_slice
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -123,7 +123,8 @@ def compress(x: Expr, condition: Expr, *, axis: int | None = None, node: NodeVie
     if axis is None:
         x, axis = reshape(x, (math.prod(shape(x)),)), 0
     axis = axis_of(axis, ndim(x))
-    places = node.concrete(op.argwhere(take_slice(condition, 0, 0, min(shape(condition)[0], shape(x)[axis]))))
+    (count,) = exactly(condition, 1)
+    places = node.concrete(op.argwhere(take_slice(condition, 0, 0, min(count, shape(x)[axis]))))
     return op.take(x, reshape(places, (shape(places)[0],)), axis=axis)
 
 

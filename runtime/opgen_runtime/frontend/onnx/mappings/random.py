@@ -12,7 +12,7 @@ from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
 from ..rules import Naturals, Positive, converts
-from ._tools import cast, dtype, full, reshape, scalar, shape
+from ._tools import cast, dtype, exactly, full, reshape, scalar, shape
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -128,7 +128,7 @@ def multinomial(
     x: Expr, *, dtype: int = 6, sample_size: Positive = 1, seed: float | None = None, node: NodeView
 ) -> Expr:
     """Classes drawn by the sums of their probabilities; the input holds logarithms of weights."""
-    rows, classes = shape(x)
+    rows, classes = exactly(x, 2)
     wide = _widened(x)
     weights = op.exp(op.subtract(wide, op.max(wide, axis=(1,), keepdims=True)))
     sums = op.cumsum(weights, axis=1)
