@@ -144,7 +144,7 @@ def bent(
         *[each if isinstance(each, tuple) else (each,) for each in (changes, cotangents)], strict=True
     )
     product = float(sum([float(np.sum(change * g)) for change, g in pairs]))
-    np.testing.assert_allclose(product, float(rt.jit(along)(*arrays)), rtol=limit, atol=limit, err_msg="jvp")
+    np.testing.assert_allclose(product, float(rt.jit(along)(*arrays)), rtol=1e-8, atol=1e-8, err_msg="jvp")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -107,10 +107,17 @@ def test_products_of_matrices_and_convolutions_are_none() -> None:
     assert not _found(segment_of(forward, CPU).outputs)
 
 
-def test_sums_of_products_with_operands_of_any_rank() -> None:
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("i,j,ij->ji", [(3,), (4,), (3, 4)]),
+        (",k->k", [(), (16,)]),
+        (",ik->i", [(), (4, 16)]),
+        ("k,k->", [(16,), (16,)]),
+    ],
+)
+def test_operands_of_any_rank(equation: str, shapes: list[tuple[int, ...]]) -> None:
     """Nor where an operand has no axes, or nothing is left to sum over."""
-    scalar, line = te.placeholder((), name="s"), te.placeholder((16,), name="x")
-    for extent in (1, 16):
-        k = te.reduce_axis((0, extent), name="k")
-        assert not _found([te.compute((4,), lambda i, k=k: te.sum(scalar[()] * line[k], axis=k))])  # type: ignore[misc]
-        assert not _found([te.compute((4,), lambda i, k=k: te.sum(line[i] * line[k], axis=k))])  # type: ignore[misc]
+    operands = [var(f"x{n}", *shape) for n, shape in enumerate(shapes)]
+    function = ir.Function(tuple(operands), ops.einsum(operands, equation=equation), attrs={"Primitive": 1})
+    assert not _found(segment_of(function, CPU).outputs)
