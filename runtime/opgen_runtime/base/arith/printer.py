@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Final, TypeVar
 
 from ..vocabulary import INDEX
 from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
+from .structural import bound_vars
 from .visit import post_order
 
 # How tightly a form binds; a child that binds less tightly than its place asks is put in parentheses.
@@ -49,24 +51,47 @@ def to_text(e: Expr) -> str:
     """`e` as text, for people; literals of other dtypes than `index`, bool and float32 carry their dtype.
 
     In a text that would be very long, values that are used more than once are written once: `%0 * %0 where %0 = x + 1`.
+    A var that a loop binds has another name than those that are read beside it: `sum(a[i, i_1] for i_1 in range(n))`.
     """
     order = post_order(e)
+    names = _told_apart(order)
     uses: Counter[int] = Counter()
     for node in order:
         uses.update(id(child) for child in node.children())
     texts: dict[int, Text] = {}
     if not any(count > 1 for count in uses.values()) or _length(order) <= _LONG:
         for node in order:
-            texts[id(node)] = _node(node, texts)
+            texts[id(node)] = _node(node, texts, names)
         return texts[id(e)][0]
     named: list[str] = []
     for node in order:
-        text, level = _node(node, texts)
+        text, level = _node(node, texts, names)
         if node is not e and uses[id(node)] > 1 and len(text) > _SHORT:
             named.append(f"%{len(named)} = {text}")
             text, level = f"%{len(named) - 1}", _ATOM
         texts[id(node)] = text, level
     return f"{texts[id(e)][0]} where {', '.join(named)}" if named else texts[id(e)][0]
+
+
+def _told_apart(order: Sequence[Expr]) -> dict[Var, str]:
+    """Names of the vars that loops bind which have the name of another var that is read in the same loop."""
+    taken = Counter(node.name for node in order if isinstance(node, Var))
+    names: dict[Var, str] = {}
+    if all(count == 1 for count in taken.values()):
+        return names
+    free: dict[int, frozenset[Var]] = {}
+    for node in order:
+        read = frozenset[Var]().union(*[free[id(child)] for child in node.children()])
+        bound = bound_vars(node)
+        for at, var in enumerate(bound):
+            others = {v.name for v in read if v is not var and v not in bound[at + 1 :] and v not in names}
+            if var.name in others:
+                names[var] = next(
+                    n for n in map(f"{var.name}_{{}}".format, itertools.count(1)) if not taken[n]
+                )
+                taken[names[var]] += 1
+        free[id(node)] = read | {node} if isinstance(node, Var) else read.difference(bound)
+    return names
 
 
 def _length(order: Sequence[Expr]) -> int:
@@ -77,7 +102,7 @@ def _length(order: Sequence[Expr]) -> int:
     return lengths[id(order[-1])]
 
 
-def _node(node: Expr, texts: dict[int, Text]) -> Text:
+def _node(node: Expr, texts: dict[int, Text], names: dict[Var, str]) -> Text:
     def child(e: Expr, level: int) -> str:
         text, own = texts[id(e)]
         return text if own >= level else f"({text})"
@@ -85,7 +110,7 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
     if isinstance(node, Const):
         return _const(node)
     if isinstance(node, Var):
-        return node.name, _ATOM
+        return names.get(node, node.name), _ATOM
     if isinstance(node, AnyDim):
         return "?", _ATOM
     if isinstance(node, Binary):
@@ -112,7 +137,16 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
         return f"[{shown}][{texts[id(node.index)][0]}]", _ATOM
     printer = _PRINTERS.get(type(node))
     if printer is not None:
-        return printer(node, lambda e: texts[id(e)][0] if id(e) in texts else to_text(e)), _ATOM
+        return printer(
+            node,
+            lambda e: (
+                texts[id(e)][0]
+                if id(e) in texts
+                else names.get(e, e.name)
+                if isinstance(e, Var)
+                else to_text(e)
+            ),
+        ), _ATOM
     inner = ", ".join(texts[id(c)][0] for c in node.children())
     return f"{type(node).__name__}({inner})", _ATOM
 

@@ -24,6 +24,11 @@ def binds(node: Expr) -> bool:
     return type(node) in _BOUND
 
 
+def bound_vars(node: Expr) -> tuple[Var, ...]:
+    """The vars that `node` itself binds."""
+    return _BOUND[type(node)](node) if type(node) in _BOUND else ()
+
+
 def _names(node: Expr) -> tuple[str, ...]:
     cls = type(node)
     names = _FIELDS.get(cls)
@@ -43,7 +48,7 @@ def label(node: Expr) -> tuple[object, ...]:
     children = node.children()
     child_ids = {id(c) for c in children}
     parts: list[object] = [type(node), node.dtype, len(children)]
-    bound = len(_BOUND[type(node)](node)) if type(node) in _BOUND else 0
+    bound = len(bound_vars(node))
     parts.append(bound)
     for name in _names(node):
         value = getattr(node, name)

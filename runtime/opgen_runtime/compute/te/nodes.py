@@ -79,7 +79,7 @@ def _print_read(e: Read, text: Callable[[Expr], str]) -> str:
 def _print_reduce(e: Reduce, text: Callable[[Expr], str]) -> str:
     """In the notation of a comprehension: sum(a[i, k] for k in range(n) if c)."""
     loops = " ".join(
-        f"for {a.var.name} in range({text(a.extent) if isinstance(a.extent, Expr) else a.extent})"
+        f"for {text(a.var)} in range({text(a.extent) if isinstance(a.extent, Expr) else a.extent})"
         for a in e.axes
     )
     guard = "" if e.condition is None else f" if {text(e.condition)}"
