@@ -251,6 +251,44 @@ class Builder:
         first = k >> 1
         return a * self.power_of_two(first) * self.power_of_two(k - first)
 
+    def inverse_estimate(self, a: Vec) -> Vec:
+        """1 / a, to a relative 2**-14 at least where that and a are normal numbers."""
+        if self.element != "float" or not self.target.has("avx512f") or not self.target.has("avx512vl"):
+            return 1.0 / a
+        wide = max(4, 1 << (self.lanes - 1).bit_length())
+        parts = [self._lanes_of(a, k, min(wide, 16)) for k in range(0, wide, 16)]
+        found = [self._rcp14(part) for part in parts]
+        while len(found) > 1:
+            found = [
+                self._lanes_of(x, 0, 2 * x.builder.lanes, y)
+                for x, y in zip(found[::2], found[1::2], strict=True)
+            ]
+        (whole,) = found
+        return Vec(self, a.element, self._lanes_of(whole, 0, self.lanes).text)
+
+    def _lanes_of(self, a: Vec, first: int, count: int, after: Vec | None = None) -> Vec:
+        """`count` lanes of `a`, and of what comes after it; those that are not there hold anything."""
+        lanes, there = Builder(self.f, a.element, count), a.builder.lanes
+        if (first, count) == (0, there):
+            return a
+        if there == 1:
+            kind = vector_type(a.element, count)
+            return lanes.emit(a.element, f"insertelement {kind} poison, {a.type} {a.text}, i32 0")
+        if count == 1:
+            return lanes.emit(a.element, f"extractelement {a.type} {a.text}, i32 {first}")
+        most = there if after is None else 2 * there
+        mask = ", ".join(f"i32 {k if k < most else 'poison'}" for k in range(first, first + count))
+        other = "poison" if after is None else after.text
+        text = f"shufflevector {a.type} {a.text}, {a.type} {other}, <{count} x i32> <{mask}>"
+        return lanes.emit(a.element, text)
+
+    def _rcp14(self, a: Vec) -> Vec:
+        lanes = a.builder.lanes
+        listed = [(a.type, a.text), (a.type, "zeroinitializer"), ("i16" if lanes == 16 else "i8", "-1")]
+        return Vec(
+            a.builder, a.element, self.f.call(f"llvm.x86.avx512.rcp14.ps.{32 * lanes}", a.type, listed)
+        )
+
     def replace_rare(self, rare: Vec, symbol: str, operands: Sequence[Vec], usual: Vec) -> Vec:
         """`usual`, but in the lanes where `rare` holds the result of the helper `void symbol(in..., out, count)`.
 

@@ -11,28 +11,36 @@ from .builder import Builder, Formula, Vec
 
 # Arguments beyond which the result is 0 or infinity (rounded outwards; the scaling gives the exact limits).
 _RANGE = {"float": (-104.5, 89.5), "double": (-746.5, 711.5)}
-_TANH_SEAM = 0.4
 _RANGE2 = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 
 
-def _reduced(b: Builder, x: Vec) -> tuple[Vec, Vec, Vec, Vec]:
-    """(r, r**2 P(r), n, k): exp(r) = 1 + r + r**2 P(r), and n, k the exponent as float and integer."""
+def _reduced(b: Builder, x: Vec) -> tuple[Vec, Vec, Vec]:
+    """(r, n, k): exp(x) = 2**n exp(r), and k is n as an integer."""
     n, k = b.nearest(x, b.constants["log2e"][0])
     high, low = b.constants["ln2"]
-    r = b.fma(n, -low, b.fma(n, -high, x))
-    return r, r * r * b.polynomial(r, b.polynomials["exp"]), n, k
+    return b.fma(n, -low, b.fma(n, -high, x)), n, k
+
+
+def _power(b: Builder, r: Vec) -> Vec:
+    """exp(r) = 1 + r (1 + r P(r))."""
+    return b.fma(b.fma(b.polynomial(r, b.polynomials["exp"]), r, 1.0), r, 1.0)
+
+
+def _power_less_one(b: Builder, r: Vec) -> Vec:
+    """exp(r) - 1 = r + r**2 P(r)."""
+    return b.fma(r * r, b.polynomial(r, b.polynomials["exp"]), r)
 
 
 def exp(b: Builder, x: Vec) -> Vec:
     """Less than 1 ULP."""
-    r, tail, n, k = _reduced(b, b.minimum(b.maximum(x, _RANGE[b.element][0]), _RANGE[b.element][1]))
-    return b.scale(1.0 + (r + tail), n, k)
+    r, n, k = _reduced(b, b.minimum(b.maximum(x, _RANGE[b.element][0]), _RANGE[b.element][1]))
+    return b.scale(_power(b, r), n, k)
 
 
 def exp_half(b: Builder, x: Vec) -> Vec:
     """exp(x) / 2 without an overflow between."""
-    r, tail, n, k = _reduced(b, b.minimum(b.maximum(x, _RANGE[b.element][0]), _RANGE[b.element][1] + 1.0))
-    return b.scale(1.0 + (r + tail), n - 1.0, k - 1)
+    r, n, k = _reduced(b, b.minimum(b.maximum(x, _RANGE[b.element][0]), _RANGE[b.element][1] + 1.0))
+    return b.scale(_power(b, r), n - 1.0, k - 1)
 
 
 def exp2(b: Builder, x: Vec) -> Vec:
@@ -40,20 +48,18 @@ def exp2(b: Builder, x: Vec) -> Vec:
     n, k = b.nearest(x, 1.0)
     fraction = x - n
     high, low = b.constants["ln2_rounded"]
-    r = b.fma(fraction, high, fraction * low)
-    tail = r * r * b.polynomial(r, b.polynomials["exp"])
-    return b.scale(1.0 + (r + tail), n, k)
+    return b.scale(_power(b, b.fma(fraction, high, fraction * low)), n, k)
 
 
 def _expm1_normal(b: Builder, x: Vec) -> Vec:
     """exp(x) - 1 for x at least -40 or so, and below the overflow of 2**n."""
-    r, tail, _, k = _reduced(b, x)
+    r, _, k = _reduced(b, x)
     power = b.power_of_two(k)
-    return b.fma(power, r + tail, power - 1.0)
+    return b.fma(power, _power_less_one(b, r), power - 1.0)
 
 
 def expm1(b: Builder, x: Vec) -> Vec:
-    """2**n (r + r**2 P(r)) + (2**n - 1); the sign of zero is kept by the select."""
+    """2**n (exp(r) - 1) + (2**n - 1); the sign of zero is kept by the select."""
     low, high = {"float": (-18.0, 30.0), "double": (-39.0, 60.0)}[b.element]
     inside = _expm1_normal(b, b.minimum(b.maximum(x, low), high))
     large = b.select(x > high, exp(b, x), inside)
@@ -61,25 +67,35 @@ def expm1(b: Builder, x: Vec) -> Vec:
 
 
 def sigmoid(b: Builder, x: Vec) -> Vec:
-    """1 / (1 + exp(-|x|)), or exp(-|x|) / (1 + exp(-|x|)) for x < 0: nothing overflows, denormals stay."""
-    r, tail, n, k = _reduced(b, b.maximum(-b.abs(x), _RANGE[b.element][0]))
-    head = 1.0 + r
-    e = b.scale(head + (((1.0 - head) + r) + tail), n, k)
-    numerator, denominator = b.select(x < 0.0, e, b.const(1.0)), 1.0 + e
-    quotient = numerator / denominator
-    # One correction for the rounding of 1 + e; 1/denominator is needed to a few percent only.
-    residual = b.fused(-quotient, denominator, numerator) - quotient * (e - (denominator - 1.0))
-    return b.fma(residual, b.fma(denominator, -0.5, 1.457), quotient)
+    """2**n / (2**n + exp(-r)): nothing overflows, denormals stay.
+
+    One correction of a quotient q by the residual 2**n - q 2**n - q - q (exp(-r) - 1): the denominator, which is
+    rounded, is needed to a few bits only.
+    """
+    low, high = {"float": (-105.0, 20.0), "double": (-747.0, 40.0)}[b.element]
+    r, n, k = _reduced(b, b.minimum(b.maximum(x, low), high))
+    power, rest = b.scale(b.const(1.0), n, k), _power_less_one(b, -r)
+    inverse = b.inverse_estimate(power + 1.0 + rest)
+    quotient = power * inverse
+    residual = b.fused(-quotient, rest, b.fused(-quotient, power, power - quotient))
+    return b.fma(residual, inverse, quotient)
 
 
 def tanh(b: Builder, x: Vec) -> Vec:
-    """x + x**3 P(x**2) near 0, else E / (E + 2) with E = expm1(2 |x|), whose error counts less than once."""
-    square = x * x
-    near = b.fma(square * b.polynomial(square, b.polynomials["tanh"]), x, x)
-    limit = {"float": 9.5, "double": 20.0}[b.element]
-    magnitude = b.minimum(b.abs(x), limit)
-    e = _expm1_normal(b, magnitude + magnitude)
-    return b.copysign(b.select(b.abs(x) < _TANH_SEAM, near, e / (e + 2.0)), x)
+    """-E / (E + 1), E = (exp(-2 |x|) - 1) / 2 = h (exp(r) - 1) + (h - 1/2) with h = 2**n / 2, r = -2 |x| - n ln 2.
+
+    q = E / (E + 1) is corrected by the residual E - q - q E, with E's own rounding: near 0 every error of E counts.
+    ln 2 in one part is enough where its error is multiplied by n and divided by 2**n.
+    """
+    double = b.maximum(-b.abs(x + x), {"float": -19.0, "double": -40.0}[b.element])
+    n, k = b.nearest(double, b.constants["log2e"][0])
+    rest, half = _power_less_one(b, b.fma(n, -b.constants["ln2_rounded"][0], double)), b.power_of_two(k - 1)
+    most = half - 0.5
+    e = b.fma(half, rest, most)
+    inverse = b.inverse_estimate(e + 1.0)
+    quotient = e * inverse
+    residual = b.fused(-quotient, e, e - quotient) + b.fused(half, rest, most - e)
+    return b.copysign(b.fma(residual, inverse, quotient), x)
 
 
 def sinh(b: Builder, x: Vec) -> Vec:
