@@ -40,6 +40,17 @@ def test_float_zero_keeps_its_sign() -> None:
     assert to_text(-x) == "x * -1.0"
 
 
+def test_powers_of_few_are_products() -> None:
+    """So that squares are summed like other products, and cost no logarithm."""
+    x = var("x", FLOAT32)
+    assert arith.call("pow", x, 1.0) is x
+    assert to_text(arith.call("pow", x, 2.0)) == "x * x"
+    assert to_text(arith.call("pow", x, 3.0)) == "x * x * x"
+    assert to_text(arith.call("pow", x, 4.0)) == "x * x * (x * x)"
+    assert to_text(arith.call("pow", x, 0.5)) == "pow(x, 0.5)", "of -0 and -inf it is no square root"
+    assert to_text(arith.call("pow", x, -1.0)) == "pow(x, -1.0)"
+
+
 def test_weak_numbers_take_the_other_dtype() -> None:
     assert (var("x", FLOAT32) + 1).dtype is FLOAT32
     assert (var("n", INT8) + 1).dtype is INT8

@@ -91,6 +91,19 @@ def test_loop_partition_sets_apart_the_ends_that_read_elsewhere() -> None:
     )
 
 
+def test_loop_partition_sets_apart_where_a_remainder_starts_again() -> None:
+    cells = te.placeholder("cells", (9,), "int8")
+    turned = te.compute("turned", (9,), "int8", lambda i: read(cells, (i + 2) % 9) + read(cells, (1 - i) % 9))
+    assert after("simplify", create_schedule((turned,)), cells) == (
+        "    for i0 in range(2):\n"
+        "        turned[i0] = cells[i0 + 2] + cells[1 - i0]\n"
+        "    for i0 in range(5):\n"
+        "        turned[i0 + 2] = cells[i0 + 4] + cells[1 - (i0 + 2) + 9]\n"
+        "    for i0 in range(2):\n"
+        "        turned[i0 + 7] = cells[i0] + cells[1 - (i0 + 7) + 9]\n"
+    )
+
+
 def test_loop_partition_keeps_a_loop_whose_halves_differ() -> None:
     cells = te.placeholder("cells", (9,), "int8")
     thirds = te.compute(

@@ -337,7 +337,18 @@ def call(name: str, *args: object) -> Expr:
     if row.exact and not dtype.is_storage and all(isinstance(v, Const) for v in values):
         numbers = tuple(v.value for v in values if isinstance(v, Const))
         return const(intrinsic(name, dtype, numbers), result)
+    if name == "pow" and isinstance(values[1], Const) and values[1].value in _FEW and not dtype.is_storage:
+        return _multiplied(values[0], int(values[1].value))
     return Call(result, name, tuple(values))
+
+
+_FEW: Final = (1.0, 2.0, 3.0, 4.0)  # exponents of powers that are products, within two roundings of pow
+
+
+def _multiplied(a: Expr, times: int) -> Expr:
+    """`a` to the power of a few times; no product on the way leaves the range of floats unless the power does."""
+    square = a if times == 1 else mul(a, a)
+    return square if times < 3 else mul(square, a if times == 3 else square)
 
 
 def negate(a: Expr) -> Expr:

@@ -1,6 +1,8 @@
 """An operand of a stage once for each position of what it reads.
 
 C[i] = sum(f(i * b + k - 1) * g(k) for k)  -->  P[p] = f(p - 1); C[i] = sum(P[i * b + k] * g(k) for k)
+
+An index that does not move evenly itself, such as a remainder, may depend on the loops by a part that does.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ def positions(
         moving = [var for var in free_vars(index) if var in extents]
         if not moving:
             continue
-        position = _position(index, moving, extents)
+        position = _position(_even_part(index, moving), moving, extents)
         if isinstance(position, str):
             return position
         if not values.keys().isdisjoint(moving):
@@ -70,6 +72,16 @@ def positions(
     if left:
         return f"it depends on {', '.join(left)} otherwise than by the position"
     return tuple(made), body, tuple(places)
+
+
+def _even_part(index: Expr, moving: Sequence[Var]) -> Expr:
+    """The largest part of an index that moves evenly with all of the loops; the index itself where there is none."""
+    parts = [node for node in reversed(post_order(index)) if node.dtype is INDEX and node.children()]
+    for part in parts:
+        inside = free_vars(part)
+        if all(var in inside and slope(part, var) is not None for var in moving):
+            return part
+    return index
 
 
 def _position(

@@ -2,11 +2,16 @@
 
 for x in range(9): f(a[x - 1 if x > 0 else 8])  -->  f(a[8])
                                                      for x in range(8): f(a[x])
+
+So it is where a remainder starts again, and a quotient grows: a[(x + 8) % 9] is split at the same place.
 """
 
 from __future__ import annotations
 
-from ...base.arith import Compare, Expr, Select, Var, const, lt, post_order
+from dataclasses import replace
+from typing import Final
+
+from ...base.arith import Binary, Compare, Const, Expr, Select, Var, const, lt, post_order, rewrite
 from ...base.arith.relax import Relaxer
 from ...base.vocabulary import INDEX
 from .folding import fold_substitute
@@ -14,6 +19,8 @@ from .nest import ZERO
 from .relocate import fresh_buffers
 from .stmt import For, ForKind, Stmt
 from .visit import StmtMutator, block, exprs, map_exprs, statements, trips
+
+_MOST_WRAPS: Final = 2
 
 Linear = tuple[dict[Var, int], int]  # coefficients and constant of `sum < 0`
 
@@ -50,19 +57,69 @@ class EdgePartition(StmtMutator):
         if not cuts or 2 * (high - low) < extent:
             return s
         parts = [(0, low), (low, high), (high, extent)]
-        return block(*[fresh_buffers(shifted(s, start, end - start)) for start, end in parts if start < end])
+        return block(
+            *[
+                fresh_buffers(shifted(_divided(s, start, end), start, end - start))
+                for start, end in parts
+                if start < end
+            ]
+        )
+
+
+def _divided(s: For, start: int, end: int) -> For:
+    """The loop without remainders and quotients whose quotient is one number from `start` to `end`."""
+
+    def known(node: Expr) -> Expr | None:
+        form = _quotient_form(node, s.var)
+        if form is None:
+            return None
+        factor, constant, divisor = form
+        first, last = ((factor * x + constant) // divisor for x in (start, end - 1))
+        if first != last:
+            return None
+        assert isinstance(node, Binary)
+        return const(first, INDEX) if node.op == "floordiv" else node.a - first * divisor
+
+    return replace(s, body=map_exprs(s.body, lambda e: rewrite(e, known)))
 
 
 def _cuts(s: For, extent: int) -> set[int]:
     """Where the loop changes between the alternatives of a position: the first iteration of the later one."""
-    found = {
-        _cut(node.condition, s.var)
-        for each in statements(s.body)
-        for e in exprs(each)
-        for node in post_order(e)
-        if isinstance(node, Select) and node.dtype is INDEX
-    }
+    found: set[int | None] = set()
+    for each in statements(s.body):
+        for e in exprs(each):
+            for node in post_order(e):
+                if isinstance(node, Select) and node.dtype is INDEX:
+                    found.add(_cut(node.condition, s.var))
+                else:
+                    found.update(_wraps(node, s.var, extent))
     return {cut for cut in found if cut is not None and 0 < cut < extent}
+
+
+def _quotient_form(node: Expr, var: Var) -> tuple[int, int, int] | None:
+    """A quotient or remainder of `factor * var + constant` by a divisor, as these three; None for anything else."""
+    if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod") or node.dtype is not INDEX:
+        return None
+    if not isinstance(node.b, Const) or node.b.value <= 0:
+        return None
+    found = Relaxer({}, {}).range(node.a)
+    if found is None or found[2] != 1 or found[0].keys() != {var}:
+        return None
+    return found[0][var], found[1], int(node.b.value)
+
+
+def _wraps(node: Expr, var: Var, extent: int) -> list[int]:
+    """The iterations in which the quotient of a node is another one than before, where these are few."""
+    form = _quotient_form(node, var)
+    if form is None:
+        return []
+    factor, constant, divisor = form
+    if factor < 0:  # the quotient falls after the last iteration of the one before
+        factor, constant = -factor, divisor - 1 - constant
+    first, last = constant // divisor, (factor * (extent - 1) + constant) // divisor
+    if last - first > _MOST_WRAPS:
+        return []
+    return [-((constant - quotient * divisor) // factor) for quotient in range(first + 1, last + 1)]
 
 
 def _cut(condition: Expr, var: Var) -> int | None:

@@ -8,6 +8,7 @@ plan.py         what to inline, what to store, and where stored stages are compu
 access.py       how a body goes through memory, and what it costs
 elementwise.py  loops of stages without reduce axes
 reductions.py   loops of reduction stages
+uneven.py       operands of reductions at positions that move unevenly, each position read once
 congruences.py  sums that count in every s-th step: divided and solved
 products.py     which stages are contractions, and what makes them so
 filters.py      loops of sums over windows with a filter that a plane shares

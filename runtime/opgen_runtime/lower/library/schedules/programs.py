@@ -19,6 +19,7 @@ from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
 from .plan import Placement, inline_cheap, place, place_near, readers_of
 from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
 from .scans import schedule_scans
+from .uneven import schedule_uneven
 from .windows import schedule_windows
 
 _COLUMN_VECTORS: Final = 4
@@ -51,6 +52,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     inline_cheap(schedule)
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
+    placed |= schedule_uneven(schedule, target)
     placed |= schedule_correlations(schedule, target, placed)
     placed |= schedule_contractions(schedule, target, placed)
     placed |= schedule_filters(schedule, target, placed)

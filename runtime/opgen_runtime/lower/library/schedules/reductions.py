@@ -23,6 +23,8 @@ _ROWS_UNROLLED: Final = 4
 _FEW_STEPS: Final = 16  # a sum of so many has its accumulators in registers
 _REGISTER_ROWS: Final = 4
 _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
+_SLIDING_VECTORS: Final = 8  # of accumulators in registers, where what is read is near
+_NEAR_BYTES: Final = 1 << 13  # a part of the first-level cache
 _PARTS_PER_THREAD: Final = 4
 _FAR_BYTES: Final = 24 << 20  # of operands: what a last-level cache of today leaves to one kernel
 _MOST_SUMMED: Final = 1 << 16  # elements of a row: each sum of a lane adds up a few thousand of them
@@ -185,6 +187,21 @@ def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
     return any(not strides.get(axis.var) for strides in reads)
 
 
+def _stays_near(stage: Stage, shape: ReduceShape) -> bool:
+    """Whether all steps of many read lines that overlap and stay in the first-level cache, as a window that slides."""
+    body = stage.body
+    assert isinstance(body, Reduce)
+    if body.combiner in POSITIONAL or (total_extent(stage.reduce_axes) or 0) <= _FEW_STEPS:
+        return False
+    for read in shape.accesses.reads:
+        if read.symbolic or any(axis.var in read.entangled for axis in stage.reduce_axes):
+            return False
+        apart = [abs(read.strides.get(axis.var, 0)) * (likely(axis.extent) - 1) for axis in stage.reduce_axes]
+        if sum(apart) * read.tensor.dtype.itemsize > _NEAR_BYTES:
+            return False
+    return True
+
+
 def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
     """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized."""
     data = list(stage.loop_axes)
@@ -205,6 +222,10 @@ def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
         tiles.append(tile)
         vectors = target.vectors.registers // _REGISTERS_A_VECTOR
         column_outer, inner = stage.split(column, lanes * vectors)
+        vector, lane = stage.split(inner, lanes)
+        stage.unroll(vector)
+    elif _stays_near(stage, shape) and likely(column.extent) >= lanes * _SLIDING_VECTORS:
+        column_outer, inner = stage.split(column, lanes * _SLIDING_VECTORS)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
     elif (total_extent(reduce_loops) or _FEW_STEPS + 1) <= _FEW_STEPS:

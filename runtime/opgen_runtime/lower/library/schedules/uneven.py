@@ -1,0 +1,68 @@
+"""Operands of reductions at positions that move unevenly, read once for each: rings, edges that repeat or mirror.
+
+    C[i] = sum(X[(i - j) % n] * W[j] for j)  -->  P[p] = X[(p - m) % n]; C[i] = sum(P[i - j + m] * W[j] for j)
+
+What is divided, limited or chosen depends on one even position, i - j, of which there are far fewer than steps of the
+reduction.  Behind it, windows are windows of a plain tensor, whatever schedule they get.  Innermost loops over P are
+left whole: lowering splits them where the position jumps, and copies what is between.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....base import Target
+from ....base.arith import free_vars, post_order
+from ....compute.te.access import why_not_inside
+from ....compute.te.tensor import IterVar, Read, Reduce
+from ...schedule import Schedule, Stage, positions, slope
+from .access import is_shared, likely_extent
+
+_FEWER: Final = 4  # times; else positions are computed where they are read
+
+
+def schedule_uneven(schedule: Schedule, target: Target) -> set[Stage]:
+    """Stages for the operands of reductions that are read at positions that move unevenly; gives these."""
+    done: set[Stage] = set()
+    for stage in list(schedule.stages):
+        if stage.inlined or stage.follows is not None or not isinstance(stage.body, Reduce):
+            continue
+        while (read := next((r for r in _reads(stage) if _pays(stage, r)), None)) is not None:
+            covering = schedule[schedule.cover(stage.tensor, read)]
+            *outer, _ = covering.axes
+            if outer and is_shared(covering.axes, likely_extent(covering.axes), target):
+                covering.parallel(covering.fuse(*outer))
+            done.add(covering)
+    return done
+
+
+def _reads(stage: Stage) -> list[Read]:
+    assert stage.body is not None
+    return [node for node in post_order(stage.body) if isinstance(node, Read)]
+
+
+def _pays(stage: Stage, read: Read) -> bool:
+    """Whether some index of a read moves unevenly with axes of which there are far more steps than positions."""
+    axes = (*stage.axes, *stage.reduce_axes)
+    used = [axis for axis in axes if any(axis.var in free_vars(index) for index in read.indices)]
+    if all(_is_even(read, axis) for axis in used):
+        return False
+    found = positions(axes, read)
+    if isinstance(found, str):
+        return False
+    made, body, _ = found
+    assert isinstance(body, Read)
+    if not made or _FEWER * likely_extent(made) > likely_extent(used):
+        return False
+    extents = {axis.var: axis.extent for axis in made}
+    return all(
+        why_not_inside(body.tensor.name, n, index, extent, extents, ()) is None
+        for n, (index, extent) in enumerate(zip(body.indices, body.tensor.shape, strict=True))
+    )
+
+
+def _is_even(read: Read, axis: IterVar) -> bool:
+    """Whether every index of a read moves by one number with an axis."""
+    return all(
+        axis.var not in free_vars(index) or slope(index, axis.var) is not None for index in read.indices
+    )
