@@ -140,6 +140,26 @@ def test_what_does_not_fit_the_dims_is_refused() -> None:
     assert executable.run([a[:0], b[:3]]).shape == (0, 5)
 
 
+def test_dims_that_no_operand_of_a_kernel_tells(tmp_path: Path) -> None:
+    """A reshape back to the dims of the program follows values of which they are no whole dims."""
+    x = var("x", N, K, M)
+    flat = ops.cumsum(ops.reshape(x, newshape=(-1,)), axis=0)
+    again = ops.reshape(ops.exp(flat), newshape=(N, 1, M), allowzero=True)
+    executable = rt.build(ir.Function((x,), ops.transpose(again, axes=(0, 2, 1))))
+    assert executable.why_interpreted is None
+    assert executable.explain().splitlines()[-2] == "%4 = opgen_exp_reshape_transpose(%2, %0)"
+    executable.save(tmp_path / "saved")
+    for each in (executable, rt.load(tmp_path / "saved")):
+        for n, m in ((1, 16), (3, 40), (2, 13), (0, 3)):
+            given = np.random.default_rng(n).random((n, 1, m), np.float32) / 16
+            wanted = np.exp(np.cumsum(given)).reshape(n, 1, m).transpose(0, 2, 1)
+            np.testing.assert_allclose(each.run([given]), wanted, rtol=1e-5)
+        with pytest.raises(
+            ExecutorError, match=r"it requires n \* m == n \* k \* m .* but n is 2 and m is 3"
+        ):
+            each.run([np.ones((2, 2, 3), np.float32)])
+
+
 def served(executable: rt.Executable, like: rt.Executable) -> None:
     """Sizes in turns, larger than those before, and smaller; each sequence of a batch as if it were alone."""
     for batch, sequence in ((1, 32), (3, 77), (1, 5), (2, 100)):

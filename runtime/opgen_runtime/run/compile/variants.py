@@ -131,8 +131,14 @@ def narrowed(function: Function, values: Values) -> Function:
 
 
 def opened(function: Function) -> Function:
-    """A segment in which sizes that no whole dim of an operand tells, such as `n + m`, are dims of their own."""
-    sizes = list(sizes_of(function.params))
+    """A segment in which sizes that no whole dim of an operand tells, such as `n + m`, are dims of their own.
+
+    Operands that are there for their dims alone do not count: what the others' types say of one another is kept.
+    """
+    if not any([isinstance(dim, Expr) for dim in sizes_of(function.params)]):
+        return function
+    used = {id(node) for node in post_order(function.body)}
+    sizes = list(sizes_of([param for param in function.params if id(param) in used]))
     told = {dim for dim in sizes if isinstance(dim, Var)}
     made: dict[str, Var] = {}
     for dim in sizes:

@@ -26,6 +26,7 @@ from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
 from ..compile.shared import shared_out
 from ..compile.symbolic import declared_of, dims_in
+from ..compile.told import with_dims_told
 from ..compile.variants import opened
 from .executable import Executable, Native, copy_into
 
@@ -125,7 +126,7 @@ def partitioned(
         var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
         for var, function in module.functions.items()
     }
-    return module.with_functions(known)
+    return module.with_functions({name: with_dims_told(function) for name, function in known.items()})
 
 
 def _given(
