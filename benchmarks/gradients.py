@@ -40,6 +40,10 @@ def torch_conv(**attrs: Any) -> Callable[[Any], Callable[..., Any]]:
     return lambda t: lambda x, w: t.nn.functional.conv2d(x, w, **attrs)
 
 
+def convolved_transposed(**attrs: Any) -> Callable[..., Any]:
+    return lambda x, w: ops.conv2d_transpose(x, w, **attrs)
+
+
 def product(m: int, k: int, n: int, *batch: int) -> Row:
     name = "x".join(map(str, (*batch, m, k, n)))
     return Row(
@@ -86,6 +90,8 @@ ROWS: Final = (
         torch_conv(padding=1, stride=2, groups=32)),
     Row("conv_groups", conv(padding=(1, 1), groups=4), ((4, 32, 28, 28), (32, 8, 3, 3)), 3.0,
         torch_conv(padding=1, groups=4)),
+    Row("conv_transpose", convolved_transposed(padding=(1, 1), strides=(2, 2)), ((4, 32, 14, 14), (32, 32, 4, 4)), 3.0,
+        lambda t: lambda x, w: t.nn.functional.conv_transpose2d(x, w, padding=1, stride=2)),
     greatest(57, 3, 2, 0), greatest(56, 3, 2, 1), greatest(28, 3, 1, 1), greatest(28, 2, 1, 0),
     Row("avg_pool_3s2", lambda x: ops.avg_pool2d(x, pool_size=(3, 3), strides=(2, 2), padding=(1, 1)),
         ((4, 32, 56, 56),), 4.0,

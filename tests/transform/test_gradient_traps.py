@@ -50,6 +50,8 @@ INF = float("inf")
         (lambda x: ops.softplus(x).sum(), [-800.0, 0.0, 800.0], [0.0, 0.5, 1.0]),
         (lambda x: ops.maximum(x, np.zeros(3)).sum(), [-1.0, 0.0, 1.0], [0.0, 0.5, 1.0]),
         (lambda x: ops.minimum(x, x).sum(), [-1.0, 0.0, 1.0], [1.0, 1.0, 1.0]),
+        (lambda x: ops.maximum(x, np.array([0.0, np.nan, 0.0])).sum(), [np.nan, 0.0, -1.0], [1.0, 1.0, 0.0]),
+        (lambda x: ops.min(x), [np.nan, -INF, np.nan], [0.5, 0.0, 0.5]),
         (lambda x: ops.max(x), [1.0, 1.0, 0.0], [0.5, 0.5, 0.0]),
         (lambda x: ops.global_max_pool1d(x.reshape((1, 1, 3))).sum(), [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]),
     ],

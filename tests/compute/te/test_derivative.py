@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opgen_runtime import te as dsl
-from opgen_runtime.base.arith import Binary, Expr, Var, call, floordiv, floormod, select
+from opgen_runtime.base.arith import Binary, Compare, Expr, Var, call, eq, floordiv, floormod, select
 from opgen_runtime.base.arith.intrinsics import INTRINSICS
 from opgen_runtime.base.errors import LanguageError
 from opgen_runtime.base.vocabulary import FLOAT64, INDEX
@@ -45,6 +45,26 @@ def test_a_product_of_matrices_is_gathered() -> None:
     assert text(out, b) == "d_b[i0, i1]: float32[3, 4] = sum(g[i, i1] * a[i, i0] for i in range(2))"
 
 
+def test_what_counts_where_a_remainder_is_0_is_gathered_in_strides() -> None:
+    """A transposed convolution along one line: the gradients run over what counts alone."""
+    x, w, k = x_of(4), te.placeholder("w", (3,), "float64"), dsl.reduce_axis((0, 3), name="k")
+
+    def body(i: Any) -> Any:
+        at = (i + 1 - k) // 2
+        element = dsl.if_then_else((at >= 0) & (at < 4), x[at], 0.0)
+        return dsl.sum(element * w[k], axis=k, where=eq((i + 1 - k) % 2, 0))
+
+    out = dsl.compute((7,), body, name="out")
+    assert text(out, x) == (
+        "d_x[i0]: float64[4] = "
+        "sum(g[i0 * 2 + k - 1] * w[k] for k in range(3) if i0 * 2 + k - 1 >= 0 and i0 * 2 + k - 1 < 7)"
+    )
+    assert text(out, w) == (
+        "d_w[i0]: float64[3] = "
+        "sum(g[i0 + q * 2 - 1] * x[q] for q in range(4) if i0 + q * 2 - 1 >= 0 and i0 + q * 2 - 1 < 7)"
+    )
+
+
 @pytest.mark.parametrize(
     ("shape", "result", "body", "wanted"),
     [
@@ -53,7 +73,7 @@ def test_a_product_of_matrices_is_gathered() -> None:
         ((2, 6), (3, 4), lambda x: lambda i, j: x[(i * 4 + j) // 6, (i * 4 + j) % 6],
          "g[(i0 * 6 + i1) // 4, (i1 + i0 * 2) % 4]"),
         ((4,), (12,), lambda x: lambda i: x[i // 3], "sum(g[i0 * 3 + r] for r in range(3))"),
-        ((4,), (12,), lambda x: lambda i: x[i % 4], "sum(g[i0 + i_o * 4] for i_o in range(3))"),
+        ((4,), (12,), lambda x: lambda i: x[i % 4], "sum(g[i0 + q * 4] for q in range(3))"),
         ((7,), (3,), lambda x: lambda i: x[2 * i + 1],
          "g[i0 // 2] if (i0 + 1) % 2 == 0 and (i0 + 1) // 2 >= 1 else float64(0.0)"),
         ((3,), (2, 3), lambda x: lambda i, j: x[j], "sum(g[i, i0] for i in range(2))"),
@@ -91,17 +111,25 @@ def test_every_index_map_has_the_inverse_that_enumeration_finds() -> None:
             kind = random.integers(0, 3)
             divisor = int(random.integers(2, 5))
             indices.append([index, floordiv(index, divisor), floormod(index, divisor)][kind])
-        check_inverse(indices, extents)
+        check_inverse(indices, extents, [])
+        rest = indices[0] + domain[-1] * int(random.integers(0, 2)) + int(random.integers(0, 3))
+        equal = eq(floormod(rest, int(random.integers(2, 5))), int(random.integers(0, 2)))
+        if isinstance(equal, Compare):  # not decided by itself
+            check_inverse(indices, extents, [equal])
 
 
-def check_inverse(indices: list[Expr], extents: dict[Var, int]) -> None:
+def check_inverse(indices: list[Expr], extents: dict[Var, int], equalities: list[Compare]) -> None:
+    """`equalities`: what holds of the points that count."""
     from opgen_runtime.base.arith import evaluate_scalar, free_vars
 
-    points = [dict(zip(extents, point, strict=True)) for point in np.ndindex(*extents.values())]
+    every = [dict(zip(extents, point, strict=True)) for point in np.ndindex(*extents.values())]
+    points = [p for p in every if all([evaluate_scalar(each, p) for each in equalities])]
+    if not points:
+        return
     read = [tuple(int(evaluate_scalar(e, p)) for e in indices) for p in points]
     sizes = [max(1, max(r[d] for r in read) + 1) for d in range(len(indices))]
     positions = [(Var(INDEX, f"s{d}"), size) for d, size in enumerate(sizes)]
-    found = invert(indices, positions, extents)
+    found = invert(indices, positions, extents, equalities)
     loops = [axis.var for axis in found.loops]
     for at in np.ndindex(*sizes):
         wanted = sorted(tuple(p.values()) for p, r in zip(points, read, strict=True) if r == at)
@@ -173,6 +201,8 @@ def test_ties_share_equally_or_the_first_takes_all() -> None:
     array = np.array([1.0, 3.0, 0.0, 3.0])
     np.testing.assert_array_equal(value(out, x, array, np.asarray(1.0)), [0, 0.5, 0, 0.5])
     np.testing.assert_array_equal(value(out, x, array, np.asarray(1.0), first=True), [0, 1.0, 0, 0])
+    array = np.array([1.0, np.nan, 0.0, np.nan])  # the greatest of all
+    np.testing.assert_array_equal(value(out, x, array, np.asarray(1.0)), [0, 0.5, 0, 0.5])
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 4, 8])

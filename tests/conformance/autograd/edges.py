@@ -71,7 +71,8 @@ def _functions(t: Any) -> list[tuple[str, Any, Any, Sequence[float]]]:
         ("atanh", ops.atanh, t.atanh, (-1, 0, 1)),
         ("exp", ops.exp, t.exp, (-800, 0, 800)),
         ("reciprocal", ops.reciprocal, t.reciprocal, (0, 1, INF)),
-        ("maximum", lambda x: ops.maximum(x, zeros), lambda x: t.maximum(x, t.from_numpy(zeros)), (-1, 0, 1)),
+        ("maximum", lambda x: ops.maximum(x, zeros), lambda x: t.maximum(x, t.from_numpy(zeros)), (-1, 0, NAN)),
+        ("minimum", lambda x: ops.minimum(zeros, x), lambda x: t.minimum(t.from_numpy(zeros), x), (-1, 0, NAN)),
         ("minimum of one", lambda x: ops.minimum(x, x), lambda x: t.minimum(x, x), (-1, 0, 1)),
         ("power", lambda x: ops.power(x, powers), lambda x: t.pow(x, t.from_numpy(powers)), (0, 0, 0, 0, 0)),
         ("exponent", lambda x: ops.power(zeros, x), lambda x: t.pow(t.from_numpy(zeros), x), (0, 1, 2)),
@@ -88,6 +89,7 @@ def _reductions(t: Any) -> list[tuple[str, Any, Any, Sequence[float]]]:
     return [
         ("max", partial(ops.max, axis=0), partial(t.amax, dim=0), (1, 1, 0)),
         ("min", partial(ops.min, axis=0), partial(t.amin, dim=0), (-INF, -INF, 0)),
+        ("max of NaN", ops.max, t.max, (NAN, 1, NAN, INF)),
         ("prod of zeros", partial(ops.prod, axis=0), partial(t.prod, dim=0), (0, 0, 2)),
         ("prod", partial(ops.prod, axis=0), partial(t.prod, dim=0), (3, 0, 2)),
         ("cumprod", partial(ops.cumprod, axis=0), partial(t.cumprod, dim=0), (2, 0, 3, 0, 1)),

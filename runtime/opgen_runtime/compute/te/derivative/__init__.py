@@ -4,6 +4,7 @@ local.py        one node: the adjoints of its operands
 term.py         one body: what each of its reads adds to the adjoint of the tensor that it reads
 linear.py       indices as sums, quotients and remainders as variables
 inverse.py      who reads a position: index maps turned around
+ranges.py       sums cut to where they have something to add
 place.py        the terms of a tensor as one adjoint: gathered, or scattered by an update
 reductions.py   what the elements of a reduction get
 updates.py      what the statements of an update get

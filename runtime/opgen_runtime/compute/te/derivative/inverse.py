@@ -4,6 +4,7 @@
     out[y] reads x[2*y + k - 1], k < 3                   -->   k = 2*t + (s + 1) % 2,  y = (s + 1) // 2 - t,  t < 2
     out[i] reads x[i // 3]                               -->   i = 3*s + r,  r < 3
     out[i, j] reads x[j]                                 -->   j = s,  i left over
+    out[y] reads x[(y - k) // 2] where (y - k) % 2 == 0  -->   y = 2*s + k,  k left over
 
 What the position does not decide is left over as loops.
 """
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ....base.arith import (
     Binary,
+    Compare,
     Const,
     Expr,
     Select,
@@ -69,20 +71,27 @@ class Inverse:
 
 
 def invert(
-    indices: Sequence[Expr], positions: Sequence[tuple[Var, int]], domain: Mapping[Var, int]
+    indices: Sequence[Expr],
+    positions: Sequence[tuple[Var, int]],
+    domain: Mapping[Var, int],
+    equalities: Sequence[Compare] = (),
 ) -> Inverse:
     """Who reads `positions` (variables with their extents), where element `indices` is read over `domain`.
 
-    An index that is no sum of the variables becomes a condition.
+    `equalities` of indices hold there, too.  What is no sum of the variables becomes a condition.
     """
-    return _System(indices, positions, domain).solved()
+    return _System(indices, positions, domain, equalities).solved()
 
 
 class _System:
     """Sums that are zero, of variables that are known by now and of unknown ones."""
 
     def __init__(
-        self, indices: Sequence[Expr], positions: Sequence[tuple[Var, int]], domain: Mapping[Var, int]
+        self,
+        indices: Sequence[Expr],
+        positions: Sequence[tuple[Var, int]],
+        domain: Mapping[Var, int],
+        equalities: Sequence[Compare],
     ) -> None:
         self.positions = dict(positions)
         self.domain = domain
@@ -99,6 +108,12 @@ class _System:
                 self.conditions.append(eq(index, position))
             else:
                 self.equations.append(found.plus(of(position), -1))
+        for equality in equalities:
+            a, b = divisions.linear(equality.a), divisions.linear(equality.b)
+            if a is None or b is None:
+                self.conditions.append(equality)
+            else:
+                self.equations.append(a.plus(b, -1))
         self.equations += divisions.equations()
         self.unknown = set(self.extents)
         for var in domain:
@@ -144,14 +159,19 @@ class _System:
         return bool(digits)
 
     def _loosen(self, equations: Sequence[Linear]) -> None:
-        """One unknown variable becomes a loop: of two that overlap, the steps of the greater one alone."""
+        """One unknown variable becomes a loop: of two that overlap, the steps of the greater one alone, which are a
+        quotient where there is one."""
         for equation in equations:
             terms = [(abs(f), var) for var, f in equation.factors.items() if var in self.unknown]
             if len(terms) != 2:
                 continue
-            (small, fine), (large, _) = sorted(terms, key=lambda term: term[0])
+            (small, fine), (large, coarse) = sorted(terms, key=lambda term: term[0])
             if small < large and large % small == 0 and self.extents[fine] > large // small:
-                self._split(fine, large // small)
+                steps = -(-self.extents[fine] // (large // small))
+                if coarse not in self.domain and self.extents[coarse] <= steps + 1:
+                    self._loop(coarse)
+                else:
+                    self._split(fine, large // small)
                 return
         candidates = {v for e in equations for v in e.factors if v in self.unknown}
         self._loop(min(candidates, key=lambda var: (self.extents[var], var.name)))

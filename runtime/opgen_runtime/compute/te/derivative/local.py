@@ -80,15 +80,18 @@ def where(condition: Expr, adjoint: Expr) -> Expr:
 
 
 def _extremum(
-    wins: Callable[[object, object], Expr], holds: Callable[[object, object], Expr]
+    loses: Callable[[object, object], Expr], holds: Callable[[object, object], Expr]
 ) -> Callable[[Expr, Expr, Expr, Expr], Parts]:
-    """Of equal ones each gets half; a number that is the same for all elements, like the 0 of relu, takes it whole."""
+    """Of equal ones each gets half; a number that is the same for all elements, like the 0 of relu, takes it whole.
+
+    What does not lose gets it: where one is NaN, both do.
+    """
 
     def parts(a: Expr, b: Expr, g: Expr, _: Expr) -> Parts:
         if not all(map(_reads, (a, b))):
             return select(holds(b, a), zero(g), g), select(holds(a, b), zero(g), g)
-        shared = where(eq(a, b), mul(g, 0.5))
-        return select(wins(a, b), g, shared), select(wins(b, a), g, shared)
+        shared = select(eq(a, b), mul(g, 0.5), g)
+        return select(loses(a, b), zero(g), shared), select(loses(b, a), zero(g), shared)
 
     return parts
 
@@ -131,8 +134,8 @@ _BINARY: Final[dict[str, Callable[[Expr, Expr, Expr, Expr], Parts]]] = {
     "div": lambda a, b, g, y: (div(g, b), negate(div(mul(g, y), b))),
     "floormod": lambda a, b, g, y: (g, negate(mul(g, floordiv(a, b)))),
     "truncmod": lambda a, b, g, y: (g, negate(mul(g, call("trunc", div(a, b))))),
-    "min": _extremum(lt, le),
-    "max": _extremum(gt, ge),
+    "min": _extremum(gt, le),
+    "max": _extremum(lt, ge),
 }
 _CALLS: Final[dict[str, Callable[..., Parts]]] = {
     "exp": lambda x, g, y: (mul(g, y),),

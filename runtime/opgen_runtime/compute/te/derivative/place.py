@@ -34,6 +34,7 @@ from ..tensor import Compute, Guard, IterVar, Loop, Put, Read, Reduce, Tensor, U
 from .factors import Factored, factored
 from .inverse import Inverse, both, conjuncts, invert, is_shifted
 from .local import adjoint_dtype, where
+from .ranges import cut
 from .term import Term
 
 _MOST_STEPS: Final = 1 << 40
@@ -70,18 +71,22 @@ class Gathered:
 
 
 def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Tensor:
-    """The adjoint of `tensor`: the sum of `first`, of its shape, and of the terms."""
+    """The adjoint of `tensor`: the sum of `first`, of its shape, and of the terms.
+
+    What reads a tensor of a size that is not known yet is scattered, which asks for no bounds.
+    """
     name, dtype = f"d_{tensor.name}", adjoint_dtype(tensor.dtype)
     axes = data_axes(tensor.shape)
     at = tuple([axis.var for axis in axes])
     parts: list[Expr] = [Read(each.dtype, each, at) for each in first]
     sums: list[Tensor] = []
     scattered: list[Term] = []
+    known = all([isinstance(extent, int) for extent in tensor.shape])
     for term in terms:
         if not has_steps(term):
             continue
         points = steps(term)
-        if points is None:
+        if points is None or not known:
             scattered.append(term)
             continue
         found, inverse = gathered(term, axes)
@@ -130,13 +135,27 @@ def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:
         )
     domain, inside = known
     positions = [(axis.var, int_of(axis.extent)) for axis in axes]
-    found = invert(term.indices, positions, domain)
-    term = _by_position(term, positions)
+    equalities, rest = _equalities(term.condition)
+    found = invert(term.indices, positions, domain, equalities)
+    term = _by_position(replace(term, condition=rest), positions)
     if found.loops and found.iterations <= _FEW_STEPS and _divides(found, positions):
         each = [_at(term, inside, step) for step in found.steps(dict(positions))]
         parts = [made.expression() for made in each if not made.is_empty]
         return Gathered((), None, total(parts, term.value.dtype)), found
-    return _at(term, inside, found), found
+    made = _at(term, inside, found)
+    return Gathered(*cut((made.loops, made.condition, made.value), dict(positions))), found
+
+
+def _equalities(condition: Expr | None) -> tuple[list[Compare], Expr | None]:
+    """The equalities of indices among the conditions, and the others."""
+    found: list[Compare] = []
+    kept: list[Expr] = []
+    for each in () if condition is None else conjuncts(condition):
+        if isinstance(each, Compare) and each.op == "eq" and each.a.dtype is INDEX and not tensors_read(each):
+            found.append(each)
+        else:
+            kept.append(each)
+    return found, both(*kept)
 
 
 def _by_position(term: Term, positions: Sequence[tuple[Var, int]]) -> Term:

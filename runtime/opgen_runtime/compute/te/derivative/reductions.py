@@ -1,7 +1,7 @@
 """Reductions: which elements get what of the adjoint of a result.
 
 sum            each the adjoint
-max, min       those that are equal to the result share it equally, or the first one gets it
+max, min       those that are equal to the result, NaN too, share it equally, or the first one gets it
 prod           each the adjoint times the product of the others, from products before and after it
 first          the one that was taken, or the default
 """
@@ -106,7 +106,7 @@ def _renamed(node: Reduce, inner: tuple[IterVar, ...]) -> Reduce:
 
 def _shared(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
     axes, inner = _over(op, node)
-    equal = eq(inner.value, Read(tensor.dtype, tensor, _at(axes)))
+    equal = _is_extreme(inner.value, Read(tensor.dtype, tensor, _at(axes)))
     one = select(equal, const(1.0, node.dtype), const(0.0, node.dtype))
     count = Tensor(
         f"{tensor.name}_ties",
@@ -115,9 +115,14 @@ def _shared(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
         Compute(axes, Reduce(node.dtype, "sum", inner.axes, one, inner.condition)),
     )
     at = _at(op.axes)
-    wins = eq(node.value, Read(tensor.dtype, tensor, at))
+    wins = _is_extreme(node.value, Read(tensor.dtype, tensor, at))
     share = div(adjoint, Read(count.dtype, count, at))
     return Seed(node.value, (*op.axes, *node.axes), both(node.condition, wins), share)
+
+
+def _is_extreme(value: Expr, extreme: Expr) -> Expr:
+    """Whether an element is the extremum of its row: NaN always is."""
+    return logical_or(eq(value, extreme), ne(value, value))
 
 
 def _position(tensor: Tensor, op: Compute, node: Reduce, combiner: str) -> Tensor:
@@ -209,8 +214,7 @@ def _winner(tensor: Tensor, op: Compute, node: Reduce) -> Tensor:
         best_axes, best = _over(op, node)
         extreme = Tensor(f"{tensor.name}_best", tensor.shape, node.dtype, Compute(best_axes, best))
     own, count = _flat(inner.axes)
-    value, least = inner.value, Read(node.dtype, extreme, _at(axes))
-    wins = logical_or(eq(value, least), ne(value, value))  # NaN is the best
+    wins = _is_extreme(inner.value, Read(node.dtype, extreme, _at(axes)))
     number = select(wins, cast(own, INT32), const(count, INT32))
     first = Reduce(INT32, "min", inner.axes, number, inner.condition)
     return Tensor(f"{tensor.name}_at", tensor.shape, INT32, Compute(axes, first))

@@ -22,12 +22,12 @@ from .reductions import Seed
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """An assignment, where it stands, and its number among all that are executed."""
+    """What is put, where it stands, and of an assignment its number among all that are executed."""
 
     put: Put
     loops: tuple[IterVar, ...]
     condition: Expr | None
-    number: Expr
+    number: Expr | None
 
 
 def seeds_of_update(tensor: Tensor, adjoint: Tensor) -> tuple[list[Seed], Tensor]:
@@ -37,7 +37,7 @@ def seeds_of_update(tensor: Tensor, adjoint: Tensor) -> tuple[list[Seed], Tensor
     """
     op = tensor.op
     assert isinstance(op, Update)
-    puts = list(_puts(op.body, (), None, const(0, INDEX)))
+    puts = list(_puts(op.body, (), None, None))
     kinds = {each.put.op for each in puts}
     if kinds == {"add"}:
         return [_seed(each, adjoint, None) for each in puts], adjoint
@@ -46,6 +46,7 @@ def seeds_of_update(tensor: Tensor, adjoint: Tensor) -> tuple[list[Seed], Tensor
             f"{tensor.name} is updated by {' and '.join(sorted(kinds))}; "
             "of updates, sums alone and assignments alone have a derivative"
         )
+    puts = list(_puts(op.body, (), None, const(0, INDEX)))
     writer = _writer(tensor, op)
     axes = data_axes(tensor.shape)
     at = tuple([axis.var for axis in axes])
@@ -57,24 +58,25 @@ def seeds_of_update(tensor: Tensor, adjoint: Tensor) -> tuple[list[Seed], Tensor
 def _seed(placed: _Placed, adjoint: Tensor, writer: Tensor | None) -> Seed:
     indices = placed.put.indices
     condition = placed.condition
-    if writer is not None:
+    if writer is not None and placed.number is not None:
         condition = both(condition, eq(Read(INT64, writer, indices), placed.number))
     return Seed(placed.put.value, placed.loops, condition, Read(adjoint.dtype, adjoint, indices))
 
 
 def _puts(
-    body: Sequence[Statement], loops: tuple[IterVar, ...], condition: Expr | None, first: Expr
+    body: Sequence[Statement], loops: tuple[IterVar, ...], condition: Expr | None, first: Expr | None
 ) -> Iterator[_Placed]:
+    """What the statements put; numbered from `first` where that is given, for which loops need bounds."""
     for statement in body:
         if isinstance(statement, Put):
             yield _Placed(statement, loops, condition, first)
         elif isinstance(statement, Guard):
             yield from _puts(statement.body, loops, both(condition, statement.condition), first)
         else:
-            step = _size(statement.body)
-            inner = add(first, mul(statement.axis.var, step))
+            step = 0 if first is None else _size(statement.body)
+            inner = None if first is None else add(first, mul(statement.axis.var, step))
             yield from _puts(statement.body, (*loops, statement.axis), condition, inner)
-        first = add(first, _size((statement,)))
+        first = None if first is None else add(first, _size((statement,)))
 
 
 def _size(body: Sequence[Statement]) -> int:
