@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from ..diagnostics import Diagnostics, Edit, Suggestion, did_you_mean
 from . import syntax as s
@@ -66,22 +66,24 @@ class Rejected(Exception):
 class ExpressionConverter:
     """Converts expressions; every `reject` is a diagnostic."""
 
+    # Names of methods: the methods themselves would hold the converter, which holds the text.
+    _METHODS: Final[Mapping[type[ast.AST], str]] = {
+        ast.Constant: "_constant",
+        ast.Name: "_name",
+        ast.Attribute: "_attribute",
+        ast.Subscript: "_subscript",
+        ast.Tuple: "_tuple",
+        ast.UnaryOp: "_unary",
+        ast.BinOp: "_binary",
+        ast.Compare: "_compare",
+        ast.BoolOp: "_logic",
+        ast.IfExp: "_conditional",
+        ast.Call: "_call",
+    }
+
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
         self.text = text
         self.diagnostics = diagnostics
-        self._table: dict[type[ast.AST], Callable[[Any], s.Expression]] = {
-            ast.Constant: self._constant,
-            ast.Name: self._name,
-            ast.Attribute: self._attribute,
-            ast.Subscript: self._subscript,
-            ast.Tuple: self._tuple,
-            ast.UnaryOp: self._unary,
-            ast.BinOp: self._binary,
-            ast.Compare: self._compare,
-            ast.BoolOp: self._logic,
-            ast.IfExp: self._conditional,
-            ast.Call: self._call,
-        }
 
     def reject(
         self, node: ast.AST, message: str, code: str = "not-in-language", hint: str | None = None
@@ -110,10 +112,11 @@ class ExpressionConverter:
         return Suggestion("", Edit(begin, place=first), Edit(end, place=last))
 
     def expression(self, node: ast.AST) -> s.Expression:
-        convert = self._table.get(type(node))
-        if convert is None:
+        method = self._METHODS.get(type(node))
+        if method is None:
             self.unknown(node)
-        return convert(node)
+        converted: s.Expression = getattr(self, method)(node)
+        return converted
 
     def item(self, node: ast.AST) -> s.Expression | s.Star:
         """An expression or `*expression`; `*(e for ...)` is `*tuple(e for ...)`."""

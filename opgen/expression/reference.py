@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from ..diagnostics import Diagnostics, Place, did_you_mean
@@ -49,6 +49,23 @@ def check_reference(
 class _Reference:
     """Rebuilds the allowed nodes; everything else is reported at its place."""
 
+    # Names of methods: the methods themselves would hold this, and this the text.
+    _METHODS: Final[Mapping[type[ast.AST], str]] = {
+        ast.Name: "_name",
+        ast.Attribute: "_attribute",
+        ast.Call: "_call",
+        ast.Constant: "_constant",
+        ast.GeneratorExp: "_comprehension",
+        ast.ListComp: "_comprehension",
+        **dict.fromkeys(
+            (
+                ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Slice, ast.Tuple,
+                ast.List, ast.Starred, ast.Dict,
+            ),
+            "_plain",
+        ),
+    }  # fmt: skip
+
     def __init__(
         self, text: Text, parameters: Sequence[str], outputs: Sequence[str], diagnostics: Diagnostics
     ) -> None:
@@ -57,19 +74,6 @@ class _Reference:
         self.declared = frozenset(parameters) | frozenset(outputs)
         self.bound: set[str] = set(parameters)
         self.failed = False
-        self._expressions: dict[type[ast.AST], Callable[[Any], ast.expr]] = {
-            ast.Name: self._name,
-            ast.Attribute: self._attribute,
-            ast.Call: self._call,
-            ast.Constant: self._constant,
-            ast.GeneratorExp: self._comprehension,
-            ast.ListComp: self._comprehension,
-        }
-        for plain in (
-            ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Slice, ast.Tuple, ast.List,
-            ast.Starred, ast.Dict,
-        ):  # fmt: skip
-            self._expressions[plain] = self._plain
 
     def reject(self, node: ast.AST, message: str, hint: str | None = None) -> Rejected:
         self.failed = True
@@ -138,10 +142,11 @@ class _Reference:
     # ---------------------------------------------------------------- expressions
 
     def expression(self, node: ast.expr) -> ast.expr:
-        convert = self._expressions.get(type(node))
-        if convert is None:
+        method = self._METHODS.get(type(node))
+        if method is None:
             raise self.reject(node, f"a reference does not have this ({type(node).__name__})")
-        return at(convert(node), self.text.place(node))
+        made: ast.expr = at(getattr(self, method)(node), self.text.place(node))
+        return made
 
     def _plain(self, node: ast.expr) -> ast.expr:
         """The same node over rebuilt children."""

@@ -55,7 +55,9 @@ def _inference(trials: Trials, sample: Sample) -> Inference:
     if not isinstance(bound, BoundSample):
         return Inference()
     alone = [k for k in range(len(trials.names)) if k in _found(trials, bound, (k,))]
-    together = alone if len(trials.names) == 1 else _found(trials, bound, range(len(trials.names)))
+    # What follows from the result alone follows where the other operands are known, too.
+    is_asked = len(trials.names) > 1 and bool(alone)
+    together = _found(trials, bound, range(len(trials.names))) if is_asked else alone
     return Inference(tuple(trials.names[k] for k in alone), tuple(trials.names[k] for k in together))
 
 

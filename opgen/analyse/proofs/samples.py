@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
 
@@ -66,13 +66,18 @@ def symbolic(sample: Sample, symbols: list[arith.Var]) -> Sample:
     """
     dims: dict[int, arith.Var] = {}
 
-    def turn(operand: OperandType) -> OperandType:
-        if isinstance(operand, TensorType):
-            shape = (_dim(size, dims, symbols) for size in operand.shape)
-            return TensorType(tuple(shape), operand.dtype)
-        return operand if operand is None else tuple(turn(item) for item in operand)  # type: ignore[misc]  # of one kind
+    def turn(type_: TensorType) -> TensorType:
+        return TensorType(tuple([_dim(size, dims, symbols) for size in type_.shape]), type_.dtype)
 
-    return Sample(tuple(turn(operand) for operand in sample.operands), sample.attrs, None, None, True)
+    return Sample(
+        tuple([_mapped(operand, turn) for operand in sample.operands]), sample.attrs, None, None, True
+    )
+
+
+def _mapped(operand: OperandType, turn: Callable[[TensorType], TensorType]) -> OperandType:
+    if isinstance(operand, TensorType):
+        return turn(operand)
+    return operand if operand is None else tuple([turn(item) for item in operand])
 
 
 def _dim(size: Any, dims: dict[int, arith.Var], symbols: list[arith.Var]) -> Any:
@@ -118,9 +123,7 @@ def other_dtypes(sample: Sample, signature: CheckedSignature) -> Iterator[Sample
 
 
 def _with_dtype(operand: OperandType, dtype: str) -> OperandType:
-    if isinstance(operand, TensorType):
-        return TensorType(operand.shape, dtype)
-    return operand if operand is None else tuple(TensorType(item.shape, dtype) for item in operand)
+    return _mapped(operand, lambda type_: TensorType(type_.shape, dtype))
 
 
 def _dtypes(dtype: str | tuple[str, ...], signature: CheckedSignature) -> tuple[str, ...]:

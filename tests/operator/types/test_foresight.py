@@ -75,6 +75,13 @@ def test_what_follows_with_every_rank_tried_follows(name: str, monkeypatch: pyte
             assert type_ == call.args[position].checked_type
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_what_follows_of_all_follows_of_each_alone(name: str) -> None:
+    """The generator asks for all at once only where something follows alone."""
+    *alone, together = followed(CALLS[name]())
+    assert {position: alone[position].get(position) for position in together} == together
+
+
 def trials(monkeypatch: pytest.MonkeyPatch) -> list[Trial]:
     """The trials that are made from now on."""
     tried: list[Trial] = []

@@ -72,9 +72,10 @@ def widen(outputs: Sequence[Tensor], operands: Iterable[Tensor] = ()) -> tuple[T
 
     `operands` stay what they are, and what they are computed from is not looked at: it may be shared with others.
     """
-    order = tensor_order(outputs, operands)
-    if not any(map(_mentions_half, order)):
+    given = list(operands)
+    if not _mentions_half(outputs, given):
         return tuple(outputs)
+    order = tensor_order(outputs, given)
     rounded = _rounded(order, outputs)
     made: dict[Tensor, Tensor] = {}
     for tensor in order:
@@ -87,16 +88,38 @@ def widen(outputs: Sequence[Tensor], operands: Iterable[Tensor] = ()) -> tuple[T
     return tuple(_as(made.get(t, t), t.dtype) for t in outputs)
 
 
-def _mentions_half(tensor: Tensor) -> bool:
-    op = tensor.op
-    bodies: list[Expr] = []
+def _mentions_half(outputs: Iterable[Tensor], given: Iterable[Tensor]) -> bool:
+    """Whether a half stands anywhere in what the outputs are computed from: most programs hold none."""
+    seen = set(map(id, given))
+    tensors = list(outputs)
+    while tensors:
+        tensor = tensors.pop()
+        if id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        if tensor.dtype.is_storage:
+            return True
+        tensors += () if isinstance(tensor.op, Compute) else tensor.op.inputs()
+        nodes = _bodies(tensor.op)
+        while nodes:
+            node = nodes.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.dtype.is_storage:
+                return True
+            if isinstance(node, Read):
+                tensors.append(node.tensor)
+            nodes += node.children()
+    return False
+
+
+def _bodies(op: Operation) -> list[Expr]:
     if isinstance(op, Compute):
-        bodies = [op.body]
-    elif isinstance(op, Scan):
-        bodies = [s.body for s in op.states if s.body is not None]
-    elif isinstance(op, Update):
-        bodies = list(expressions(op.body))
-    return tensor.dtype.is_storage or any(node.dtype.is_storage for e in bodies for node in post_order(e))
+        return [op.body]
+    if isinstance(op, Scan):
+        return [s.body for s in op.states if s.body is not None]
+    return list(expressions(op.body)) if isinstance(op, Update) else []
 
 
 def _rounded(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[Tensor]:

@@ -123,16 +123,20 @@ class Frame:
             return function(*[names[name] for name in needs])
         except UndecidedError:
             raise
-        except OpgenError as error:
-            text = str(error)
-            if not text.startswith(f"{self.op_name}: "):
-                text = f"{self.op_name}: {text}\n  at {self.place()}"
-            raised = type(error)(text)
-            raised.__dict__.update(error.__dict__)  # such as its code, which diagnostics print
-            raise RuleFailedError(raised) from error
+        except OpgenError as error:  # under no name here what is raised: it will hold this frame
+            raise RuleFailedError(self._placed(error)) from error
         except EVALUATION_ERRORS as error:
             detail = f"cannot evaluate {what}: {error} ({type(error).__name__}){self.where(needs)}"
             raise RuleFailedError(self.error(ShapeError, detail)) from error
+
+    def _placed(self, error: OpgenError) -> OpgenError:
+        """The same error with the op's name and the call's place."""
+        text = str(error)
+        placed = type(error)(
+            text if text.startswith(f"{self.op_name}: ") else f"{self.op_name}: {text}\n  at {self.place()}"
+        )
+        placed.__dict__.update(error.__dict__)  # such as its code, which diagnostics print
+        return placed
 
     def merge(self, known: Any, found: Any, what: str) -> Any:
         """The one value of two that must be equal. Raises MismatchError where they cannot be.

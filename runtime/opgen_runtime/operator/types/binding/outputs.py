@@ -141,7 +141,10 @@ def guarded(frame: Frame, output: Output, read: Callable[[], Any]) -> Any:
         error, cause = frame.error(UndecidedError, text), failure
     # The cause is no matter to users.  The failure itself holds the error, and would be held by it in turn.
     error.__context__ = cause
-    raise error from None
+    try:
+        raise error from None
+    finally:
+        del error, cause  # their frames hold this one, which would hold them in turn
 
 
 def _shape_reader(signature: Signature, output: Output) -> tuple[Reader, tuple[str, ...]]:

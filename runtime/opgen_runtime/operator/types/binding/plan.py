@@ -120,7 +120,10 @@ def run_steps(frame: Frame, steps: Sequence[Step]) -> None:
     except OpgenError:
         frame.refusing = (step,)
         raise
-    raise error from cause  # out here: the failure holds the error, which would hold it in turn
+    try:
+        raise error from cause  # out here: the failure holds the error, which would hold it in turn
+    finally:
+        del error, cause  # as this frame would, which is in their tracebacks
 
 
 def make_steps(signature: Signature, attr_names: Sequence[str]) -> list[Step]:
