@@ -1,7 +1,8 @@
 """Random kernels, compiled and run, against te's evaluation by numpy: `python -m tests.fuzz kernels`.
 
 Shapes of 1 to 40, every dtype; reads in any order, behind guards and choices, at computed positions; reductions over
-fixed and varying ranges, also inside choices; scans.  A failed assertion of LLVM ends the child process of a case.
+fixed and varying ranges, also inside choices; scans; rearranged copies in narrower dtypes, whose lanes are stored apart
+and under masks.  A failed assertion of LLVM ends the child process of a case.
 """
 
 from __future__ import annotations
@@ -53,13 +54,28 @@ from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
 from opgen_runtime.lower.schedule import create_schedule
 from tests.codegen.conftest import run
+from tests.fuzz._rearrangement import rearrangement
 
 COUNT: Final = 5000
 
 _DTYPES: Final = (
-    "float32", "float32", "float64", "float16", "int32", "int64", "int8", "int16", "uint8", "uint16", "uint32",
-    "uint64", "bool",
+    "float32", "float32", "float64", "float16", "bfloat16", "int32", "int64", "int8", "int16", "uint8", "uint16",
+    "uint32", "uint64", "bool",
 )  # fmt: skip
+_WIDE: Final = ("int64", "uint64", "float64", "int32", "float32")
+_NARROW: Final = (
+    "int32",
+    "uint32",
+    "int16",
+    "uint16",
+    "int8",
+    "uint8",
+    "bool",
+    "float16",
+    "bfloat16",
+    "float32",
+)
+_EXTENTS: Final = (1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15, 16, 17, 31, 33, 40)
 _TARGETS: Final = ("llvm", "llvm", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64")
 _INT: Final = (
     add, sub, mul, floordiv, floormod, truncdiv, truncmod, minimum, maximum, bit_and, bit_or, bit_xor, shift_left,
@@ -122,7 +138,7 @@ class _Program:
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.tolerance = 0.0
-        self.extents = [chance.choice((1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 40)) for _ in range(3)]
+        self.extents = [chance.choice(_EXTENTS) for _ in range(3)]
         self.inputs: list[Tensor] = []
         for number in range(chance.randint(1, 3)):
             dtype = chance.choice(_DTYPES)
@@ -136,7 +152,15 @@ class _Program:
         made: list[Tensor] = []
         for number in range(self.chance.randint(1, 4)):
             kind = self.chance.random()
-            stage = self._scan if kind < 0.12 else self._reduction if kind < 0.4 else self._elementwise
+            stage = (
+                self._scan
+                if kind < 0.12
+                else self._reduction
+                if kind < 0.4
+                else self._rearranged
+                if kind < 0.55
+                else self._elementwise
+            )
             made.append(stage(f"t{number}"))
             self.tensors.append(made[-1])
         last = made[-1]
@@ -160,6 +184,30 @@ class _Program:
         axes = te.data_axes(self._shape())
         body = _Body(self.chance, self.tensors, axes).value(DType(dtype), self.chance.randint(1, 5))
         return Tensor(name, tuple(a.extent for a in axes), DType(dtype), te.Compute(axes, body))
+
+    def _rearranged(self, name: str) -> Tensor:
+        """A wide tensor in a narrower dtype: transposed, repeated, every n-th, flat; some lanes are constants."""
+        chance = self.chance
+        source = chance.choice(self.tensors)
+        if chance.random() < 0.7 or str(source.dtype) not in _WIDE:
+            shape = [chance.choice(_EXTENTS) for _ in range(chance.choice((1, 2, 2, 3)))]
+            source = te.placeholder(f"{name}_from", tuple(shape), chance.choice(_WIDE))
+            self.inputs.append(source)
+        order = list(range(len(source.shape)))
+        chance.shuffle(order)
+        sizes = [size for d in order if isinstance(size := source.shape[d], int)]
+        extents, reads = rearrangement(chance, sizes)
+        axes = te.data_axes(extents)
+        places = reads([axis.var for axis in axes])
+        value = te.read(source, *(places[order.index(d)] for d in range(len(order))))
+        dtype = DType(chance.choice(_NARROW))
+        body = cast(value, dtype)
+        if chance.random() < 0.3:
+            made = _Body(chance, self.tensors, axes)
+            lane = floormod(chance.choice(axes).var, chance.randint(1, 8))
+            other = const(chance.randint(0, 1), dtype) if dtype is not BOOL else const(True, BOOL)
+            body = select(eq(lane, chance.randint(0, 7)), chance.choice((other, made.value(dtype, 1))), body)
+        return Tensor(name, tuple(axis.extent for axis in axes), dtype, te.Compute(axes, body))
 
     def _reduction(self, name: str) -> Tensor:
         axes = te.data_axes(self._shape()[:2])

@@ -164,7 +164,7 @@ def _other_array(choose: random.Random, array: np.ndarray) -> np.ndarray:
     if kind == 0:
         return np.expand_dims(array, choose.randint(0, array.ndim)) if array.ndim < 60 else array
     if kind == 1:
-        return array[0] if array.ndim and array.shape[0] else array
+        return array[:1].reshape(array.shape[1:]) if array.ndim and array.shape[0] else array
     if kind == 2:
         return np.resize(array, [choose.choice((0, 1, 2, n, n + 1)) for n in array.shape])
     if kind == 3:

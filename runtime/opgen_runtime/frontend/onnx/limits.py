@@ -18,6 +18,7 @@ from ...operator import TensorType, TupleType, Type
 from .errors import ModelError
 
 MOST_AXES: Final = 64  # numpy's arrays have no more
+_MOST_BYTES: Final = (1 << 63) - 1  # numpy counts those of an array without elements by its other extents
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,10 @@ class Budget:
             raise ModelError(
                 f"a tensor of shape {list(shape)} has {_amount(found)}, more than the "
                 f"{_amount(self.limits.memory)} allowed (Limits.memory)"
+            )
+        if math.prod([max(extent, 1) for extent in shape]) * itemsize > _MOST_BYTES:
+            raise ModelError(
+                f"an array of shape {list(shape)}, whose extents are beyond what an address counts"
             )
         return found
 

@@ -39,8 +39,9 @@ def shape(x: Expr) -> tuple[int, ...]:
 
 
 def extent(x: Expr, axis: int) -> int:
-    """The extent of one axis.  Raises NotSupported where it is not known."""
-    return known(tensor_type(x).shape[axis], axis)
+    """The extent of one axis.  Raises ModelError where there is no such axis, NotSupported where it is not known."""
+    check_rank(x, axis + 1 if axis >= 0 else -axis)
+    return known(sizes(x)[axis], axis)
 
 
 def known(size: Dim, axis: int) -> int:
@@ -55,27 +56,46 @@ def sizes(x: Expr) -> tuple[Dim, ...]:
     return tensor_type(x).shape
 
 
+def check_rank(x: Expr, least: int, most: int | None = None) -> None:
+    """Raises ModelError for a tensor of fewer axes, or of more."""
+    if ndim(x) < least or (most is not None and ndim(x) > most):
+        wanted = (
+            f"at least {least}" if most is None else f"{least}" if least == most else f"{least} to {most}"
+        )
+        raise ModelError(f"a tensor of shape {_listed(sizes(x))}, expected {wanted} axes")
+
+
+def check_shape(name: str, x: Expr, wanted: Sequence[Dim]) -> None:
+    """Raises ModelError for an input of another shape; extents that are not known may be any."""
+    found = sizes(x)
+    if len(found) != len(wanted) or any(
+        [a != b for a, b in zip(found, wanted, strict=True) if isinstance(a, int) and isinstance(b, int)]
+    ):
+        raise ModelError(f"the input {name!r} has the shape {_listed(found)}, expected {_listed(wanted)}")
+
+
+def _listed(dims: Sequence[Dim]) -> str:
+    """Dims as models list them: `[3, n]`."""
+    return f"[{shape_text(dims)[1:-1].removesuffix(',')}]"
+
+
 def at_least(x: Expr, rank: int) -> tuple[int, ...]:
     """The shape of a tensor of at least so many axes. Raises ModelError for one of fewer."""
-    found = shape(x)
-    if len(found) < rank:
-        raise ModelError(f"a tensor of shape {list(found)}, expected at least {rank} axes")
-    return found
+    check_rank(x, rank)
+    return shape(x)
 
 
 def exactly(x: Expr, rank: int) -> tuple[int, ...]:
     """The shape of a tensor of so many axes. Raises ModelError for another."""
-    found = shape(x)
-    if len(found) != rank:
-        raise ModelError(f"a tensor of shape {list(found)}, expected {rank} axes")
-    return found
+    check_rank(x, rank, rank)
+    return shape(x)
 
 
 def axis_of(axis: int, rank: int) -> int:
     """The axis counted from the first. Raises ModelError for one that a tensor of that rank does not have."""
-    if not -rank <= axis < max(rank, 1):
+    if not -rank <= axis < rank:
         raise ModelError(f"axis {axis} of a tensor of rank {rank}")
-    return axis % max(rank, 1)
+    return axis % rank
 
 
 def axes_of(axes: Iterable[int], rank: int) -> tuple[int, ...]:
@@ -157,7 +177,8 @@ def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def take_slice(x: Expr, axis: int, begin: int, end: int, step: int = 1) -> Expr:
-    """Positions begin to end (exclusive) of one axis."""
+    """Positions begin to end (exclusive) of one axis. Raises ModelError where there is no such axis."""
+    axis_of(axis, ndim(x))
     if (begin, step) == (0, 1) and end == sizes(x)[axis]:
         return x
     return op.strided_slice(x, begin=(begin,), end=(end,), strides=(step,), axes=(axis,))

@@ -13,7 +13,20 @@ from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError
 from ..rules import BODY, Flag, Positive, converts
-from ._tools import arange, cast, concatenate, dtype, exactly, ndim, reshape, scalar, shape, transpose
+from ._tools import (
+    arange,
+    cast,
+    check_rank,
+    concatenate,
+    dtype,
+    exactly,
+    extent,
+    ndim,
+    reshape,
+    scalar,
+    shape,
+    transpose,
+)
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -55,11 +68,11 @@ def attention(
     if past_key is not None and past_value is not None:
         k, v = concatenate([past_key, k], 2), concatenate([past_value, v], 2)
     batch, _, rows, size = exactly(q, 4)
-    keys = exactly(k, 4)[2]
+    (_, _, keys, _), _ = exactly(k, 4), exactly(v, 4)
     if seen_keys is not None:
         seen_keys = reshape(seen_keys, (batch, 1, 1, 1))
     # What may be seen: the same for all, or where each row of the batch has keys of its own, by the row.
-    before = shape(past_key)[2] if past_key is not None else 0
+    before = extent(past_key, 2) if past_key is not None else 0
     allowed = [] if seen_keys is None else [op.less(const(arange(keys)), seen_keys)]
     windowed = left_window_size >= 0 or right_window_size >= 0
     # How far each key lies behind its query; a cache that is not shown whole ends with the last query.
@@ -92,8 +105,9 @@ def _heads(x: Expr, heads: int | None) -> Expr:
 def _joined(mask: Expr | None, allowed: Sequence[Expr], keys: int, kind: str) -> Expr | None:
     """One mask: bool, or numbers that are added; None where every key is seen."""
     if mask is not None:
+        check_rank(mask, 1, 4)
         mask = mask if dtype(mask).is_bool else cast(mask, kind)
-        missing = keys - shape(mask)[-1]
+        missing = keys - extent(mask, -1)
         if missing > 0:
             widths = (*[0] * (2 * ndim(mask) - 1), missing)
             mask = op.pad(mask, pad_width=widths, pad_value=0 if dtype(mask).is_bool else -np.inf)

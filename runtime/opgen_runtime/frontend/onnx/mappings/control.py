@@ -19,7 +19,7 @@ from ..emit import op
 from ..errors import ModelError, NotSupported, UnsupportedOperatorError, shown
 from ..graph import Graph
 from ..rules import Flag, converts
-from ._tools import axis_of, concatenate, index, ndim, shape
+from ._tools import axis_of, concatenate, extent, index, ndim
 from .shape import split_parts
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def scan(
     in_axes = _one_each("scan_input_axes", scan_input_axes, num_scan_inputs)
     axes = [axis_of(a, ndim(x)) for a, x in zip(in_axes, scanned, strict=True)]
     reverse = _one_each("scan_input_directions", scan_input_directions, num_scan_inputs)
-    lengths = {shape(x)[a] for x, a in zip(scanned, axes, strict=True)}
+    lengths = {extent(x, a) for x, a in zip(scanned, axes, strict=True)}
     if len(lengths) != 1:
         raise ModelError(f"the scanned axes have the extents {sorted(lengths)}, expected one extent")
     steps = lengths.pop()
@@ -213,9 +213,9 @@ def scan_8(
     lengths, *rest = values
     if lengths is not None:
         raise NotSupported("lengths of sequences")
-    tensors = [v for v in rest if isinstance(v, Expr)]
+    tensors = [_tensor(v) for v in rest]
     batches = []
-    for b in range(shape(tensors[0])[0]):
+    for b in range(extent(tensors[0], 0)):
         batches.append(
             scan(
                 *[index(t, 0, b) for t in tensors],
@@ -278,12 +278,14 @@ def split_to_sequence(
     x: Expr, split: Array | None = None, *, axis: int = 0, keepdims: Flag = 1
 ) -> list[Expr]:
     at = axis_of(axis, ndim(x))
-    extent = shape(x)[at]
+    length = extent(x, at)
     if split is None:
-        return [p if keepdims else index(x, at, k) for k, p in enumerate(split_parts(x, at, [1] * extent))]
+        return [p if keepdims else index(x, at, k) for k, p in enumerate(split_parts(x, at, [1] * length))]
+    if split.ndim > 1 or (split.ndim == 0 and split < 1):
+        raise ModelError(f"split is {split.tolist()}, expected the length of each part, or one of at least 1")
     if split.ndim == 0:
         size = int(split)
-        sizes = [min(size, extent - begin) for begin in range(0, extent, size)]
+        sizes = [min(size, length - begin) for begin in range(0, length, size)]
     else:
         sizes = [int(n) for n in split]
     return list(split_parts(x, at, sizes))
@@ -295,6 +297,9 @@ def sequence_map(
 ) -> tuple[list[Any], ...]:
     """The body for each element; other sequences give theirs in turn, tensors are the same each time."""
     rows = []
+    for other in others:
+        if isinstance(other, list) and len(other) != len(values):
+            raise ModelError(f"a sequence of {len(other)} beside one of {len(values)}")
     for k, value in enumerate(values):
         given = [value, *[other[k] if isinstance(other, list) else other for other in others]]
         node.step(k)

@@ -16,7 +16,7 @@ from ..narrow import Narrow, NarrowType
 from ..rules import Flag, Rename, Tensor, converts, renames
 from ..texts import Texts
 from ._narrowing import narrowed
-from ._tools import axis_of, dtype, full, ndim, reshape, shape
+from ._tools import axis_of, broadcast_shape, dtype, full, ndim, reshape, shape
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -174,6 +174,7 @@ def cast_like(
 def equal(x: Tensor, y: Tensor) -> Expr:
     """Of tensors of one element type; strings are compared here."""
     if isinstance(x, Texts) and isinstance(y, Texts):
+        broadcast_shape(x.array.shape, y.array.shape)
         return const(np.asarray(x.array == y.array, np.bool_))
     if isinstance(x, Expr) and isinstance(y, Expr):
         return op.equal(x, y)

@@ -13,7 +13,7 @@ from ....ir import Expr
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
-from ._tools import arange, cast, dtype, exactly, index, ndim, reshape, room, scalar, shape, transpose
+from ._tools import arange, at_least, cast, dtype, exactly, index, ndim, reshape, room, scalar, transpose
 from .window import add_bias, extents_of, windows
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Ints = Sequence[int]
 
 def _channels_last(x: Expr) -> Expr:
     """(N, C, *D) as (N, product of D, C)."""
-    n, c, *dims = shape(x)
+    n, c, *dims = at_least(x, 2)
     return transpose(reshape(x, (n, c, math.prod(dims))), (0, 2, 1))
 
 
@@ -184,8 +184,9 @@ def deform_conv(
     """Each tap of the filter is moved by an offset, and interpolated there (zeros outside)."""
     if ndim(x) != 4:
         raise NotSupported("a deformable convolution over other than two axes")
+    filters_given, _, *_ = exactly(w, 4)
     moved = windows(extents_of(x), extents_of(w), strides, dilations, pads)
-    n, c = shape(x)[:2]
+    n, c, *_ = exactly(x, 4)
     kernel, out = moved.kernel, moved.outputs
     steps = math.prod(kernel)
     batch = n * offset_group
@@ -206,8 +207,8 @@ def deform_conv(
     places = math.prod(out)
     columns = transpose(reshape(columns, (batch, steps, places, c // offset_group)), (0, 3, 1, 2))
     columns = reshape(columns, (n, group, c // group * steps, places))
-    filters = reshape(w, (1, group, shape(w)[0] // group, c // group * steps))
-    return add_bias(reshape(op.matmul(filters, columns), (n, shape(w)[0], *out)), bias)
+    filters = reshape(w, (1, group, filters_given // group, c // group * steps))
+    return add_bias(reshape(op.matmul(filters, columns), (n, filters_given, *out)), bias)
 
 
 @converts("RoiAlign", since=10)

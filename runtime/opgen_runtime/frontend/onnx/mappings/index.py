@@ -11,7 +11,22 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..rules import Flag, Rename, converts, renames
-from ._tools import arange, axis_of, cast, dtype, exactly, full, ndim, reshape, shape, take_slice
+from ._tools import (
+    arange,
+    at_least,
+    axis_of,
+    cast,
+    check_shape,
+    dtype,
+    exactly,
+    extent,
+    full,
+    index,
+    ndim,
+    reshape,
+    shape,
+    take_slice,
+)
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -83,14 +98,15 @@ def tensor_scatter(
     mode: Literal["linear", "circular"] = "linear",
 ) -> Expr:
     """`update` written into `cache` along one axis, for each batch from its own position on."""
+    at_least(cache, 1)
     at = axis_of(axis, ndim(cache))
-    extents = shape(update)
+    extents = exactly(update, ndim(cache))
     places = arange(extents[at]).reshape([-1 if d == at else 1 for d in range(ndim(cache))])
     starts = full((extents[0],), 0, "int64") if write_indices is None else write_indices
     starts = reshape(starts, [extents[0], *[1] * (ndim(cache) - 1)])
     positions = op.add(starts, places)
     if mode == "circular":
-        positions = op.floor_mod(positions, shape(cache)[at])
+        positions = op.floor_mod(positions, extent(cache, at))
     positions = op.broadcast_to(
         positions, shape=tuple([extents[0] if d == 0 else n for d, n in enumerate(extents)])
     )
@@ -103,8 +119,8 @@ def one_hot(indices: Expr, depth: Scalar, values: Expr, *, axis: int = -1) -> Ex
     size = int(depth)
     wanted = cast(indices, "int64")
     wanted = op.where(op.less(wanted, np.zeros((), np.int64)), op.add(wanted, size), wanted)
-    off = reshape(op.strided_slice(values, begin=(0,), end=(1,)), ())
-    on = reshape(op.strided_slice(values, begin=(1,), end=(2,)), ())
+    check_shape("values", values, (2,))
+    off, on = index(values, 0, 0), index(values, 0, 1)
     return op.one_hot(wanted, on, off, depth=size, axis=axis)
 
 
@@ -124,8 +140,8 @@ def compress(x: Expr, condition: Expr, *, axis: int | None = None, node: NodeVie
         x, axis = reshape(x, (math.prod(shape(x)),)), 0
     axis = axis_of(axis, ndim(x))
     (count,) = exactly(condition, 1)
-    places = node.concrete(op.argwhere(take_slice(condition, 0, 0, min(count, shape(x)[axis]))))
-    return op.take(x, reshape(places, (shape(places)[0],)), axis=axis)
+    places = node.concrete(op.argwhere(take_slice(condition, 0, 0, min(count, extent(x, axis)))))
+    return op.take(x, reshape(places, (extent(places, 0),)), axis=axis)
 
 
 @converts("CumSum", since=11)
@@ -156,8 +172,8 @@ def reverse_sequence(x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: 
     def along(values: np.ndarray, axis: int) -> np.ndarray:
         return values.reshape([-1 if d == axis else 1 for d in range(ndim(x))])
 
-    steps = along(arange(shape(x)[time]), time)
-    sizes = reshape(cast(lengths, "int64"), [shape(x)[batch] if d == batch else 1 for d in range(ndim(x))])
+    steps = along(arange(extent(x, time)), time)
+    sizes = reshape(cast(lengths, "int64"), [extent(x, batch) if d == batch else 1 for d in range(ndim(x))])
     mirrored = op.where(op.less(steps, sizes), op.subtract(op.subtract(sizes, steps), 1), steps)
     return op.gather(x, op.broadcast_to(mirrored, shape=shape(x)), axis=time)
 
@@ -183,7 +199,7 @@ def non_max_suppression(
     return op.all_class_non_max_suppression(
         boxes,
         scores,
-        max_output_boxes_per_class=min(int(most or 0), shape(boxes)[1]),
+        max_output_boxes_per_class=min(int(most or 0), extent(boxes, 1)),
         iou_threshold=float(iou_threshold or 0.0),
         score_threshold=None if score_threshold is None else float(score_threshold),
         center_point_box=bool(center_point_box),

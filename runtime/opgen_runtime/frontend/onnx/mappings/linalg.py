@@ -10,7 +10,7 @@ from ....ir import Expr, const
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, converts
-from ._tools import arange, dtype, index, ndim, reshape, scalar, shape, sizes
+from ._tools import arange, at_least, dtype, index, ndim, reshape, scalar, shape, sizes
 
 
 @converts("MatMul")
@@ -70,7 +70,7 @@ def einsum(*operands: Expr, equation: str) -> Expr:
 @converts("Det")
 def det(x: Expr) -> Expr:
     """Elimination with row pivoting, unrolled over the columns."""
-    *batch, n, m = shape(x)
+    *batch, n, m = at_least(x, 2)
     if n != m:
         raise NotSupported(f"the determinant of matrices of {n} by {m}")
     rows = math.prod(batch)

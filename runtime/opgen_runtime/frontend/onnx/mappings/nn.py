@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING
 from ....ir import Expr
 from ..element_types import dtype_of
 from ..emit import op
-from ..errors import NotSupported
+from ..errors import ModelError, NotSupported
 from ..rules import Flag, Positive, converts
-from ._tools import axis_of, cast, dtype, exactly, extent, ndim, reshape, scalar, shape, sizes, take_slice
+from ._tools import (
+    at_least,
+    axis_of,
+    cast,
+    dtype,
+    exactly,
+    extent,
+    ndim,
+    reshape,
+    scalar,
+    shape,
+    sizes,
+    take_slice,
+)
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -168,7 +181,7 @@ def group_normalization_18(
     x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: Positive
 ) -> Expr:
     """The scale and the shift are one number a group."""
-    c = shape(x)[1] // num_groups
+    c = _grouped(x, num_groups)
 
     def spread(p: Expr) -> Expr:
         return op.repeat(p, repeats=c, axis=0)
@@ -181,11 +194,19 @@ def group_normalization(
     x: Expr, gamma: Expr, beta: Expr, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1
 ) -> Expr:
     wide = dtype_of(stash_type) if dtype(x).bits < 32 else dtype(x)
-    n, c, *rest = shape(x)
-    grouped = reshape(cast(x, wide), (n, num_groups, c // num_groups * math.prod(rest)))
+    n, _, *rest = at_least(x, 2)
+    grouped = reshape(cast(x, wide), (n, num_groups, _grouped(x, num_groups) * math.prod(rest)))
     centred, factor = _standard(grouped, (2,), epsilon)
     normal = cast(reshape(op.multiply(centred, factor), shape(x)), dtype(x))
     return op.add(op.multiply(normal, _per_channel(gamma, x)), _per_channel(beta, x))
+
+
+def _grouped(x: Expr, groups: int) -> int:
+    """How many channels a group has.  Raises ModelError where they are not divided."""
+    channels = extent(x, 1)
+    if channels % groups:
+        raise ModelError(f"{channels} channels of a tensor of shape {list(shape(x))} in {groups} groups")
+    return channels // groups
 
 
 @converts("LpNormalization")
@@ -203,10 +224,9 @@ def lp_normalization(x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
 @converts("LRN")
 def lrn(x: Expr, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Positive) -> Expr:
     """Divided by a power of the sum of squares of neighbouring channels."""
-    before = (size - 1) // 2
+    c, before = extent(x, 1), (size - 1) // 2
     widths = [0, 0, before, size - 1 - before, *[0] * (2 * ndim(x) - 4)]
     squares = op.pad(op.multiply(x, x), pad_width=tuple(widths))
-    c = extent(x, 1)
     total = take_slice(squares, 1, 0, c)
     for k in range(1, size):
         total = op.add(total, take_slice(squares, 1, k, k + c))

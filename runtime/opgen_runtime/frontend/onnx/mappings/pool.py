@@ -14,9 +14,11 @@ from ..errors import ModelError
 from ..rules import Flag, Naturals, Positive, Positives, converts
 from ._tools import (
     arange,
+    at_least,
     cast,
     dtype,
     exactly,
+    extent,
     full,
     ndim,
     reshape,
@@ -82,10 +84,10 @@ def max_pool(
     if not node.has_output(1):
         return best
     where = cast(op.argmax(flat, axis=2 + k, keepdims=True), "int64")
-    n, c = shape(x)[:2]
+    n, c = at_least(x, 2)[:2]
     planes = arange(n * c).reshape(n, c, *[1] * k) * math.prod(moved.extents)
     flat_places = np.broadcast_to(
-        _flat_places(moved, bool(storage_order)), (n, c, *moved.outputs, shape(flat)[-1])
+        _flat_places(moved, bool(storage_order)), (n, c, *moved.outputs, extent(flat, -1))
     )
     inner = op.squeeze(op.gather(const(flat_places), where, axis=2 + k), axis=(2 + k,))
     return best, op.add(inner, planes)
@@ -102,7 +104,7 @@ def _flat_places(moved: Windows, column_major: bool) -> np.ndarray:
         total = total + places.reshape(
             [places.shape[0] if a == d else places.shape[1] if a == k + d else 1 for a in range(2 * k)]
         )
-    return total.reshape(*moved.outputs, -1)
+    return total.reshape(*moved.outputs, math.prod(moved.kernel))
 
 
 @converts("AveragePool")
@@ -192,7 +194,7 @@ def max_unpool(
     inferred = [
         (n - 1) * step[d] - pad[d] - pad[k + d] + kernel_shape[d] for d, n in enumerate(extents_of(x))
     ]
-    n, c = shape(x)[:2]
+    n, c = at_least(x, 2)[:2]
     size = math.prod(shape(x))
     flat = full((n * c * math.prod(inferred),), 0, dtype(x))
     made = op.scatter_elements(flat, reshape(places, (size,)), reshape(x, (size,)), axis=0)

@@ -14,7 +14,7 @@ from ..errors import NotSupported
 from ..narrow import Narrow, NarrowType
 from ..rules import Flag, Natural, Naturals, Positive, Positives, Tensor, converts
 from ..texts import Texts
-from ._tools import axis_of, cast, dtype, ndim, reshape, scalar, shape
+from ._tools import axis_of, cast, check_rank, dtype, extent, ndim, reshape, scalar, shape
 from .elementwise import cast_to
 from .linalg import matmul
 from .window import cross_correlation, extents_of, spatial, windows
@@ -26,14 +26,15 @@ def _along(p: Expr, like: Expr, axis: int, block: int) -> Expr:
         return reshape(p, ())
     at = axis_of(axis, ndim(like))
     if block:
-        return _cut(op.repeat(p, repeats=block, axis=at), at, shape(like)[at])
+        check_rank(p, ndim(like), ndim(like))
+        return _cut(op.repeat(p, repeats=block, axis=at), at, extent(like, at))
     if ndim(p) == 1:
-        return reshape(p, [shape(p)[0] if d == at else 1 for d in range(ndim(like))])
+        return reshape(p, [extent(p, 0) if d == at else 1 for d in range(ndim(like))])
     return p
 
 
-def _cut(p: Expr, axis: int, extent: int) -> Expr:
-    return p if shape(p)[axis] == extent else op.strided_slice(p, begin=(0,), end=(extent,), axes=(axis,))
+def _cut(p: Expr, axis: int, size: int) -> Expr:
+    return p if extent(p, axis) == size else op.strided_slice(p, begin=(0,), end=(size,), axes=(axis,))
 
 
 def quantized(x: Expr, scale: Expr, zero: Expr | None, kind: str) -> Expr:
@@ -173,7 +174,7 @@ def _integer_conv(
 
 def _filters(p: Expr, w: Expr) -> Expr:
     """One number, or one a filter."""
-    return reshape(p, ()) if math.prod(shape(p)) == 1 else reshape(p, (shape(p)[0], *[1] * (ndim(w) - 1)))
+    return reshape(p, ()) if math.prod(shape(p)) == 1 else reshape(p, (extent(p, 0), *[1] * (ndim(w) - 1)))
 
 
 @converts("ConvInteger", since=10)
@@ -219,7 +220,9 @@ def qlinear_conv(
         product = op.bias_add(product, bias, axis=1)
     by = op.divide(op.multiply(reshape(x_scale, ()), w_scale), reshape(y_scale, ()))
     by = (
-        reshape(by, ()) if math.prod(shape(by)) == 1 else reshape(by, (1, shape(by)[0], *[1] * (ndim(x) - 2)))
+        reshape(by, ())
+        if math.prod(shape(by)) == 1
+        else reshape(by, (1, extent(by, 0), *[1] * (ndim(x) - 2)))
     )
     scaled = op.multiply(op.cast(product, dtype="float32"), by)
     return quantized(scaled, scalar(1.0, "float32"), reshape(zy, ()), dtype(zy))

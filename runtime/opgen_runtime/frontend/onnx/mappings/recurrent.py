@@ -13,7 +13,20 @@ from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, converts
-from ._tools import cast, dtype, full, index, scalar, shape, take_slice, transpose
+from ._tools import (
+    cast,
+    check_rank,
+    check_shape,
+    dtype,
+    extent,
+    full,
+    index,
+    scalar,
+    shape,
+    sizes,
+    take_slice,
+    transpose,
+)
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -106,13 +119,27 @@ def _layer(
     direction: str,
     clip: float | None,
     layout: int,
+    gates: int,
 ) -> Layer:
+    """Raises ModelError for tensors that are not of the shapes that ONNX gives for so many gates."""
+    check_rank(x, 3, 3)
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     functions = _activations(activations, len(backwards))
     if layout:
         x = transpose(x, (1, 0, 2))
         h0 = None if h0 is None else transpose(h0, (1, 0, 2))
-    return Layer(x, w, r, bias, lengths, h0, backwards, functions, clip, shape(r)[-1])
+    n, hidden = len(backwards), extent(r, -1)
+    _, batch, size = sizes(x)
+    check_shape("w", w, (n, gates * hidden, size))
+    check_shape("r", r, (n, gates * hidden, hidden))
+    for name, given, wanted in (
+        ("bias", bias, (n, 2 * gates * hidden)),
+        ("lengths", lengths, (batch,)),
+        ("h0", h0, (n, batch, hidden)),
+    ):
+        if given is not None:
+            check_shape(name, given, wanted)
+    return Layer(x, w, r, bias, lengths, h0, backwards, functions, clip, hidden)
 
 
 Step = Callable[[int, Expr, "tuple[Expr, ...]"], "tuple[Expr, ...]"]
@@ -200,7 +227,7 @@ def rnn(
 ) -> tuple[Expr, ...]:
     """Computed cell by cell: h = f(W x + R h + b)."""
     given = Activations(("Tanh",), activations, activation_alpha, activation_beta)
-    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout, gates=1)
 
     def cell(d: int) -> Step:
         (f,) = layer.activations[d]
@@ -237,7 +264,7 @@ def gru(
 ) -> tuple[Expr, ...]:
     """Gates are ordered update, reset, hidden."""
     given = Activations(("Sigmoid", "Tanh"), activations, activation_alpha, activation_beta)
-    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout, gates=3)
     if lengths is None and clip is None and _is_default(activations, ["sigmoid", "tanh"]):
         parts = [
             op.gru(
@@ -308,12 +335,16 @@ def lstm(
 ) -> tuple[Expr, ...]:
     """Gates are ordered input, output, forget, cell; peepholes input, output, forget."""
     given = Activations(("Sigmoid", "Tanh", "Tanh"), activations, activation_alpha, activation_beta)
-    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout, gates=4)
     first = transpose(c0, (1, 0, 2)) if layout and c0 is not None else c0
+    if first is not None:
+        check_shape("c0", first, (len(layer.directions), sizes(layer.x)[1], layer.hidden))
+    if peepholes is not None:
+        check_shape("peepholes", peepholes, (len(layer.directions), 3 * layer.hidden))
     plain = peepholes is None and clip is None and not input_forget
     if plain and _is_default(activations, ["sigmoid", "tanh", "tanh"]):
-        sizes = None if lengths is None else cast(lengths, "int32")
-        made = op.lstm(layer.x, w, r, bias, sizes, layer.h0, first, direction=direction)
+        steps = None if lengths is None else cast(lengths, "int32")
+        made = op.lstm(layer.x, w, r, bias, steps, layer.h0, first, direction=direction)
         return _finish(made[0], [made[1], made[2]], layout, node)
 
     def cell(d: int) -> Step:

@@ -13,7 +13,7 @@ from ....operator import shape_text
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, converts
-from ._tools import axes_of, cast, dtype, full, ndim, reshape, shape, tensor_type, transpose
+from ._tools import axes_of, cast, dtype, extent, full, ndim, reshape, shape, tensor_type, transpose
 
 Ints = Sequence[int]
 Array = np.ndarray
@@ -76,7 +76,7 @@ def _sizes(
     x: Expr, axes: Sequence[int], scales: np.ndarray | None, sizes: Ints | None, policy: str
 ) -> tuple[list[int], list[float]]:
     """The extent and the scale of each of the axes."""
-    extents = [shape(x)[d] for d in axes]
+    extents = [extent(x, d) for d in axes]
     if sizes is None:
         if scales is None:
             raise NotSupported("neither scales nor sizes")
@@ -128,12 +128,12 @@ def resize(
     if roi is not None and roi.size and roi.size != 2 * len(named):
         raise ModelError(f"a region of {roi.size} numbers, expected {2 * len(named)}")
     crops = coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None
-    region = [float(r) for r in roi] if crops and roi is not None and roi.size else []
+    region = [float(r) for r in roi.reshape(-1)] if crops and roi is not None and roi.size else []
     starts, ends = region[: len(named)] or [0.0] * len(named), region[len(named) :] or [1.0] * len(named)
     changed = [
         k
         for k, axis in enumerate(named)
-        if factors[k] != 1.0 or extents[k] != shape(x)[axis] or (starts[k], ends[k]) != (0.0, 1.0)
+        if factors[k] != 1.0 or extents[k] != extent(x, axis) or (starts[k], ends[k]) != (0.0, 1.0)
     ]
     if not changed:
         return op.copy(x)

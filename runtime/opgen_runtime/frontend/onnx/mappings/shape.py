@@ -101,7 +101,7 @@ def reshape_to(x: Expr, to: Dims, *, allowzero: Flag = 0) -> Expr:
         raise ModelError(f"a tensor of shape {shape_text(sizes(x))} cannot have the shape {list(to)}")
     if not tensor_type(x).is_static:
         return _reshape_open(x, to, bool(allowzero))
-    found = [shape(x)[k] if k in kept else n for k, n in enumerate(to)]
+    found = [extent(x, k) if k in kept else n for k, n in enumerate(to)]
     if -1 in found:
         known = math.prod(n for n in found if n != -1)
         found[found.index(-1)] = math.prod(shape(x)) // known if known else 0
@@ -375,11 +375,11 @@ def center_crop_pad(x: Expr, to: Ints, *, axes: Ints | None = None) -> Expr:
     if len(to) != len(named) or min(to, default=0) < 0:
         raise ModelError(f"the extents {list(to)} of {len(named)} axes")
     for d, wanted in zip(named, to, strict=True):
-        extent = shape(x)[d]
-        if wanted < extent:
-            begin = (extent - wanted) // 2
+        length = extent(x, d)
+        if wanted < length:
+            begin = (length - wanted) // 2
             x = take_slice(x, d, begin, begin + wanted)
         else:
-            widths[2 * d] = (wanted - extent) // 2
-            widths[2 * d + 1] = wanted - extent - widths[2 * d]
+            widths[2 * d] = (wanted - length) // 2
+            widths[2 * d + 1] = wanted - length - widths[2 * d]
     return op.pad(x, pad_width=tuple(widths)) if any(widths) else x

@@ -13,7 +13,22 @@ from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, converts
-from ._tools import arange, at_least, axis_of, dtype, index, move_axis, ndim, reshape, room, shape, take_slice
+from ._tools import (
+    arange,
+    at_least,
+    axis_of,
+    check_rank,
+    dtype,
+    exactly,
+    extent,
+    index,
+    move_axis,
+    ndim,
+    reshape,
+    room,
+    shape,
+    take_slice,
+)
 
 Scalar = Any
 Ints = Sequence[int]
@@ -21,11 +36,11 @@ Ints = Sequence[int]
 
 def _resized(x: Expr, axis: int, size: int) -> Expr:
     """The first `size` places of an axis, zeros where it is shorter."""
-    extent = shape(x)[axis]
-    if extent >= size:
+    length = extent(x, axis)
+    if length >= size:
         return take_slice(x, axis, 0, size)
     widths = [0] * (2 * ndim(x))
-    widths[2 * axis + 1] = size - extent
+    widths[2 * axis + 1] = size - length
     return op.pad(x, pad_width=tuple(widths))
 
 
@@ -42,7 +57,7 @@ def fourier(x: Expr, length: int, axis: int, inverse: bool, onesided: bool) -> E
     used = length // 2 + 1 if inverse and onesided else length
     moved = move_axis(_resized(x, axis, used), axis, rank - 2)
     real = index(moved, rank - 1, 0)
-    imaginary = index(moved, rank - 1, 1) if shape(x)[-1] == 2 else None
+    imaginary = index(moved, rank - 1, 1) if extent(x, -1) == 2 else None
     kind = dtype(x).numpy
     if inverse and onesided:
         cos, sin = _tables(used, length, length, kind)
@@ -79,10 +94,10 @@ def dft(
     onesided: Flag = 0,
 ) -> Expr:
     at = axis_of(-2 if axis is None else int(axis), ndim(x))
-    extent = at_least(x, 2)[at]
-    default = 2 * (extent - 1) if inverse and onesided else extent
+    points = at_least(x, 2)[at]
+    default = 2 * (points - 1) if inverse and onesided else points
     size = default if length is None else int(length)
-    if size < 1 or at == ndim(x) - 1 or shape(x)[-1] not in (1, 2):
+    if size < 1 or at == ndim(x) - 1 or extent(x, -1) not in (1, 2):
         raise ModelError(
             f"a transform of length {size} along axis {at} of a tensor of shape {list(shape(x))}"
         )
@@ -94,20 +109,20 @@ def stft(
     x: Expr, step: Scalar, window: Expr | None = None, length: Scalar | None = None, *, onesided: Flag = 1
 ) -> Expr:
     """The transforms of frames that are `step` apart."""
-    at_least(x, 2)
-    framed = shape(x)[1] if window is None else shape(window)[0]
+    check_rank(x, 2, 3)
+    framed = extent(x, 1) if window is None else exactly(window, 1)[0]
     size = framed if length is None else int(length)
-    if int(step) < 1 or not 1 <= size <= shape(x)[1]:
-        raise ModelError(f"frames of {size} in steps of {int(step)} of a signal of {shape(x)[1]}")
+    if int(step) < 1 or not 1 <= size <= extent(x, 1):
+        raise ModelError(f"frames of {size} in steps of {int(step)} of a signal of {extent(x, 1)}")
     if ndim(x) == 2:
         x = op.expand_dims(x, axis=2)
-    count = 1 + (shape(x)[1] - size) // int(step)
+    count = 1 + (extent(x, 1) - size) // int(step)
     room(count, size)
     places = arange(count)[:, None] * int(step) + arange(size)[None, :]
     frames = op.take(x, places.astype(np.int64), axis=1)
     if window is not None:
         frames = op.multiply(frames, reshape(_resized(window, 0, size), (1, 1, size, 1)))
-    return fourier(frames, size, 2, False, bool(onesided) and shape(x)[-1] == 1)
+    return fourier(frames, size, 2, False, bool(onesided) and extent(x, -1) == 1)
 
 
 @converts("MelWeightMatrix", since=17)
@@ -155,8 +170,8 @@ def tf_idf(
     rows, pool = op.cast(rows, dtype="int64"), np.array(pool_int64s, np.int64)
     _check_grams(len(pool), ngram_counts, ngram_indexes, weights)
     width = max(ngram_indexes) + 1
-    room(shape(rows)[0] + len(pool), width)
-    total: Expr = const(np.zeros((shape(rows)[0], width), np.float32))
+    room(extent(rows, 0) + len(pool), width)
+    total: Expr = const(np.zeros((extent(rows, 0), width), np.float32))
     number = 0
     for position, begin in enumerate(ngram_counts):
         size = position + 1
@@ -202,12 +217,12 @@ def _check_grams(pool: int, counts: Ints, indexes: Ints, weights: Sequence[float
 def _occurrences(rows: Expr, grams: np.ndarray, apart: int) -> Expr | None:
     """(rows, grams): how often each occurs with its elements `apart`; None where no row is long enough."""
     size = grams.shape[1]
-    count = shape(rows)[1] - (size - 1) * apart
+    count = extent(rows, 1) - (size - 1) * apart
     if count <= 0:
         return None
     room(count, size)
     places = arange(count)[:, None] + arange(size)[None, :] * apart
     seen = op.take(rows, places.astype(np.int64), axis=1)
-    same = op.equal(reshape(seen, (shape(rows)[0], count, 1, size)), grams[None, None])
+    same = op.equal(reshape(seen, (extent(rows, 0), count, 1, size)), grams[None, None])
     hits = op.cast(op.all(same, axis=(3,), keepdims=False), dtype="float32")
     return op.sum(hits, axis=(1,), keepdims=False)

@@ -18,12 +18,12 @@ from ._tools import (
     arange,
     at_least,
     dtype,
+    extent,
     known,
     ndim,
     reshape,
     room,
     scalar,
-    shape,
     sizes,
     transpose,
 )
@@ -236,13 +236,17 @@ def conv_transpose(
     extra = list(output_padding or (0,) * k)
     low, high = list((pads or (0,) * (2 * k))[:k]), list((pads or (0,) * (2 * k))[k:])
     if output_shape is not None or auto_pad.startswith("SAME"):
+        if output_shape is not None and len(output_shape) not in (k, 2 + k):
+            raise ModelError(
+                f"output_shape {list(output_shape)}, expected an extent for each of {k} spatial axes"
+            )
         wanted = (
             list(output_shape[-k:])
             if output_shape
             else [n * s for n, s in zip(extents_of(x), step, strict=True)]
         )
         for d in range(k):
-            reach = spread[d] * (shape(w)[2 + d] - 1) + 1
+            reach = spread[d] * (extent(w, 2 + d) - 1) + 1
             total = step[d] * (extents_of(x)[d] - 1) + extra[d] + reach - wanted[d]
             if total < 0:
                 extra[d], total = extra[d] - total, 0
