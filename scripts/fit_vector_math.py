@@ -50,11 +50,6 @@ def asin_term(k: int) -> Real:
     return mp.binomial(2 * n, n) / (Real(4) ** n * (2 * n + 1))
 
 
-def tanh_term(k: int) -> Real:
-    n = 2 * k + 4
-    return Real(2) ** n * (Real(2) ** n - 1) * mp.bernoulli(n) / mp.factorial(n)
-
-
 LN2_2 = 0.3466 * 1.02
 one = lambda v: Real(1)  # noqa: E731
 FITS = (
@@ -79,9 +74,6 @@ FITS = (
     Fit("cos_narrow", "cos(x) = 1 - v/2 + v**2 P(v), v = x**2, |x| <= pi/4",
         near_zero(root(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4), lambda k: (-1) ** k / mp.factorial(2 * k + 4)),
         lambda v: v + Real("1e-3"), 0.0, {"float32": 0.63, "float64": 0.63}, {"float32": 2, "float64": 5}),
-    Fit("tanh", "tanh(x) = x + x v P(v), v = x**2, |x| <= 0.4",
-        near_zero(root(lambda x: (mp.tanh(x) - x) / x**3), tanh_term),
-        one, 0.0, {"float32": 0.161, "float64": 0.161}, {"float32": 3, "float64": 9}),
     Fit("atan", "atan(x) = x + x v P(v), v = x**2, |x| <= tan(pi/8)",
         near_zero(root(lambda x: (mp.atan(x) - x) / x**3), lambda k: (-1) ** (k + 1) * Real(1) / (2 * k + 3)),
         one, 0.0, {"float32": 0.1717, "float64": 0.1717}, {"float32": 3, "float64": 10}),

@@ -88,3 +88,27 @@ def test_what_is_small_does_not_decide_that_a_sum_runs_across() -> None:
     out = dsl.compute((32,), lambda c: dsl.sum(x[n, c, k] - shift[n, c], axis=(n, k)), name="out")
     trace = str(schedules.generic((out,), _TARGET).trace)
     assert "out.vectorize(k_i)" in trace, trace
+
+
+def planes(steps: int) -> Tensor:
+    """Weighted sums of eight planes, each shifted by windows of `steps` by `steps`."""
+    x, w = dsl.placeholder((16, 9, 30), name="x"), dsl.placeholder((2, 8, steps, steps), name="w")
+    c, r, s = (dsl.reduce_axis((0, n), name=name) for n, name in ((8, "c"), (steps, "r"), (steps, "s")))
+
+    def value(o: Expr, i: Expr, j: Expr) -> Expr:
+        inside = (i + r < 9) & (j + s < 30)
+        return dsl.sum(
+            dsl.if_then_else(inside, x[o * 8 + c, i + r, j + s], 0.0) * w[o, c, r, s], axis=(c, r, s)
+        )
+
+    return dsl.compute((2, 9, 30), value, name="out")
+
+
+def test_columns_that_lie_side_by_side_are_one() -> None:
+    trace = str(schedules.generic((planes(1),), _TARGET).trace)
+    assert "i_j = out.fuse(i, j)" in trace, trace
+    assert "i_j_o, i_j_i = out.split(i_j, 8)" in trace, trace
+
+
+def test_windows_that_overlap_keep_their_rows() -> None:
+    assert "out.fuse(i, j)" not in str(schedules.generic((planes(3),), _TARGET).trace)

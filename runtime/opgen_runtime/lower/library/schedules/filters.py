@@ -82,7 +82,8 @@ def _window_of(axes: tuple[IterVar, ...], body: Reduce) -> Window | None:
         if step is None or not 0 < step <= _MOST_APART:
             continue
         sliding = [axis for axis in body.axes if _slides(along[0], row.var, axis)]
-        if len(sliding) == 1:
+        steps = [axis for axis in body.axes if axis.var in {*vars_of(along[0]), *vars_of(across[0])}]
+        if len(sliding) == 1 and any([axis.extent != 1 for axis in steps]):
             return Window(image, sliding[0])
     return None
 

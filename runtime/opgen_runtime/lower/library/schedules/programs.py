@@ -72,6 +72,8 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
         if not stage.reduce_axes:
             schedule_elementwise(stage, target)
             continue
+        if stage.follows is None and analyse(stage.body, stage.tensor.dtype).used:
+            schedule.simplify(stage.tensor)
         partial = split_among_threads(schedule, stage, target)
         if partial is not None:
             schedule_reduction(partial, target)

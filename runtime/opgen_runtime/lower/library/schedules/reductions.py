@@ -104,7 +104,7 @@ def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> 
     work = work_of(stage, shape.accesses.cost)
     shared = not attached and is_shared((*stage.loop_axes, *stage.reduce_axes), work, target)
     if shape.across:
-        outer = _across(stage, shape, target)
+        outer = _across(stage, shape, target, attached)
     elif shape.along:
         outer = _along(stage, shape, target, attached)
     else:
@@ -202,15 +202,20 @@ def _stays_near(stage: Stage, shape: ReduceShape) -> bool:
     return True
 
 
-def _across(stage: Stage, shape: ReduceShape, target: Target) -> list[IterVar]:
-    """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized."""
+def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> list[IterVar]:
+    """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized.
+
+    Columns of several axes that lie side by side are one, where no stage around asks for a part of them.
+    """
     data = list(stage.loop_axes)
+    columns = data[-1:] if attached else contiguous_groups(data, shape.accesses)[-1]
+    reuse = sorted(
+        (axis for axis in shape.reuse if axis not in columns),
+        key=lambda axis: _reuses_vectors(axis, columns[-1], shape),
+    )
+    data[-len(columns) :] = [stage.fuse(*columns)]
     column = data[-1]
     lanes = _fitting(shape.lanes, column)
-    reuse = sorted(
-        (axis for axis in shape.reuse if axis is not column),
-        key=lambda axis: _reuses_vectors(axis, column, shape),
-    )
     reduce_loops = _fused_reduction(stage, shape.accesses)
     tiles: list[IterVar] = []
     steps: list[IterVar] = []
