@@ -25,27 +25,34 @@ def lay_out(source: str, width: int = WIDTH) -> str:
     tree = ast.parse(source)
     lines = source.splitlines()
     used = _names_used(tree) if any(isinstance(node, _IMPORTS) for node in tree.body) else frozenset[str]()
-    kept: list[ast.stmt] = []
-    is_changed = False
-    for node in reversed(tree.body):  # so that the places of those above stay what they are
-        replaced: list[tuple[int, int, list[str]]] = []
-        if isinstance(node, _IMPORTS) and not _uses_all(node, used):
-            is_changed = True
-            _drop_unused(node, used, lines)
-        else:
-            _collect([node], lines, width, replaced)
-        is_changed |= bool(replaced)
-        for first, last, new in reversed(replaced):
-            lines[first:last] = new
-        if not isinstance(node, _IMPORTS) or node.names:
-            kept.append(node)
-    tree.body = kept[::-1]
-    text = "\n".join(lines) + "\n"
-    assert not is_changed or _is_same(ast.parse(text), tree), "layout changed the meaning"
-    return text
+    places = [(_start(node) - 1, node.end_lineno or node.lineno) for node in tree.body]
+    ends = [0, *[last for _, last in places]]
+    starts = [*[first for first, _ in places], len(lines)]
+    for number in reversed(range(len(tree.body))):  # so that the places of those above stay what they are
+        node, (first, last), length = tree.body[number], places[number], len(lines)
+        if not _lay_out_one(node, lines, used, width):
+            continue
+        assert ends[number] <= first, "layout dropped the statement before another one"
+        assert last <= starts[number + 1], "layout dropped the statement after another one"
+        made = ast.parse("\n".join(lines[first : last + len(lines) - length]))
+        left = [] if isinstance(node, _IMPORTS) and not node.names else [node]
+        assert _is_same(made.body, left), "layout changed the meaning"
+    return "\n".join(lines) + "\n"
 
 
-def _is_same(first: ast.AST, second: ast.AST) -> bool:
+def _lay_out_one(node: ast.stmt, lines: list[str], used: frozenset[str], width: int) -> bool:
+    """Lay out the lines of one statement; whether that changed any."""
+    if isinstance(node, _IMPORTS) and not _uses_all(node, used):
+        _drop_unused(node, used, lines)
+        return True
+    replaced: list[tuple[int, int, list[str]]] = []
+    _collect([node], lines, width, replaced)
+    for begin, end, new in reversed(replaced):
+        lines[begin:end] = new
+    return bool(replaced)
+
+
+def _is_same(first: object, second: object) -> bool:
     """Whether two trees differ in their places alone."""
     pairs: list[tuple[object, object]] = [(first, second)]
     while pairs:
@@ -66,15 +73,20 @@ def _is_same(first: ast.AST, second: ast.AST) -> bool:
 def _names_used(tree: ast.AST) -> frozenset[str]:
     """The names that the expressions of a tree use."""
     found: set[str] = set()
-    stack: list[object] = [tree]
+    stack: list[ast.AST] = [tree]
     while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.AST):
-            stack += vars(node).values()
-        elif isinstance(node, list):
-            stack += node
+        for value in vars(stack.pop()).values():
+            kind = type(value)
+            if kind is ast.Name:
+                found.add(value.id)
+            elif kind is list:
+                for each in value:
+                    if type(each) is ast.Name:
+                        found.add(each.id)
+                    elif isinstance(each, ast.AST):
+                        stack.append(each)
+            elif kind is not ast.Load and kind is not ast.Constant and isinstance(value, ast.AST):
+                stack.append(value)
     return frozenset(found)
 
 

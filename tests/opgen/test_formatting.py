@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opgen.formatting import comment_text, docstring_lines, fill, lay_out, quote
+from opgen.formatting import comment_text, docstring_lines, fill, lay_out, module, quote
 from opgen.formatting import expression_text as text_of
 from opgen.formatting import statement_lines as lines_of
 from opgen.formatting.module import _is_same
@@ -170,3 +170,33 @@ def test_comment_stays_on_its_line(text: str) -> None:
 )  # fmt: skip
 def test_the_same_tree_elsewhere_is_the_same(one: str, other: str, same: bool) -> None:
     assert _is_same(ast.parse(one), ast.parse(other)) is same
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import unused; x = 1\n",
+        "x = 1; import unused\n",
+        f"x = 1; y = f({'a, ' * 40})\n",
+    ],
+)
+def test_statements_in_one_line_are_not_dropped(source: str) -> None:
+    with pytest.raises(AssertionError, match="layout"):
+        lay_out(source)
+
+
+def test_layout_that_changes_the_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f"x = f({'a, ' * 40})\n\n\ndef g(a, {'b, ' * 40}c):\n    return a\n"
+    assert lay_out(source)
+    for name in ("statement_lines", "header_lines"):
+        right = getattr(module, name)
+        monkeypatch.setattr(
+            module,
+            name,
+            lambda *given, right=right, **options: [
+                line.replace("(", "(z, ", 1) for line in right(*given, **options)
+            ],
+        )
+        with pytest.raises(AssertionError, match="meaning"):
+            lay_out(source)
+        monkeypatch.undo()

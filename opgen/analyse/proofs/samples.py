@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, Final
 
 from opgen_runtime.base import arith
@@ -98,6 +99,7 @@ def _operand(value: str | tuple[str, ...] | None) -> OperandType:
     return _type(value)
 
 
+@lru_cache(maxsize=4096)  # the variations of a test have most operands in common
 def _type(text: str) -> TensorType:
     dtype, shape = parse_operand(text)
     return TensorType(shape, dtype)

@@ -111,6 +111,8 @@ def contains(values: Value, x: Value) -> Value:
         if not is_text(x):
             raise LanguageError(f"`in` a text takes a text, found {describe(x)}", "value")
         return bool(x in values)
+    if type(x) is int and type(values) is tuple and all([type(value) is int for value in values]):
+        return x in values  # as it comes out below
     result: Value = False
     for value in each(values):
         result = either(result, partial(equal, x, value))
@@ -158,12 +160,10 @@ def negate(a: Value) -> Value:
 def both(a: Value, b: Callable[[], Value]) -> Value:
     """`a and b`; `b` is built under the guard `a`, and read only where `a` holds."""
     left = as_condition(a, "and")
-    if left is False:
-        return False
+    if isinstance(left, bool):
+        return as_condition(b(), "and") if left else False
     with guarded(left):
         right = as_condition(b(), "and")
-    if isinstance(left, bool):
-        return right
     if isinstance(right, bool):
         return left if right else False
     return (
@@ -176,12 +176,10 @@ def both(a: Value, b: Callable[[], Value]) -> Value:
 def either(a: Value, b: Callable[[], Value]) -> Value:
     """`a or b`; `b` is built, and read, only where `a` does not hold."""
     left = as_condition(a, "or")
-    if left is True:
-        return True
-    with guarded(negate(left)):
-        right = as_condition(b(), "or")
     if isinstance(left, bool):
-        return right
+        return True if left else as_condition(b(), "or")
+    with guarded(arith.logical_not(left)):
+        right = as_condition(b(), "or")
     if isinstance(right, bool):
         return True if right else left
     return (

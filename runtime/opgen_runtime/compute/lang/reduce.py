@@ -171,6 +171,8 @@ def fold(combiner: str, term: Value) -> Value:
     if isinstance(term, Unrolled):
         if combiner == "sum" and term.parts and all(type(part) is int for part in term.parts):
             return checked_add(sum(term.parts), 0)
+        if combiner in ("all", "any") and all([type(part) is bool for part in term.parts]):
+            return all(term.parts) if combiner == "all" else any(term.parts)
         parts = [fold(combiner, part) for part in term.parts if not isinstance(part, Skipped)]
         if not parts:
             return _of_nothing(combiner)
