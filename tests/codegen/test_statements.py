@@ -192,6 +192,25 @@ def test_horizontal_reductions(build, combiner, dtype):
         assert np.isnan(build.run(func, [values])[0][0])
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize(("dtype", "op"), [("float32", "max"), ("float64", "min"), ("float16", "max"), ("int32", "min")])
+def test_extremes_of_the_lanes_of_several_vectors(build, dtype, op, count):
+    """Whichever lane of whichever vector holds it, and NaN wherever it stands."""
+    d = DType(dtype)
+    source, result = Buffer("source", (8 * count,), d), Buffer("result", (1,), d)
+    value = Load(d, source, (ramp(0, 8),))
+    for n in range(1, count):
+        value = arith.Binary(d, op, value, Load(d, source, (ramp(8 * n, 8),)))
+    func = PrimFunc("kernel", (source,), (result,), Store(result, (ZERO,), HorizontalReduce(d, op, value)))
+    for at in range(0, 8 * count, 3):
+        values = (np.arange(8 * count) % 5 - 2).astype(dtype)
+        values[at] = 9 if op == "max" else -9
+        assert build.run(func, [values])[0][0] == values[at]
+        if d.is_float:
+            values[at] = np.nan
+            assert np.isnan(build.run(func, [values])[0][0])
+
+
 def test_a_sum_uses_fused_multiply_add_and_a_formula_does_not(build):
     i = index("i")
     target = Target.parse("llvm -mcpu=x86-64-v3")

@@ -5,7 +5,9 @@ Every function takes the function being written and operands of one dtype and gi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from ...base.errors import CodegenError
@@ -254,33 +256,59 @@ def select(f: FunctionText, condition: Value, then: Value, otherwise: Value) -> 
 _REDUCERS: Final[dict[str, tuple[str, str, str, str]]] = {  # bool, signed, unsigned, float
     "sum": ("or", "add", "add", "fadd"),
     "prod": ("and", "mul", "mul", "fmul"),
-    "min": ("and", "smin", "umin", "fminimum"),
-    "max": ("or", "smax", "umax", "fmaximum"),
+    "min": ("and", "smin", "umin", "fmin"),
+    "max": ("or", "smax", "umax", "fmax"),
     "and": ("and", "and", "and", ""),
     "or": ("or", "or", "or", ""),
 }
 
 
-def horizontal(f: FunctionText, combiner: str, value: Value) -> Value:
-    """A scalar from the lanes of a vector; float sums and products associate freely, min and max keep NaN."""
-    dtype = value.dtype
+def horizontal(f: FunctionText, combiner: str, values: Sequence[Value]) -> Value:
+    """A scalar from all lanes of vectors, of several only by min or max; float sums and products associate freely.
+
+    min and max keep NaN, in one look at all lanes aside of the reduction, which need not look at each step.
+    """
+    value, dtype = values[0], values[0].dtype
     names = _REDUCERS.get({"any": "or", "all": "and"}.get(combiner, combiner))
     if names is None:
         raise CodegenError(f"no horizontal reduction {combiner!r}; expected one of {', '.join(_REDUCERS)}")
-    if value.lanes == 1:
-        return value
     if dtype.is_storage:
-        return to_storage(f, horizontal(f, combiner, from_storage(f, value)), dtype)
-    kind, element = register_type(dtype, value.lanes), register_type(dtype)
+        return to_storage(f, horizontal(f, combiner, [from_storage(f, each) for each in values]), dtype)
     column = 0 if dtype.is_bool else 3 if dtype.is_float else 1 if dtype.is_signed else 2
     name = names[column]
     if not name:
         raise CodegenError(f"horizontal reduction {combiner!r} is not defined on {dtype}")
+    if name in ("fmin", "fmax") and value.lanes > 1:
+        return _extreme_number(f, combiner, values)
+    for other in values[1:]:
+        value = binary(f, combiner, value, other)
+    if value.lanes == 1:
+        return value
+    kind, element = register_type(dtype, value.lanes), register_type(dtype)
     arguments = [(kind, f.vector(value, value.lanes))]
     flags = ""
     if name in ("fadd", "fmul"):
         start = constant(dtype, -0.0 if name == "fadd" else 1.0)
         arguments.insert(0, (element, f.vector(start, 1)))
         flags = "reassoc "
-    text = f.call(f"llvm.vector.reduce.{name}.{suffix(kind)}", element, arguments, flags)
-    return register(dtype, 1, text)
+    return register(dtype, 1, f.call(f"llvm.vector.reduce.{name}.{suffix(kind)}", element, arguments, flags))
+
+
+def _extreme_number(f: FunctionText, op: str, values: Sequence[Value]) -> Value:
+    """min or max of all lanes of float vectors, or NaN if there is one."""
+    dtype, lanes = values[0].dtype, values[0].lanes
+    kind, element, flags = register_type(dtype, lanes), register_type(dtype), register_type(BOOL, lanes)
+    found = [f.vector(each, lanes) for each in values]
+    unordered = [
+        f.emit(f"fcmp uno {kind} {a}, {b}")
+        for a, b in zip_longest(found[::2], found[1::2], fillvalue=found[0])
+    ]
+    while len(unordered) > 1:
+        unordered.append(f.emit(f"or {flags} {unordered.pop(0)}, {unordered.pop(0)}"))
+    while len(found) > 1:
+        pair = ((kind, found.pop(0)), (kind, found.pop(0)))
+        found.append(f.call(f"llvm.{_KEEPING_NAN[op]}.{suffix(kind)}", kind, pair, "nnan nsz "))
+    number = f.call(f"llvm.vector.reduce.f{op}.{suffix(kind)}", element, [(kind, found[0])], "nnan nsz ")
+    is_nan = f.call(f"llvm.vector.reduce.or.{suffix(flags)}", "i1", [(flags, unordered[0])])
+    nan = f.vector(constant(dtype, math.nan), 1)
+    return register(dtype, 1, f.emit(f"select i1 {is_nan}, {element} {nan}, {element} {number}"))

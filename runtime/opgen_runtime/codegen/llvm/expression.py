@@ -148,7 +148,20 @@ class ExpressionEmitter:
         return splat(self._value(node.value), node.lanes)
 
     def _horizontal(self, node: HorizontalReduce) -> Value:
-        return arithmetic.horizontal(self.f, node.combiner, self._value(node.value))
+        return arithmetic.horizontal(self.f, node.combiner, [self._value(each) for each in _combined(node)])
+
+
+def _combined(node: HorizontalReduce) -> list[Expr]:
+    """The vectors whose lanes a reduction combines: where combining two of them is the same as in a lane, both."""
+    found: list[Expr] = []
+    stack = [node.value]
+    while stack:
+        e = stack.pop()
+        if isinstance(e, Binary) and e.op == node.combiner and e.op in ("min", "max"):
+            stack.extend((e.b, e.a))
+        else:
+            found.append(e)
+    return found
 
 
 def _check_lanes(lanes: int) -> None:

@@ -24,7 +24,7 @@ from .windows import schedule_windows
 
 _COLUMN_VECTORS: Final = 4
 _DEAR: Final = 16  # the cost of a function that takes tens of cycles
-_SHORT_ROW: Final = 512  # elements; a longer one keeps the machine busy by itself
+_NEAR_ROWS: Final = 2048  # elements of rows that each stage goes through at once, and finds near
 _MOST_ROWS: Final = 4
 _PARTS_PER_THREAD: Final = 4
 
@@ -179,16 +179,17 @@ def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
 def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
     """How many rows of the last axis each stage computes before the next one begins.
 
-    A short row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
+    A row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
     dear = any(
         stage.body is not None and cost_of(post_order(stage.body)) >= _DEAR for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
     total = likely_extent(placement.axes)
-    if not dear or elements > _SHORT_ROW * total:
+    near = _NEAR_ROWS * total // max(1, elements)
+    if not dear or near < 2:
         return 1
-    most = min(_MOST_ROWS, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
+    most = min(_MOST_ROWS, near, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
     if not isinstance(axis.extent, int):
         return max(1, most)
     return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))

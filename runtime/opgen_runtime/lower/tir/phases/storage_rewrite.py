@@ -1,6 +1,8 @@
 """storage_rewrite: temporaries of the whole kernel share memory where their lives do not overlap.
 
 allocate a; f(a); allocate b; g(a, b); allocate c; h(b, c)  -->  c lives where a did
+
+Those of an iteration that become a part of an output, element by element, live there (`lower/tir/lodged.py`).
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....base.arith import post_order
+from ..lodged import lodge_temporaries
 from ..relocate import Relocator
 from ..stmt import Allocate, Block, Buffer, Load, PrimFunc, Stmt, Store
 from ..visit import block, exprs, statements
@@ -15,6 +18,7 @@ from ..visit import block, exprs, statements
 
 def storage_rewrite(func: PrimFunc) -> PrimFunc:
     """The function with fewer temporaries; only those at the root, of constant size, are shared."""
+    func = lodge_temporaries(func)
     buffers, steps = _steps(func.body)
     if len(buffers) < 2:
         return func
