@@ -169,9 +169,7 @@ def _row(name: str, workers: dict[str, Worker], settings: Settings) -> Row:
         try:
             answer = worker.ask(f"build {name}")
             if answer == "ok":
-                seconds = min(worker.ask("block 2"))
-                wanted = int(settings.block_seconds / max(seconds, 1e-7))
-                calls[peer], samples[peer] = max(2, min(_MOST_CALLS, wanted)), []
+                calls[peer], samples[peer] = _calls(worker, settings.block_seconds), []
             elif answer != "unsupported":
                 problems[peer] = answer
         except RuntimeError as error:
@@ -184,6 +182,16 @@ def _row(name: str, workers: dict[str, Worker], settings: Settings) -> Row:
             samples[peer] += _block(workers[peer], calls[peer], settings)
     timings = {peer: Timing(min(found), statistics.median(found)) for peer, found in samples.items()}
     return Row(name, timings, problems)
+
+
+def _calls(worker: Worker, seconds: float) -> int:
+    """How many calls fill a block; the first ones, of fresh memory and cold caches, take several times as long."""
+    calls, wanted = 0, 2
+    while wanted > 2 * calls:
+        calls = wanted
+        least = min(worker.ask(f"block {calls}"))
+        wanted = max(2, min(_MOST_CALLS, int(seconds / max(least, 1e-7))))
+    return wanted
 
 
 def _block(worker: Worker, calls: int, settings: Settings) -> list[float]:

@@ -193,7 +193,9 @@ def test_horizontal_reductions(build, combiner, dtype):
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
-@pytest.mark.parametrize(("dtype", "op"), [("float32", "max"), ("float64", "min"), ("float16", "max"), ("int32", "min")])
+@pytest.mark.parametrize(
+    ("dtype", "op"), [("float32", "max"), ("float64", "min"), ("float16", "max"), ("int32", "min")]
+)
 def test_extremes_of_the_lanes_of_several_vectors(build, dtype, op, count):
     """Whichever lane of whichever vector holds it, and NaN wherever it stands."""
     d = DType(dtype)

@@ -119,10 +119,10 @@ def test_what_is_read_again_stays() -> None:
 
 
 @given(st.integers(250, 280), st.sampled_from(["own", "twice", "mirrored", "first", "both"]), st.data())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_any_loops(columns: int, reads: str, data: st.DataObject) -> None:
     """Whatever the loops are, results stay, and all accesses are within bounds."""
-    program, schedule = rows(columns, reads, count=data.draw(st.sampled_from([1, 2, 3, 4])))
+    program, schedule = rows(columns, reads, count=data.draw(st.sampled_from([1, 2])))
     for stage in schedule.stages:
         if stage.body is None:
             continue
