@@ -10,6 +10,7 @@ reductions.py   what the elements of a reduction get
 updates.py      what the statements of an update get
 scans.py        scans backwards
 stages.py       the form that is differentiated
+shared.py       factors that are read where data decides, stored
 windows.py      extrema over overlapping windows, line by line
 pull.py         all of it, tensor by tensor backwards
 """

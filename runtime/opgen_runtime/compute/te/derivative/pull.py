@@ -14,6 +14,7 @@ from .local import adjoint_dtype
 from .place import placed
 from .reductions import Seed, seeds_of
 from .scans import pull_scan
+from .shared import shared
 from .stages import rebuilt, staged
 from .term import Term, terms_of
 from .updates import seeds_of_update
@@ -34,7 +35,8 @@ def pullback(
 
     Raises LanguageError for what has no derivative: Python functions, updates that are neither sums nor assignments.
     """
-    made = separated(staged(outputs)) if first else staged(outputs)
+    made = shared(staged(outputs))
+    made = separated(made) if first else made
     ops = operations(made)
     active = _active(ops, wrt)
     reverse = _Reverse(active, first)

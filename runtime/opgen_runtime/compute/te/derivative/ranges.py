@@ -39,10 +39,9 @@ def cut(found: Sum, positions: Mapping[Var, int]) -> Sum:
     return _simplified((tuple(made), moved, substitute(value, names)), positions)
 
 
-def _simplified(found: Sum, positions: Mapping[Var, int]) -> Sum:
-    loops, condition, value = found
-    kept: list[Expr] = []
-    with analysis({**positions, **{axis.var: axis.extent for axis in loops}}, ()) as analyzer:
+def simplified(value: Expr, extents: Mapping[Var, int | Expr]) -> Expr:
+    """The value with simpler indices, and without choices that the ranges of its variables decide."""
+    with analysis(extents, ()) as analyzer:
 
         def visit(node: Expr) -> Expr | None:
             if isinstance(node, Select) and isinstance(node.condition, Const):
@@ -51,11 +50,15 @@ def _simplified(found: Sum, positions: Mapping[Var, int]) -> Sum:
             decides |= isinstance(node, Compare) and node.a.dtype is INDEX
             return analyzer.simplify(node) if node.children() and (node.dtype is INDEX or decides) else None
 
-        for each in _conditions(condition):
-            simple = rewrite(each, visit)
-            if not (isinstance(simple, Const) and simple.value):
-                kept.append(simple)
-        return loops, both(*kept), rewrite(value, visit)
+        return rewrite(value, visit)
+
+
+def _simplified(found: Sum, positions: Mapping[Var, int]) -> Sum:
+    loops, condition, value = found
+    extents = {**positions, **{axis.var: axis.extent for axis in loops}}
+    parts = [simplified(each, extents) for each in _conditions(condition)]
+    kept = [each for each in parts if not (isinstance(each, Const) and each.value)]
+    return loops, both(*kept), simplified(value, extents)
 
 
 def _conditions(condition: Expr | None) -> Iterator[Expr]:
