@@ -230,6 +230,42 @@ def test_products_with_zeros() -> None:
     np.testing.assert_array_equal(value(out, x, np.array([0.0, 0.0, 5.0]), np.asarray(1.0)), [0, 0, 0])
 
 
+def test_products_before_and_after_lie_as_the_factors_do() -> None:
+    x = x_of(3, 4)
+    k = dsl.reduce_axis((0, 3), name="k")
+    columns = dsl.compute((4,), lambda i: dsl.prod(x[k, i], axis=k), name="out")
+    assert te.to_text([adjoint(columns, x)]).splitlines()[2:4] == [
+        "scan i0 in range(3) upwards:",
+        "    out_before[i0, i1]: float64[3, 4] = "
+        "float64(1.0) if i0 == 0 else out_before[i0 - 1, i1] * x[i0 - 1, i1]",
+    ]
+    j = dsl.reduce_axis((0, 4), name="j")
+    whole = dsl.compute((), lambda: dsl.prod(x[k, j], axis=[k, j]), name="out")
+    lines = te.to_text([adjoint(whole, x)]).splitlines()
+    assert [line for line in lines if line.startswith("scan")] == [  # of the lines, then along each
+        "scan i0 in range(3) upwards:",
+        "scan i0 in range(3) downwards:",
+        "scan i1 in range(4) upwards:",
+        "scan i1 in range(4) downwards:",
+    ]
+
+
+def test_what_data_decides_is_scattered_once_for_all_products() -> None:
+    x, at, w = x_of(500), te.placeholder("at", (6,), "int64"), te.placeholder("w", (2, 3), "float64")
+    k = dsl.reduce_axis((0, 3), name="k")
+
+    def body(o: Any, y: Any) -> Any:
+        return dsl.sum(x[dsl.minimum(dsl.maximum(at[y + k], 0), 499)] * w[o, k], axis=k)
+
+    out = dsl.compute((2, 4), body, name="out")
+    assert te.to_text([adjoint(out, x)]).splitlines()[-4:] == [
+        "d_x: float64[500] = d_x, then",
+        "    for y in range(4):",
+        "        for k in range(3):",
+        "            d_x[min(max(at[y + k], int64(0)), int64(499))] += d_out_at[y, k]",
+    ]
+
+
 def test_a_norm_at_zero_and_a_root_at_zero() -> None:
     x = x_of(2)
     k = dsl.reduce_axis((0, 2), name="k")

@@ -11,6 +11,7 @@ updates.py      what the statements of an update get
 scans.py        scans backwards
 stages.py       the form that is differentiated
 shared.py       factors that are read where data decides, stored
+products.py     products over several axes, line by line
 windows.py      extrema over overlapping windows, line by line
 pull.py         all of it, tensor by tensor backwards
 """

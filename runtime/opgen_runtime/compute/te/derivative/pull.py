@@ -12,6 +12,7 @@ from ..graph import tensor_order
 from ..tensor import Compute, Extern, Operation, Placeholder, Read, Reduce, Scan, Tensor, Update
 from .local import adjoint_dtype
 from .place import placed
+from .products import by_lines
 from .reductions import Seed, seeds_of
 from .scans import pull_scan
 from .shared import shared
@@ -35,7 +36,7 @@ def pullback(
 
     Raises LanguageError for what has no derivative: Python functions, updates that are neither sums nor assignments.
     """
-    made = shared(staged(outputs))
+    made = by_lines(shared(staged(outputs)))
     made = separated(made) if first else made
     ops = operations(made)
     active = _active(ops, wrt)

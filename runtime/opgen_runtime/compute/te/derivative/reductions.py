@@ -41,6 +41,7 @@ from ..construct import data_axes
 from ..tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor
 from .inverse import both, invert, is_shifted
 from .place import counted, int_of
+from .products import as_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,42 +231,53 @@ def _taken(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> list[See
 
 
 def _others(tensor: Tensor, op: Compute, node: Reduce, adjoint: Expr) -> Seed:
-    """Products of the factors before each one, and of those after it, along the reduced axes as one."""
+    """Products of the factors before each one, and of those after it, along the reduced axes as one.
+
+    They lie as the factors do, so that lines of them are computed together.
+    """
     axes, inner = _over(op, node)
     extents = [int_of(axis.extent) for axis in inner.axes]
-    count = math.prod(extents)
-    row = IterVar(Var(INDEX, "k"), count)
+    row = IterVar(Var(INDEX, "k"), math.prod(extents))
     rest: Expr = row.var
     values: dict[Var, Expr] = {}
     for axis, extent in zip(reversed(inner.axes), reversed(extents), strict=True):
         values[axis.var] = floormod(rest, extent) if len(extents) > 1 else rest
         rest = floordiv(rest, extent)
+    order = as_read(inner.value, (*axes, *inner.axes))
+    every = tuple(dict.fromkeys([row if axis in inner.axes else axis for axis in order]))
+    every = every if row in every else (*every, row)  # of a product of nothing but itself
     factor = substitute(inner.value, values)
     if inner.condition is not None:
         factor = select(substitute(inner.condition, values), factor, const(1.0, node.dtype))
-    shape = (*tensor.shape, count)
-    factors = Tensor(f"{tensor.name}_factors", shape, node.dtype, Compute((*axes, row), factor))
-    before = _exclusive(f"{tensor.name}_before", factors, 1)
-    after = _exclusive(f"{tensor.name}_after", factors, -1)
+    elif not isinstance(factor, Read):
+        shape = tuple([axis.extent for axis in every])
+        stored = Tensor(f"{tensor.name}_factors", shape, node.dtype, Compute(every, factor))
+        factor = Read(node.dtype, stored, _at(every))
+    before = _exclusive(f"{tensor.name}_before", factor, every, row, 1)
+    after = _exclusive(f"{tensor.name}_after", factor, every, row, -1)
     place: Expr = const(0, INDEX)
     for axis, extent in zip(node.axes, extents, strict=True):
         place = add(mul(place, extent), axis.var)
-    at = (*_at(op.axes), place)
+    names = {new.var: old.var for old, new in zip(op.axes, axes, strict=True)}
+    at = tuple([place if axis is row else names[axis.var] for axis in every])
     others = mul(Read(node.dtype, before, at), Read(node.dtype, after, at))
     return Seed(node.value, (*op.axes, *node.axes), node.condition, mul(adjoint, others))
 
 
-def _exclusive(name: str, factors: Tensor, direction: int) -> Tensor:
-    """Products along the last axis of what lies before each element (after it, for direction -1)."""
-    axes = data_axes(factors.shape)
-    count = int_of(factors.shape[-1])
-    state = State(axes, factors.ndim - 1)
-    made = Tensor(name, factors.shape, factors.dtype, Scan((state,), count, direction))
-    row = axes[-1].var
-    last = sub(row, 1) if direction > 0 else add(row, 1)
-    start = eq(row, 0 if direction > 0 else count - 1)
-    before = (*_at(axes[:-1]), last)
-    step = mul(Read(made.dtype, made, before), Read(factors.dtype, factors, before))
+def _exclusive(name: str, factor: Expr, every: Sequence[IterVar], row: IterVar, direction: int) -> Tensor:
+    """Products along `row` of the factors before each one (after it, for direction -1), over the axes `every`."""
+    shape = tuple([int_of(axis.extent) for axis in every])
+    axes = data_axes(shape)
+    place = list(every).index(row)
+    count = shape[place]
+    state = State(axes, place)
+    made = Tensor(name, shape, factor.dtype, Scan((state,), count, direction))
+    own = axes[place].var
+    last = sub(own, 1) if direction > 0 else add(own, 1)
+    start = eq(own, 0 if direction > 0 else count - 1)
+    at: list[Expr] = [*_at(axes)]
+    at[place] = last
+    there = substitute(factor, {axis.var: index for axis, index in zip(every, at, strict=True)})
     state.tensor = made
-    state.body = select(start, const(1.0, factors.dtype), step)
+    state.body = select(start, const(1.0, factor.dtype), mul(Read(made.dtype, made, tuple(at)), there))
     return made

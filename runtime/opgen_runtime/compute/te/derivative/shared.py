@@ -48,7 +48,9 @@ def _over_factors(tensor: Tensor) -> Tensor | None:
 
 def _stored(name: str, factor: Expr, axes: Sequence[IterVar]) -> Expr | None:
     """The factor as an element of a tensor over the axes that it moves with; None where it is none of these."""
-    if not any(isinstance(node, Read) and any(map(tensors_read, node.indices)) for node in post_order(factor)):
+    if not any(
+        isinstance(node, Read) and any(map(tensors_read, node.indices)) for node in post_order(factor)
+    ):
         return None
     factor = simplified(factor, {axis.var: axis.extent for axis in axes})
     moved = set(free_vars(factor))
