@@ -328,6 +328,15 @@ def test_conditions_of_what_is_packed_are_decided_once() -> None:
     assert [leaf.var.name for leaf in packing.leaves] == ["x_o", "x_i_o", "k", "x_i_i"]
 
 
+@pytest.mark.parametrize(("taps", "unrolled"), [(2, True), (3, False)])
+def test_the_last_loop_over_two_steps_is_unrolled(taps: int, unrolled: bool) -> None:
+    x, w = te.placeholder((20, 14), name="X"), te.placeholder((20, taps, 16), name="W")
+    c, s = te.reduce_axis((0, 20), name="c"), te.reduce_axis((0, taps), name="s")
+    out = te.compute((12, 16), lambda i, o: te.sum(x[c, i + s] * w[c, s, o], axis=(c, s)), name="C")
+    trace = str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")).trace)
+    assert ("unroll(s)" in trace) == unrolled, trace
+
+
 @pytest.mark.parametrize(("columns", "much"), [(300, True), (30, False)])
 def test_much_that_is_added_comes_near_a_tile_ahead(columns: int, much: bool) -> None:
     *_, c = _product(300, columns, 64)

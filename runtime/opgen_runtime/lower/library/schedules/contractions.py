@@ -356,6 +356,8 @@ def _multiply(
         flat.reorder(*outer, tiles, panels, *summed, steps, tile, step, within)
     else:
         flat.reorder(*outer, tiles, panels, *summed, tile, within)
+        if len(summed) > 1 and summed[-1].extent == _FEW_STEPS:
+            flat.unroll(summed[-1])  # each of so few would wait for the end of its loop
     in_registers(flat, tile, within, lanes)
 
 
