@@ -350,6 +350,7 @@ def test_order() -> None:
         "inject_prefetch",
         "storage_flatten",
         "canonical_simplify",
+        "loop_fusion",
         "loop_partition",
         "vectorize_loop",
         "inject_virtual_thread",

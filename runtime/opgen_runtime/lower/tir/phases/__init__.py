@@ -20,6 +20,7 @@ from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
 from .inject_virtual_thread import inject_virtual_thread
 from .loop_fission import loop_fission
+from .loop_fusion import loop_fusion
 from .loop_partition import loop_partition
 from .remove_no_op import remove_no_op
 from .rewrite_unsafe_select import SAFE, rewrite_unsafe_select
@@ -57,6 +58,7 @@ PHASES: Final = _rows(
     ("inject_prefetch", inject_prefetch, ()),
     ("storage_flatten", storage_flatten, (FLAT,)),
     ("canonical_simplify", canonical_simplify, ()),
+    ("loop_fusion", loop_fusion, ()),
     ("loop_partition", loop_partition, ()),
     ("vectorize_loop", vectorize_loop, (no_loop(ForKind.VECTORIZED), LANES)),
     ("inject_virtual_thread", inject_virtual_thread, (no_loop(ForKind.VIRTUAL),)),
