@@ -95,7 +95,7 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
         if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _UPDATE_STEP * points:
             scattered.append(term)
         elif found.loops:
-            sums.append(_stored(f"{name}{len(sums) or ''}", tensor, dtype, term))
+            sums.append(_stored(f"{name}{len(sums) or ''}", tensor, dtype, found, at))
             parts.append(found.factored().times(Read(dtype, sums[-1], at)))
         else:
             parts.append(found.expression())
@@ -108,12 +108,15 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
     return made
 
 
-def _stored(name: str, tensor: Tensor, dtype: DType, term: Term) -> Tensor:
-    """The sum that the term is, without what its elements have in common."""
+def _stored(name: str, tensor: Tensor, dtype: DType, found: Gathered, at: Sequence[Var]) -> Tensor:
+    """The sum that a term gathered `at` a position is, without what its elements have in common."""
     axes = data_axes(tensor.shape)
-    found, _ = gathered(term, axes)
-    body = replace(found, value=found.factored().element).expression()
-    return Tensor(name, tensor.shape, dtype, Compute(axes, body))
+    moved = {var: axis.var for var, axis in zip(at, axes, strict=True)}
+    value = substitute(found.factored().element, moved)
+    condition = None if found.condition is None else substitute(found.condition, moved)
+    return Tensor(
+        name, tensor.shape, dtype, Compute(axes, Gathered(found.loops, condition, value).expression())
+    )
 
 
 def total(parts: Sequence[Expr], dtype: DType) -> Expr:
