@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -120,7 +121,10 @@ def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
 
 
 def one_axis(axis: Any, ndim: int) -> int:
-    at = axis.__index__()
+    """As `axes_of`, of one number. Raises TypeError for what is none."""
+    if isinstance(axis, bool | np.bool_):
+        raise TypeError("an integer is required for the axis")
+    at = index(axis)
     if not -ndim <= at < ndim:
         raise np.exceptions.AxisError(at, ndim)
     return int(at) % ndim

@@ -122,7 +122,7 @@ def var(
     if ddof in (0, 1):
         return made
     count = _extents(x, _axes(x, axis))
-    scale = count / (count - ddof) if count > ddof else math.inf
+    scale = math.inf if count <= ddof else count / (count - ddof)
     return ops.multiply(made, scale)  # type: ignore[return-value]  # traced
 
 
@@ -140,6 +140,8 @@ def std(
 def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """The square root of the sum of squares; its derivative at 0 counts as 0, a subgradient."""
     given = _floating(x, None)
+    if axis is not None and len(_axes(given, axis)) not in (1, 2):
+        raise ValueError("Improper number of dimensions to norm.")
     is_vector = len(_axes(given, axis)) == 1
     if not (ord is None or (ord == 2 and is_vector) or (ord == "fro" and not is_vector)):
         raise CallError(
@@ -174,8 +176,8 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tracer
 def _running(name: str, a: Any, axis: int | None, dtype: DTypeLike | None) -> Tracer:
     x = tensor(a)
     x = to(x, _wide(x.dtype) if dtype is None else dtype)
-    axes = () if axis is None else _axes(x, axis)
-    return getattr(ops, name)(x, axis=axes[0] if axes else None)  # type: ignore[no-any-return]
+    at = None if axis is None or (x.ndim == 0 and axis in (0, -1)) else one_axis(axis, x.ndim)
+    return getattr(ops, name)(x, axis=at)  # type: ignore[no-any-return]
 
 
 @maps("cumsum", method="cumsum")

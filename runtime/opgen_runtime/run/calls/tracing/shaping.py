@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,17 @@ from .tracer import Tracer
 Shape = int | Sequence[int]
 
 
+def _listed(numbers: Any) -> Any:
+    """Numbers as Python has them: numpy's functions take arrays for sequences."""
+    return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+
+
 def _dims(shape: Any) -> tuple[int, ...]:
-    """A shape as ints; raises CallError for traced values."""
-    if hasattr(shape, "__index__"):
-        return (shape.__index__(),)
-    return tuple([dim.__index__() for dim in shape])
+    """A shape as ints; raises CallError for traced values, TypeError for what is no integer."""
+    shape = _listed(shape)
+    if isinstance(shape, Sequence) and not isinstance(shape, str | bytes):
+        return tuple([index(dim) for dim in shape])
+    return (index(shape),)
 
 
 @maps("reshape")
@@ -54,7 +61,7 @@ def ravel(a: Any, order: str = "C") -> Tracer:
 @maps("transpose")
 def transpose(a: Any, axes: Any = None) -> Tracer:
     x = tensor(a)
-    order = tuple(reversed(range(x.ndim))) if axes is None else axes_of(axes, x.ndim)
+    order = tuple(reversed(range(x.ndim))) if axes is None else axes_of(_listed(axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError("axes don't match array")
     return x if order == tuple(range(x.ndim)) else ops.transpose(x, axes=order)  # type: ignore[return-value]  # traced
@@ -119,16 +126,28 @@ def flip(m: Any, axis: Any = None) -> Tracer:
 
 
 @maps("roll")
-def roll(a: Any, shift: int, axis: int | None = None) -> Tracer:
+def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     x = tensor(a)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
-    at = one_axis(axis, x.ndim)
-    if x.size == 0:
-        return x
-    cut = -shift.__index__() % x.shape[at]
-    before: tuple[Any, ...] = (slice(None),) * at
-    return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], at)
+    shifts, places = _dims(shift), _dims(axis)
+    by: dict[int, int] = {}
+    for amount, place in zip(*_as_many(shifts, places), strict=True):
+        at = one_axis(place, x.ndim)
+        by[at] = by.get(at, 0) + amount
+    for at, amount in by.items() if x.size else ():
+        cut = -amount % x.shape[at]
+        before: tuple[Any, ...] = (slice(None),) * at
+        x = concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], at)
+    return x
+
+
+def _as_many(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Two sequences of one length, one number as often as the other has some."""
+    a, b = (a * len(b) if len(a) == 1 else a), (b * len(a) if len(b) == 1 else b)
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} shifts for {len(b)} axes")
+    return a, b
 
 
 def _joined(arrays: Any, dtype: DTypeLike | None) -> list[Tracer]:
@@ -136,6 +155,11 @@ def _joined(arrays: Any, dtype: DTypeLike | None) -> list[Tracer]:
     if not items:
         raise ValueError("need at least one array to concatenate")
     wanted = common_dtype(items) if dtype is None else dtype
+    for item in items:
+        if not np.can_cast(item.dtype, wanted, "same_kind"):
+            raise TypeError(
+                f"Cannot cast array data from {item.dtype} to {np.dtype(wanted)} by the rule 'same_kind'"
+            )
     return [to(item, wanted) for item in items]
 
 
@@ -180,14 +204,15 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     x = tensor(ary)
     at = one_axis(axis, x.ndim)
     extent = x.shape[at]
-    if hasattr(indices_or_sections, "__index__"):
-        parts = indices_or_sections.__index__()
+    cuts = _listed(indices_or_sections)
+    if not isinstance(cuts, Sequence):
+        parts = index(cuts)
         if parts <= 0:
             raise ValueError("number sections must be larger than 0.")
         each, more = divmod(extent, parts)
         edges = [k * each + (k if k < more else more) for k in range(parts + 1)]
     else:
-        edges = [0, *_dims(indices_or_sections), extent]
+        edges = [0, *_dims(cuts), extent]
     before: tuple[Any, ...] = (slice(None),) * at
     return [x[(*before, slice(edges[k], edges[k + 1]))] for k in range(len(edges) - 1)]
 
@@ -195,7 +220,12 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 @maps("split")
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     x = tensor(ary)
-    if hasattr(indices_or_sections, "__index__") and x.shape[one_axis(axis, x.ndim)] % indices_or_sections:
+    parts = _listed(indices_or_sections)
+    if (
+        not isinstance(parts, Sequence)
+        and index(parts) > 0
+        and x.shape[one_axis(axis, x.ndim)] % index(parts)
+    ):
         raise ValueError("array split does not result in an equal division")
     return array_split(x, indices_or_sections, axis)
 
@@ -216,12 +246,17 @@ def broadcast_arrays(*args: Any) -> tuple[Tracer, ...]:
 
 
 @maps("repeat", method="repeat")
-def repeat(a: Any, repeats: int, axis: int | None = None) -> Tracer:
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tracer:
     x = tensor(a)
     if axis is None or x.ndim == 0:
         x, axis = ravel(x), 0 if axis is None else axis
     at = one_axis(axis, x.ndim)
-    return ops.repeat(x, repeats=repeats.__index__(), axis=at)  # type: ignore[return-value]  # traced
+    times = _listed(repeats)
+    if not isinstance(times, Sequence):
+        return ops.repeat(x, repeats=index(times), axis=at)  # type: ignore[return-value]  # traced
+    places = np.repeat(np.arange(x.shape[at]), _dims(times))
+    found: Tracer = x[(*((slice(None),) * at), places)]
+    return found
 
 
 @maps("tile")
@@ -269,5 +304,6 @@ def ndim_of(a: Any) -> int:
 
 
 @maps("size")
-def size_of(a: Any, axis: int | None = None) -> int:
-    return tensor(a).size if axis is None else tensor(a).shape[axis]
+def size_of(a: Any, axis: Any = None) -> int:
+    x = tensor(a)
+    return math.prod([x.shape[each] for each in axes_of(axis, x.ndim)])
