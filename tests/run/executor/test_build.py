@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import opgen_runtime as rt
 from opgen_runtime import eager, ir, ops
@@ -208,6 +210,8 @@ SPARED = (
         "compute",
         "declaration",
         "ops.index",
+        "operator",
+        "ir",
     ),
     *("run.compile.pipeline", "run.executor.driver"),
 )
@@ -306,6 +310,28 @@ def test_every_flipped_byte_is_refused_or_harmless() -> None:
         assert isinstance(contents, artifact.Contents)
         compare(contents.kernels[0].run(arrays(function))[0], expected(function))
     assert harmless < 256  # what fills up to a multiple of 64
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=5)
+def test_digests_of_many_bytes_see_every_change_of_one_word_and_every_exchange(seed: int) -> None:
+    """Of two tables of words: those below another length are hashed as they are."""
+    random = np.random.default_rng(seed)
+    data = random.integers(0, 256, int(random.integers(1 << 16, 1 << 18)), np.uint8)
+    found = artifact._digest(data.data)
+    assert artifact._digest(data.tobytes()) == found
+    ends = [0, 8191, 8192, len(data) // 8192 * 8192 - 1, len(data) - 1]
+    for position in [*ends, *random.integers(0, len(data), 20)]:
+        changed = data.copy()
+        changed[position] ^= random.integers(1, 256)
+        assert artifact._digest(changed.data) != found
+    for size in (1, 8, 8192):  # bytes, words, rows
+        changed = data[: len(data) // size * size].reshape(-1, size).copy()
+        changed[[0, 1]] = changed[[1, 0]]
+        whole = np.concatenate([changed.ravel(), data[changed.size :]])
+        assert artifact._digest(whole.data) != found or (whole == data).all()
+    assert artifact._digest(data[:-1].data) != found
+    assert artifact._digest(np.append(data, np.uint8(0)).data) != found
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ key.py        the front key of the caches; provenance.py: digests of functions t
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py, entry_words.py: their machine code;
               gate.py: objects that are called so
-symbolic.py   kernels for all values of their dims
+symbolic.py   kernels for all values of their dims; dims.py: which dims the types of a program have;
+              told.py: segments are given what tells theirs
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, numbering.py

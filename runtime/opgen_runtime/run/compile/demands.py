@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...base.arith import Expr, Var, evaluate_scalar, free_vars, substitute
 from ...base.forks import importing
 from ...base.vocabulary import dataclass
-from ...ir import Call, Function, post_order
-from ...operator import Assumption, Op
 from .sizes import why_not_a_size
+
+if TYPE_CHECKING:
+    from ...ir import Function
+    from ...operator import Assumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,10 @@ def why_untold(function: Function) -> str | None:
 
 
 def _assumed(function: Function) -> Iterator[tuple[str, Assumption]]:
-    with importing:  # who loads a program has its demands, and no declarations
+    with importing:  # who loads a program has its demands, and neither graphs nor declarations
         from ...declaration import stated
+        from ...ir import Call, post_order
+        from ...operator import Op
 
     for node in post_order(function.body):
         if isinstance(node, Call) and isinstance(node.op, Op):

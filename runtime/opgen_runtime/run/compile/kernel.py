@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import CallError, ExecutorError
+from ...base.forks import importing
 from ...base.vocabulary import dataclass
 from ...codegen import Loaded, load
-from ...ir import admit
 from .buffers import POOL
 from .entry import Entry, make_entry
 from .pointers import address_of
@@ -125,10 +125,15 @@ class Kernel(ABC):
 
     def _fitting(self, slot: Slot, given: object) -> np.ndarray:
         """The array of an input, or a contiguous, aligned copy in this machine's byte order."""
-        try:
-            array = admit(given, f"input {slot.name}")
-        except CallError as error:
-            raise ExecutorError(f"{self.name}: {error}") from error
+        if type(given) is np.ndarray and given.dtype.isnative:
+            array = given
+        else:
+            with importing:  # programs that were loaded run on plain arrays without the graph
+                from ...ir import admit
+            try:
+                array = admit(given, f"input {slot.name}")
+            except CallError as error:
+                raise ExecutorError(f"{self.name}: {error}") from error
         self._check(slot, array, f"input {slot.name}")
         flags = array.flags
         return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)

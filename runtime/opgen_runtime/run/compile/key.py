@@ -18,8 +18,8 @@ from ...declaration import OpDeclaration, called
 from ...declaration.compute import extern
 from ...lower.library.strategy import schedule_named
 from ...operator import Op
+from .dims import dims_in
 from .provenance import digest_of, stamp
-from .symbolic import dims_in
 
 # The storeys whose sources decide what code a segment becomes.
 _STOREYS: Final = ("base", "operator", "compute", "ir", "declaration", "lower", "codegen", "run/compile")

@@ -17,9 +17,9 @@ from ...lower.library.segment import flat_types, kernel_name
 from ...operator import Op, TensorType, TupleType, Type
 from ...transform import InferType
 from .demands import why_untold
+from .dims import are_told, dims_in, sizes_of
 from .kernel import Kernel
 from .parts import Parts
-from .symbolic import are_told, dims_in, sizes_of
 from .variants import why_no_variants
 
 _FRESH: Final = "n"

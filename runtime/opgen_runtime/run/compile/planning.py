@@ -33,6 +33,7 @@ from ...ir.scopes import Block, Blocks, blocks_of
 from ...operator import TensorType, TupleType, Type
 from ...transform.build import is_row_update
 from .arena import laid_out
+from .dims import declared_of
 from .held import dims_of, given_by, held_of
 from .in_place import in_place
 from .kernel import Kernel
@@ -55,7 +56,6 @@ from .plan import (
     used,
 )
 from .segments import Site, is_segment
-from .symbolic import declared_of
 
 
 def make_plan(module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Kernel]) -> Plan | str:

@@ -16,8 +16,6 @@ from ...base.arith.expr import Shape
 from ...base.errors import ExecutorError
 from ...base.forks import importing
 from ...codegen import Loaded, compiled, imports_of, load
-from ...ir.loops import beyond
-from ...operator import dims_equal
 from .demands import Demand
 from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
@@ -106,6 +104,8 @@ class ProgramKernel(NativeKernel):
 
     def failure(self, status: int) -> BaseException:
         if status == TOO_MANY_STEPS:
+            with importing:
+                from ...ir.loops import beyond
             return ExecutorError(beyond(self.linked.limits))
         for kernel in self.linked.externs:
             raised = kernel.raised()
@@ -176,6 +176,8 @@ class SymbolicProgram(SymbolicKernel):
 
 def _same(a: Shape, b: Shape) -> Iterator[Demand]:
     """That two shapes are one, where they do not show it: branches of `if` may be of different dims."""
+    with importing:  # who loads a program of known sizes needs no types
+        from ...operator import dims_equal
     whose = f"a value of shape ({', '.join(map(str, a))})"
     for x, y in zip(a, b, strict=True):
         if not dims_equal(x, y) and not (isinstance(x, int) and isinstance(y, int)):

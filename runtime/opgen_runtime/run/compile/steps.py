@@ -36,11 +36,12 @@ from ...lower.library.segment import (
 from ...lower.schedule import SCHEDULE, Narrowing, Schedule, parts_of, schedule_by
 from ...operator import TensorType
 from .demands import Demand, demands
+from .dims import dims_in
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
-from .symbolic import SymbolicKernel, SymbolicSlot, dims_in, symbolic_slot
+from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 from .variants import Variant, apart, distinct, meetings, met, met_number, narrowed
 from .written import Program, Written
 

@@ -13,8 +13,8 @@ from ...ir import Call, Function, post_order, rebuild
 from ...ir import Expr as Node
 from ...ir import Var as Parameter
 from ...operator import TensorType
+from .dims import dims_in, sizes_of
 from .segments import is_segment
-from .symbolic import dims_in, sizes_of
 from .variants import opened
 
 

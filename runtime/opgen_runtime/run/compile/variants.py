@@ -29,7 +29,7 @@ from ...ir import Var as Parameter
 from ...lower.schedule import Narrowing, narrowing
 from ...operator import Attrs, TensorType, TupleType, Type, meeting
 from ...transform import InferType
-from .symbolic import sizes_of
+from .dims import sizes_of
 
 MOST_VARIANTS: Final = 4  # of a segment, the whole of it included
 

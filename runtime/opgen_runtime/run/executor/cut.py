@@ -25,9 +25,9 @@ from ...ir import (
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import EliminateCommonSubexpr, InferType, Inline, PassContext
 from ...transform.evaluator import is_op_call
+from ..compile.dims import declared_of
 from ..compile.late import check_any_sizes, for_any_size, is_dynamic
 from ..compile.plan import Slots
-from ..compile.symbolic import declared_of
 from .executable import Chain, Executable, Native, Part
 
 

@@ -17,6 +17,7 @@ from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
+from ..compile.dims import declared_of, dims_in
 from ..compile.interpret import Arrays, as_array, bind, check_value, run
 from ..compile.late import LateKernel, is_dynamic, is_late, late_parts
 from ..compile.once import Digests, computed_once
@@ -25,7 +26,6 @@ from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
 from ..compile.shared import shared_out
-from ..compile.symbolic import declared_of, dims_in
 from ..compile.told import with_dims_told
 from ..compile.variants import opened
 from .executable import Executable, Native, copy_into

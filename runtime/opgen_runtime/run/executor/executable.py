@@ -17,7 +17,6 @@ from ...base import Target
 from ...base.errors import ExecutorError
 from ...base.forks import importing
 from ...base.vocabulary import dataclass
-from ...ir.picture import Pictured
 from ..compile import Entry, Kernel, Slot
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
@@ -27,10 +26,11 @@ if TYPE_CHECKING:
     from ...ir.drawing import Drawing
     from ..compile.artifact import Chained, Contents
     from ..compile.interpret import Arrays
+    from .plan_drawing import Drawn
     from .profiling import Profile
 
 
-class Executable(Pictured):
+class Executable:
     """A compiled program: `run(arrays)` gives new arrays.  It may be run by several threads at once.
 
     `inputs`: the names of what `run` takes, in order.  `kernels`: the names of the kernels that a run calls, in order;
@@ -114,6 +114,26 @@ class Executable(Pictured):
         Raises ExecutorError for a program without a plan, and for arrays that do not fit.
         """
         raise ExecutorError(f"the program cannot be profiled: {self.why_interpreted}")
+
+    def drawing(self) -> Drawing:
+        """What there is to see of it."""
+        raise NotImplementedError
+
+    def to_dot(self) -> str:
+        """The program as a graph in DOT, the language of Graphviz: kernels are nodes, values are edges."""
+        return self._drawn().to_dot()
+
+    def to_svg(self) -> str:
+        """The same graph as SVG, laid out in layers; the same text for the same program."""
+        return self._drawn().to_svg()
+
+    def _repr_svg_(self) -> str | None:
+        return self._drawn()._repr_svg_()
+
+    def _drawn(self) -> Drawn:
+        with importing:
+            from .plan_drawing import Drawn
+        return Drawn(self.drawing())
 
     def memory(self, shapes: Sequence[tuple[int, ...]]) -> int | None:
         """Bytes that a run on inputs of these shapes takes at a time; None where that is not known before."""

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...ir.drawing import Drawing, Edge, Kind, Node, output_names
+from ...ir.picture import Pictured
 from ..compile import Kernel, Slot
 from ..compile.plan import Again, Copy, Else, End, If, Loop, Plan, Put, Run
+
+
+class Drawn(Pictured):
+    """What writes a drawing of an executable, which is no program of the graph IR."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self._drawing = drawing
+
+    def drawing(self) -> Drawing:
+        return self._drawing
 
 
 def drawing_of_plan(plan: Plan, kernels: Sequence[Kernel], takes: Sequence[Slot]) -> Drawing:

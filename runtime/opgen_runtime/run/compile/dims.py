@@ -1,0 +1,55 @@
+"""The symbolic dims in the types of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ...base.arith import Expr, Var, free_vars
+from ...base.arith.expr import Any, AnyDim
+from ...ir import Expr as Node
+from ...ir import Function, post_order
+from ...operator import TensorType, TupleType, Type
+
+
+def dims_in(function: Function) -> tuple[Var, ...]:
+    """The symbolic dims of a function's types, in the order in which they occur, which equal functions share."""
+    found: dict[Var, None] = {}
+    for dim in sizes_of([*function.params, *post_order(function.body)]):
+        if not isinstance(dim, AnyDim):
+            found.update(dict.fromkeys(free_vars(dim)))
+    return tuple(found)
+
+
+def sizes_of(nodes: Sequence[Node]) -> Iterator[Expr]:
+    """The dims in the types of nodes that are no ints, in order."""
+    kinds = [node.checked_type for node in nodes]
+    while kinds:
+        kind = kinds.pop(0)
+        if isinstance(kind, TupleType):
+            kinds[:0] = kind.fields
+        elif isinstance(kind, TensorType):
+            yield from [dim for dim in kind.shape if isinstance(dim, Expr)]
+
+
+def are_told(segment: Function) -> bool:
+    """Whether each dim of a segment is the whole dim of an operand somewhere, and none is unknown."""
+    sizes = list(sizes_of(segment.params))
+    needed = {*dims_in(segment), *[dim for dim in sizes if isinstance(dim, AnyDim)]}
+    return needed <= {dim for dim in sizes if isinstance(dim, Var)}
+
+
+def declared_of(function: Function) -> Type:
+    """The declared type of a function's result, `?` for dims that no parameter tells; of the body where none is."""
+    if function.ret_type is None:
+        return function.body.checked_type
+    told = {dim for dim in sizes_of(function.params) if isinstance(dim, Var)}
+    return _of_told(function.ret_type, told)
+
+
+def _of_told(kind: Type, told: Collection[Var]) -> Type:
+    if isinstance(kind, TupleType):
+        return TupleType(tuple([_of_told(field, told) for field in kind.fields]))
+    if not isinstance(kind, TensorType):
+        return kind
+    dims = [dim if isinstance(dim, int) or set(free_vars(dim)) <= set(told) else Any() for dim in kind.shape]
+    return TensorType(tuple(dims), kind.dtype)
