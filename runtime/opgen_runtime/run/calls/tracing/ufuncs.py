@@ -84,12 +84,14 @@ def _times(factor: float) -> Loop:
 
 
 def _hypot(x: Tracer, y: Tracer) -> Any:
-    """Scaled by the greater side, so that squares do not overflow."""
+    """Scaled by the greater side, so that squares do not overflow; of an infinity and NaN it is the infinity."""
     x, y = ops.abs(x), ops.abs(y)  # type: ignore[assignment]  # traced
     high, low = ops.maximum(x, y), ops.minimum(x, y)
-    plain = ops.logical_or(ops.equal(high, 0.0), ops.isinf(high))
+    infinite = ops.logical_or(ops.isinf(x), ops.isinf(y))
+    plain = ops.logical_or(ops.equal(high, 0.0), infinite)
     ratio = ops.divide(low, ops.where(plain, 1.0, high))
-    return ops.where(plain, high, ops.multiply(high, ops.sqrt(ops.add(ops.square(ratio), 1.0))))
+    found = ops.multiply(high, ops.sqrt(ops.add(ops.square(ratio), 1.0)))
+    return ops.where(infinite, np.inf, ops.where(plain, high, found))
 
 
 def _logaddexp(x: Tracer, y: Tracer) -> Any:
