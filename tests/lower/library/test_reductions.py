@@ -113,3 +113,14 @@ def test_columns_that_lie_side_by_side_are_one() -> None:
 
 def test_windows_that_overlap_keep_their_rows() -> None:
     assert "out.fuse(i, j)" not in str(schedules.generic((planes(3),), _TARGET).trace)
+
+
+def test_a_short_line_of_windows_is_one_vector() -> None:
+    x, r, s = (
+        dsl.placeholder((4, 10, 10), name="x"),
+        dsl.reduce_axis((0, 3), "r"),
+        dsl.reduce_axis((0, 3), "s"),
+    )
+    out = dsl.compute((4, 8, 8), lambda c, i, j: dsl.max(x[c, i + r, j + s], axis=(r, s)), name="out")
+    trace = str(schedules.generic((out,), Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")).trace)
+    assert "out_lines.split(j, 16)" in trace, trace

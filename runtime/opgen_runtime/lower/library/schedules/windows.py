@@ -42,7 +42,8 @@ def _row(stage: Stage, lanes: int) -> IterVar:
     *outer, last = stage.axes
     row = stage.fuse(*outer)
     assert isinstance(last.extent, int)
-    lanes = min(lanes, 1 << (last.extent.bit_length() - 1))
+    # a short line is stored at once, and read soon after
+    lanes = min(lanes, 1 << (last.extent - 1).bit_length())
     part, lane = stage.split(last, lanes)
     stage.reorder(row, part, *stage.reduce_axes, lane)
     stage.vectorize(lane)
