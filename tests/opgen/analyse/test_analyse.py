@@ -163,6 +163,7 @@ def test_a_dim_that_is_no_float_is_refused_as_its_type_is_found_with_symbols() -
     _, (found,) = check_project({"column.yaml": text.replace("BY", "N * 0.5")})
     assert (found.code, found.place.line) == ("dtype", 7)
     assert "does not suit dtype index" in found.message
+    assert found.message.partition(" (for ")[0].endswith("is a float by float(N) in a declaration")
 
 
 EXTERN = """\
