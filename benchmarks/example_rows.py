@@ -274,6 +274,23 @@ def opening(random: np.random.Generator) -> Row:
 
 
 @row
+def nonzero_values(random: np.random.Generator) -> Row:
+    def form(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        places = np.flatnonzero(x)
+        return x[places], places
+
+    return (random.integers(0, 3, 100_000).astype(np.int32),), {}, form
+
+
+@row
+def ring_convolution(random: np.random.Generator) -> Row:
+    def form(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        return np.convolve(np.concatenate([x[1 - w.size :], x]), w, mode="valid")
+
+    return (floats(random, 100_000), floats(random, 32)), {}, form
+
+
+@row
 def run_length(random: np.random.Generator) -> Row:
     def form(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
