@@ -44,7 +44,9 @@ def const(value: object, dtype: DType | str) -> Const:
 
 def _cast_hint(kind: str, dtype: DType) -> str:
     if kind == "float" and dtype.is_int:
-        dims = "; what is made of dims alone is a float by float(N) in a declaration" if dtype is INDEX else ""
+        dims = (
+            "; what is made of dims alone is a float by float(N) in a declaration" if dtype is INDEX else ""
+        )
         return f"; cast the other operand to a float dtype, e.g. cast(x, float32){dims}"
     if kind == "bool" or dtype is BOOL:
         return f"; use cast(..., {'int32' if dtype is BOOL else dtype}) to convert"
