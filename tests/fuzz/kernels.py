@@ -59,8 +59,8 @@ from tests.fuzz._rearrangement import rearrangement
 COUNT: Final = 5000
 
 _DTYPES: Final = (
-    "float32", "float32", "float64", "float16", "bfloat16", "int32", "int64", "int8", "int16", "uint8", "uint16",
-    "uint32", "uint64", "bool",
+    "float32", "float32", "float64", "float16", "int32", "int64", "int8", "int16", "uint8", "uint16", "uint32",
+    "uint64", "bool",
 )  # fmt: skip
 _WIDE: Final = ("int64", "uint64", "float64", "int32", "float32")
 _NARROW: Final = (
@@ -104,7 +104,9 @@ def case(seed: int) -> None:
                 got.reshape(-1).astype("f8"), wanted.astype("f8"), tolerance, tolerance, err_msg=message
             )
         else:
-            np.testing.assert_array_equal(got.reshape(-1), wanted, err_msg=message)
+            # numpy does not know the NaN of bfloat16
+            kind = "f8" if tensor.dtype.is_float else wanted.dtype
+            np.testing.assert_array_equal(got.reshape(-1).astype(kind), wanted.astype(kind), err_msg=message)
 
 
 def _lowered(
