@@ -124,3 +124,14 @@ def test_a_short_line_of_windows_is_one_vector() -> None:
     out = dsl.compute((4, 8, 8), lambda c, i, j: dsl.max(x[c, i + r, j + s], axis=(r, s)), name="out")
     trace = str(schedules.generic((out,), Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")).trace)
     assert "out_lines.split(j, 16)" in trace, trace
+
+
+@pytest.mark.parametrize("shape", [(64,), (64, 1), (1, 64, 1, 1)])
+def test_columns_run_in_vectors_whatever_axes_of_one_element_follow(shape: tuple[int, ...]) -> None:
+    """As gradients of products of a matrix and a vector have them."""
+    x, k = dsl.placeholder((40, 64), name="x"), dsl.reduce_axis((0, 40), name="k")
+    at = shape.index(64)
+    out = dsl.compute(shape, lambda *axes: dsl.sum(x[k, axes[at]], axis=k), name="out")
+    func = tir.run_phases(tir.lower(schedules.generic((out,), _TARGET), (x,), (out,), "kernel"))
+    text = tir.to_text(func)
+    assert ", 1, 8)] + x[ramp(" in text, text

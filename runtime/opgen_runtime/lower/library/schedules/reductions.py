@@ -14,7 +14,16 @@ from ....base import Target
 from ....base.vocabulary import POSITIONAL, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ...schedule import Schedule, Stage
-from .access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent
+from .access import (
+    Accesses,
+    analyse,
+    contiguous_groups,
+    is_shared,
+    leading_axis,
+    likely,
+    likely_extent,
+    total_extent,
+)
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 
 _WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
@@ -46,7 +55,7 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     body = stage.body
     assert isinstance(body, Reduce)
     accesses = analyse(body, body.value.dtype)
-    last_data = stage.loop_axes[-1] if stage.loop_axes else None
+    last_data = leading_axis(stage.loop_axes) if stage.loop_axes else None
     last_reduce = stage.reduce_axes[-1]
     steps = [read.strides for read in accesses.reads]
     lanes = target.lanes(accesses.widest)
@@ -208,7 +217,8 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
     Columns of several axes that lie side by side are one, where no stage around asks for a part of them.
     """
     data = list(stage.loop_axes)
-    columns = data[-1:] if attached else contiguous_groups(data, shape.accesses)[-1]
+    line = data.index(leading_axis(data))
+    columns = data[line:] if attached else contiguous_groups(data, shape.accesses)[-1]
     reuse = sorted(
         (axis for axis in shape.reuse if axis not in columns),
         key=lambda axis: _reuses_vectors(axis, columns[-1], shape),
