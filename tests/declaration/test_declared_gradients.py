@@ -34,6 +34,7 @@ INPUTS = {
     "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},
     "conv2d": {"data": "float64[1, 2, 5, 4]", "weight": "float64[3, 2, 3, 2]"},
     "conv3d": {"data": "float64[1, 1, 3, 4, 3]", "weight": "float64[2, 1, 2, 2, 2]"},
+    "conv2d_transpose": {"data": "float64[1, 2, 4, 3]", "weight": "float64[2, 3, 2, 3]"},
 }  # fmt: skip
 
 
