@@ -27,6 +27,7 @@ from typing import Final, Literal
 from .diagnostics import did_you_mean
 
 KEYS: Final = ("opdefs", "output", "package", "tests", "namespace", "templates", "packages", "emitters")
+DERIVED: Final = ("vjp", "part")  # the namespaces of ops that are made of others
 _EMITTER_KEYS: Final = ("path", "view", "template")
 # How a comment of a kind of file begins and ends; generated files say in one what they are.
 COMMENTS: Final = {
@@ -141,8 +142,10 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
     namespace = _text(file, table, "namespace", package.split(".")[0])
     if namespace and not _is_name(namespace):
         raise ProjectError(f"{file}: [tool.opgen] namespace = {namespace!r} is not an identifier")
-    if namespace == "vjp":
-        raise ProjectError(f"{file}: [tool.opgen] namespace = 'vjp' is that of derived ops; choose another")
+    if namespace in DERIVED:
+        raise ProjectError(
+            f"{file}: [tool.opgen] namespace = {namespace!r} is that of derived ops; choose another"
+        )
     output = _folder(root, file, _text(file, table, "output", package.replace(".", "/")))
     if output.parts[-len(package.split(".")) :] != tuple(package.split(".")):
         raise ProjectError(

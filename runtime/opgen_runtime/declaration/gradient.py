@@ -10,7 +10,7 @@ Derived ops are ops: they have derived ops themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -91,15 +91,15 @@ def vjp_attrs(base: OpDeclaration, attrs: Attrs | None, wrt: str) -> Attrs:
 
 def wrt_name(base: OpDeclaration) -> str:
     """The attr of the derived op that names the operand: `wrt`, or another name where the op has such an attr."""
-    return _fresh("wrt", set() if base.attrs is None else {field.name for field in base.attrs.fields()})
+    return fresh("wrt", set() if base.attrs is None else {field.name for field in base.attrs.fields()})
 
 
 def _declaration(base: OpDeclaration) -> OpDeclaration:
     signature = base.signature
-    taken = set(_names(base))
+    taken = set(names_of(base))
     held = [
         Input(
-            _fresh(output.name, taken),
+            fresh(output.name, taken),
             None,
             "any",
             f"The op's {output.name}.",
@@ -110,7 +110,7 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
     ]
     cotangents = [
         Input(
-            _fresh(f"grad_{output.name}", taken),
+            fresh(f"grad_{output.name}", taken),
             None,
             "any",
             f"The cotangent of {output.name}.",
@@ -125,11 +125,13 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
         doc=f"The adjoint of one operand of {base.full_name}.",
         support_level=base.support_level,
         arity=-1 if any(operand.variadic for operand in inputs) else len(inputs),
-        attrs=_attrs_class(base),
+        attrs=attrs_class(
+            base, NAMESPACE, {wrt_name(base): attr("str", doc="The operand whose adjoint is meant.")}
+        ),
         signature=Signature(
             inputs=inputs,
             rules=signature.rules,
-            outputs=(Output(_fresh("adjoint", taken)),),
+            outputs=(Output(fresh("adjoint", taken)),),
             dtypes=signature.dtypes,
             relation=partial(_relate, base),
         ),
@@ -145,7 +147,7 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
     )
 
 
-def _names(base: OpDeclaration) -> Iterable[str]:
+def names_of(base: OpDeclaration) -> Iterable[str]:
     """The names that the rules of a signature use."""
     signature = base.signature
     yield from signature.dtypes
@@ -163,7 +165,8 @@ def _names(base: OpDeclaration) -> Iterable[str]:
             yield rule.attr
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def fresh(name: str, taken: set[str]) -> str:
+    """The name, or one like it that is not among those `taken`; it is from then on."""
     made, count = name, 1
     while made in taken:
         count += 1
@@ -186,13 +189,14 @@ def _rebuilt(op_name: str, values: dict[str, object]) -> Attrs:
     return kind(**values)
 
 
-def _attrs_class(base: OpDeclaration) -> type[Attrs]:
+def attrs_class(base: OpDeclaration, namespace: str, more: Mapping[str, Any]) -> type[Attrs]:
+    """The attrs of an op that is made of `base`: its own, and `more`."""
     fields: dict[str, Any] = (
         {} if base.attrs is None else {field.name: field for field in base.attrs.fields()}
     )
-    fields[wrt_name(base)] = attr("str", doc="The operand whose adjoint is meant.")
-    namespace = {"type_key": f"attrs.{_PREFIX}{base.full_name}", "__module__": __name__, **fields}
-    return type(f"Vjp{base.name.title().replace('_', '')}Attrs", (_DerivedAttrs,), namespace)
+    names = {"type_key": f"attrs.{namespace}.{base.full_name}", "__module__": __name__, **fields, **more}
+    name = f"{namespace}_{base.name}".title().replace("_", "").replace(".", "")
+    return type(f"{name}Attrs", (_DerivedAttrs,), names)
 
 
 def _relate(

@@ -44,8 +44,9 @@ from ..operator import set_op_loader
 
 ENTRY_POINT_GROUP: Final = "opgen.ops"
 BUILT_IN: Final = "opgen_runtime.ops"
-_DERIVED: Final = "vjp."  # what the names of derived ops begin with
-_GRADIENT: Final = f"{__name__.rpartition('.')[0]}.gradient"  # imported by who asks for one
+_ROOM: Final = __name__.rpartition(".")[0]
+# What the names of ops begin with that are made of others -> the function that makes one, whose file is imported then.
+_MADE: Final = {"vjp": (f"{_ROOM}.gradient", "load_derived"), "part": (f"{_ROOM}.part", "load_part")}
 _ARRAYS: Final = "eager"  # the generated module of a project's ops on arrays
 
 
@@ -105,8 +106,9 @@ def load_op(name: str) -> bool:
 
     Raises whatever importing that module raises.
     """
-    if name.startswith(_DERIVED):
-        return bool(import_module(_GRADIENT).load_derived(name))
+    module, function = _MADE.get(name.partition(".")[0], ("", ""))
+    if module and "." in name:
+        return bool(getattr(import_module(module), function)(name))
     for discover in (None, _discover_built_in, _discover_entry_points):
         if discover is not None:
             discover()

@@ -11,6 +11,7 @@ carries a rule (`MARK`) has its adjoints from the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from ..base.errors import LanguageError, PassError
@@ -47,6 +48,7 @@ from ..operator import (
 from .build import full, zeros
 from .declared_gradient import ABSENT, declared_gradient
 from .loop_gradient import LoopGradient
+from .recurrence_gradient import recurrence_gradient
 
 MARK: Final = "gradient"
 """The attr of a function whose calls have their adjoints from a rule."""
@@ -60,12 +62,15 @@ def pull(
     cotangents: Sequence[Expr | None],
     variables: Sequence[Var],
     module: IRModule | None = None,
+    checkpoint: int | bool | None = None,
 ) -> list[Expr | None]:
     """The adjoint of each variable, None where it is zero, from the cotangents of tensors (None is zero).
 
-    `module`: where functions that are called by name are found.  Raises PassError for what has no gradient, naming it.
+    `module`: where functions that are called by name are found.  `checkpoint`: of recurrences, ops and loops that state
+    none, every so many-th state alone is kept, with True as many as the root of their steps; the others are computed
+    again.  Raises PassError for what has no gradient, naming it.
     """
-    return values_and_pull(results, cotangents, variables, module)[1]
+    return values_and_pull(results, cotangents, variables, module, checkpoint)[1]
 
 
 def values_and_pull(
@@ -73,11 +78,12 @@ def values_and_pull(
     cotangents: Sequence[Expr | None],
     variables: Sequence[Var],
     module: IRModule | None = None,
+    checkpoint: int | bool | None = None,
 ) -> tuple[list[Expr], list[Expr | None]]:
     """`pull`, and the results as the adjoints find them: loops run once for both."""
     whole = written_out(Tuple(tuple(results)), module)
     assert isinstance(whole, Tuple)
-    reverse = _Reverse(whole, variables)
+    reverse = _Reverse(whole, variables, checkpoint)
     for result, cotangent in zip(whole.fields, cotangents, strict=True):
         if cotangent is not None:
             reverse.send(result, (), cotangent)
@@ -174,8 +180,10 @@ class _Replacing(MixedModeMutator):
 class _Reverse:
     """Contributions to the values of an expression, by node and place in its tuple."""
 
-    def __init__(self, whole: Expr, variables: Sequence[Var]) -> None:
+    def __init__(self, whole: Expr, variables: Sequence[Var], checkpoint: int | bool | None) -> None:
         self.variables = variables
+        self.checkpoint = checkpoint
+        self.inner = partial(pull, checkpoint=checkpoint)
         self.order = post_order(whole, lambda node: isinstance(node, If | Function))
         self.active = self._active(set(map(id, variables)))
         self.sent: dict[int, dict[Place, list[Expr]]] = {}
@@ -221,7 +229,8 @@ class _Reverse:
 
     def _loop(self, call: Call, adjoints: Mapping[Place, Expr]) -> None:
         """What a loop gives is found with its states from then on, so that it runs once."""
-        made = LoopGradient(call, [id(arg) in self.active for arg in call.args], pull)
+        active = [id(arg) in self.active for arg in call.args]
+        made = LoopGradient(call, active, self.inner, self.checkpoint)
         self.run_again[id(call)] = made.value
         for position, adjoint in made.adjoints(adjoints):
             self.send(call.args[position], (), adjoint)
@@ -238,6 +247,11 @@ class _Reverse:
             return
         op = call.op
         assert isinstance(op, Op)
+        parts = recurrence_gradient(call, self.checkpoint, pull)
+        if parts is not None:
+            for position, adjoint in parts.adjoints(adjoints, [id(arg) in self.active for arg in call.args]):
+                self.send(call.args[position], (), adjoint)
+            return
         for position, arg in enumerate(call.args):
             if id(arg) not in self.active:
                 continue
@@ -255,7 +269,7 @@ class _Reverse:
         parts: list[list[Expr | None]] = []
         for branch in (node.then, node.otherwise):
             results = [_field(branch, place) for place in places]
-            parts.append(pull(results, [adjoints[place] for place in places], self.variables))
+            parts.append(self.inner(results, [adjoints[place] for place in places], self.variables))
         chosen = [k for k in range(len(self.variables)) if any(part[k] is not None for part in parts)]
         if not chosen:
             return

@@ -14,6 +14,7 @@ most.  With `checkpoint=n` every n-th state is kept, and the n steps behind one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -55,8 +56,10 @@ class _Part:
 class LoopGradient:
     """One call of a loop, run so that it can be reversed: `value` is its value."""
 
-    def __init__(self, call: Call, active: Sequence[bool], pull: Pull) -> None:
-        """`active`: of each argument, whether its adjoint is wanted.
+    def __init__(
+        self, call: Call, active: Sequence[bool], pull: Pull, checkpoint: int | bool | None = None
+    ) -> None:
+        """`active`: of each argument, whether its adjoint is wanted.  `checkpoint`: for loops that state none.
 
         Raises PassError for a loop of which nothing says how many steps it takes at most.
         """
@@ -70,13 +73,14 @@ class LoopGradient:
         self.of_changed = [k for k in self.changed if self.active[k]]
         self.of_same = [k for k in range(len(loop.params)) if self.active[k] and k not in self.changed]
         self.most, self.is_known = most_steps(loop, call)
-        stated = loop.attrs.get(EVERY)
-        self.every = min(stated, self.most) if isinstance(stated, int) and stated > 1 else 1
+        stated = loop.attrs.get(EVERY, checkpoint)
+        assert isinstance(stated, int | None)
+        self.every = 1 if stated is None else steps_between(stated, self.most)
         self.cotangents = [Var(f"g{k}", loop.params[k].checked_type) for k in self.of_changed]
         self.adjoint = self._adjoint_of_step()
         self.kept = self._kept()
         rows = -(-self.most // self.every)
-        made = Call(self._forward(rows), (*call.args, _number(0), *self._empty(rows)))
+        made = Call(self._forward(rows), (*call.args, number(0), *self._empty(rows)))
         fields = [TupleGetItem(made, k) for k in range(len(self.changed) + 1 + len(self.kept))]
         self.last: dict[Var, Expr] = dict(zip([loop.params[k] for k in self.changed], fields, strict=False))
         self.last |= {loop.params[k]: arg for k, arg in enumerate(call.args) if k not in self.changed}
@@ -219,7 +223,7 @@ class LoopGradient:
         start = place * self.every
         own = steps - start
         states = [row(each, place) for each in rows]
-        kept = Call(self._again(), (own, _number(0), *states, *self._empty(self.every), *handed))
+        kept = Call(self._again(), (own, number(0), *states, *self._empty(self.every), *handed))
         inner = [TupleGetItem(kept, k) for k in range(len(rows))]
         back = Call(self._backward(self.every), (own, *g, *a, *inner, *handed))
         found = [TupleGetItem(back, k) for k in range(len(g) + len(a))]
@@ -242,6 +246,12 @@ class LoopGradient:
         again = Call(own_name(params, result), (steps, count + 1, *following, *filled, *handed))
         body = If(apply_operator("<", count, steps), again, Tuple(tuple(rows)))
         return loop_of(self.name, params, body, result, **{MOST: self.every})
+
+
+def steps_between(checkpoint: int | bool, extent: int) -> int:
+    """From one step whose state is kept to the next: as stated, or with True the root of how many steps there are."""
+    stated = math.isqrt(max(extent - 1, 0)) + 1 if checkpoint is True else int(checkpoint)
+    return max(1, min(stated, extent))
 
 
 def _part(loop: Function) -> _Part:
@@ -284,7 +294,8 @@ def _fresh(param: Var, name: str = "") -> Var:
     return Var(name or param.name_hint, param.checked_type)
 
 
-def _number(value: int) -> Expr:
+def number(value: int) -> Expr:
+    """An int64 of rank 0."""
     return const(np.array(value, np.int64))
 
 

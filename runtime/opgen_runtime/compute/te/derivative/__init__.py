@@ -9,6 +9,7 @@ place.py        the terms of a tensor as one adjoint: gathered, or scattered by 
 reductions.py   what the elements of a reduction get
 updates.py      what the statements of an update get
 scans.py        scans backwards
+parts.py        scans in parts
 stages.py       the form that is differentiated
 shared.py       factors that are read where data decides, stored
 products.py     products over several axes, line by line
@@ -16,7 +17,8 @@ windows.py      extrema over overlapping windows, line by line
 pull.py         all of it, tensor by tensor backwards
 """
 
+from .parts import Recurrence, recurrence_of
 from .pull import kind_of, pullback, zeros
 from .stages import rebuilt
 
-__all__ = ["kind_of", "pullback", "rebuilt", "zeros"]
+__all__ = ["Recurrence", "kind_of", "pullback", "rebuilt", "recurrence_of", "zeros"]

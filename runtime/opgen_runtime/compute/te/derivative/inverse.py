@@ -114,6 +114,7 @@ class _System:
                 self.conditions.append(equality)
             else:
                 self.equations.append(a.plus(b, -1))
+        self.fixed = divisions.fixed
         self.equations += divisions.equations()
         self.unknown = set(self.extents)
         for var in domain:
@@ -200,6 +201,7 @@ class _System:
         """Everything over positions and loops of its own, and simplified."""
         loops = [IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce") for axis in self.loops]
         values: dict[Var, Expr] = {old.var: new.var for old, new in zip(self.loops, loops, strict=True)}
+        values |= self.fixed
         ranges = {**self.positions, **{axis.var: axis.extent for axis in loops}}
         kept: list[Expr] = []
         with analysis(ranges, ()) as analyzer:

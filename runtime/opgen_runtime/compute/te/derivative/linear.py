@@ -8,7 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from ....base.arith import Binary, Cast, Const, Expr, Var, add, const, mul, sub
+from ....base.arith import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Var,
+    add,
+    cast,
+    const,
+    free_vars,
+    mul,
+    structural_equal,
+    sub,
+)
 from ....base.vocabulary import INDEX, dataclass
 
 
@@ -72,20 +85,26 @@ class Division:
 
 @dataclass(slots=True)
 class Divisions:
-    """The quotients and remainders that indices hold.  `extents`: those of all variables, and of those made here."""
+    """The quotients and remainders that indices hold.  `extents`: those of all variables, and of those made here.
+
+    `fixed`: names for what indices hold that no variable changes, such as `first[]` in `x[i + first[]]`.
+    """
 
     extents: dict[Var, int]
-    lows: dict[Var, int] = field(default_factory=dict)
     found: list[Division] = field(default_factory=list)
+    fixed: dict[Var, Expr] = field(default_factory=dict)
 
     def linear(self, index: Expr) -> Linear | None:
         """`index` as a sum over variables whose extents are known; None where it is none."""
+        whole = index
         while isinstance(index, Cast) and index.a.dtype.is_int:
             index = index.a
         if isinstance(index, Const):
             return constant(int(index.value))
-        if isinstance(index, Var):
-            return of(index) if index in self.extents else None
+        if isinstance(index, Var) and index in self.extents:
+            return of(index)
+        if self.extents.keys().isdisjoint(free_vars(index)):
+            return self._fixed(whole if whole.dtype is INDEX else cast(whole, INDEX))
         if not isinstance(index, Binary):
             return None
         a, b = self.linear(index.a), self.linear(index.b)
@@ -95,10 +114,24 @@ class Divisions:
             return a.plus(b, 1 if index.op == "add" else -1)
         if index.op == "mul" and (not a.factors or not b.factors):
             return a.scaled(b.offset) if not b.factors else b.scaled(a.offset)
-        if index.op in ("floordiv", "floormod") and not b.factors and b.offset > 0:
+        divides = index.op in ("floordiv", "floormod") and not b.factors and b.offset > 0
+        if divides and a.factors.keys() <= self.extents.keys():
             made = self._divided(a, b.offset)
             return made[0] if index.op == "floordiv" else made[1]
         return None
+
+    def _fixed(self, index: Expr) -> Linear:
+        """What no variable changes; a sum with constants counts as one, so that conditions show them."""
+        if isinstance(index, Binary) and index.op in ("add", "sub"):
+            a, b = self.linear(index.a), self.linear(index.b)
+            if a is not None and b is not None:
+                return a.plus(b, 1 if index.op == "add" else -1)
+        for var, known in self.fixed.items():
+            if structural_equal(known, index):
+                return of(var)
+        var = Var(INDEX, "fixed")
+        self.fixed[var] = index
+        return of(var)
 
     def _divided(self, dividend: Linear, divisor: int) -> tuple[Linear, Linear]:
         low, high = dividend.span(self.extents)

@@ -19,6 +19,7 @@ from ....base.arith import (
     Var,
     add,
     const,
+    free_vars,
     lt,
     post_order,
     rewrite,
@@ -236,6 +237,7 @@ def has_steps(term: Term) -> bool:
 
 def scatter(name: str, base: Tensor, term: Term) -> Tensor:
     """`base` with the term added, one point of the domain after the other."""
+    term = _summed(name, base, term)
     fresh: list[IterVar] = []
     values: dict[Var, Expr] = {}
     for axis in term.domain:
@@ -249,6 +251,25 @@ def scatter(name: str, base: Tensor, term: Term) -> Tensor:
     for axis in reversed(fresh):
         body = (Loop(axis, body),)
     return updated(name, base, body)
+
+
+def _summed(name: str, base: Tensor, term: Term) -> Term:
+    """The term summed over what does not tell where it is added: a tensor of its own, whose elements are added."""
+    tells = (*term.indices, *(() if term.condition is None else (term.condition,)))
+    needed = {var for each in tells for var in free_vars(each)}
+    outer = tuple([axis for axis in term.domain if axis.var in needed])
+    inner = tuple([axis for axis in term.domain if axis.var not in needed])
+    if not inner or not all([isinstance(axis.extent, int) for axis in term.domain]):
+        return term
+    axes = data_axes([axis.extent for axis in outer])
+    loops = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce") for axis in inner])
+    names: dict[Var, Expr] = {
+        old.var: new.var for old, new in zip((*outer, *inner), (*axes, *loops), strict=True)
+    }
+    condition = None if term.condition is None else substitute(term.condition, names)
+    body = Reduce(base.dtype, "sum", loops, substitute(term.value, names), condition)
+    made = Tensor(f"{name}_part", tuple([axis.extent for axis in axes]), base.dtype, Compute(axes, body))
+    return replace(term, domain=outer, value=Read(made.dtype, made, tuple([axis.var for axis in outer])))
 
 
 def updated(name: str, base: Tensor, body: tuple[Statement, ...]) -> Tensor:

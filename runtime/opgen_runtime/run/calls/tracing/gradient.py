@@ -32,17 +32,23 @@ _kept: Final[WeakKeyDictionary[Callable[..., Any], dict[str, Jitted[..., Any]]]]
 
 
 def grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    checkpoint: int | bool | None = None,
 ) -> Jitted[..., Any]:
     """A function of the same arguments that gives the gradient of `function`, whose result is one float.
 
     `argnums`: the argument whose gradient it gives, or several, which give a tuple; trees of lists, tuples and dicts
     give such trees.  `has_aux`: the function gives (value, anything else), and the gradient (gradient, anything else).
+    `checkpoint=k`: recurrences, of ops and of loops that state none, keep every k-th state alone, and compute those
+    between again; `True` is the root of the number of steps.
 
-    Raises CallError for a result that is no float of rank 0, and for an argument that is none of floats; PassError for
-    an op without a gradient, naming it.
+    Raises CallError for a result that is no float of rank 0, for an argument that is none of floats, and for a count
+    below 1; PassError for an op without a gradient, naming it.
     """
-    both = _value_and_grad(function, argnums, has_aux)
+    both = _value_and_grad(function, argnums, has_aux, checkpoint)
 
     @functools.wraps(function)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -53,21 +59,29 @@ def grad(
 
 
 def value_and_grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    checkpoint: int | bool | None = None,
 ) -> Jitted[..., Any]:
     """Like `grad`, with the value: it gives (value, gradient), or ((value, anything else), gradient)."""
-    return jit(functools.wraps(function)(_value_and_grad(function, argnums, has_aux)))
+    return jit(functools.wraps(function)(_value_and_grad(function, argnums, has_aux, checkpoint)))
 
 
-def vjp(function: Callable[..., Any], *xs: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(
+    function: Callable[..., Any], *xs: Any, has_aux: bool = False, checkpoint: int | bool | None = None
+) -> tuple[Any, ...]:
     """The value of `function(*xs)`, and `pull`, which takes a cotangent of it and gives one of each of `xs`.
 
     With `has_aux` the function gives (value, anything else), and this (value, pull, anything else).  On arrays, `pull`
-    computes the function again.  Raises CallError for arguments that are not floats, and, by `pull`, for cotangents of
-    other shapes than the value has.
+    computes the function again.  `checkpoint`: as for `grad`.  Raises CallError for arguments that are not floats, and,
+    by `pull`, for cotangents of other shapes than the value has.
     """
+    every = _steps(checkpoint, "vjp", function)
     made = _compiled(function, f"value, {has_aux}", functools.partial(_valued, function, has_aux))
-    pulled = _compiled(function, f"pull, {has_aux}", functools.partial(_pulled, function, has_aux))
+    again = functools.partial(_pulled, function, has_aux, every)
+    pulled = _compiled(function, f"pull, {has_aux}, {every!r}", again)
     value, aux = made(*xs)
     found = value, lambda cotangent: pulled(tuple(xs), cotangent)
     return (*found, aux) if has_aux else found
@@ -97,11 +111,24 @@ def _compiled(function: Callable[..., Any], what: str, made: Callable[..., Any])
     return known.setdefault(what, jit(made))
 
 
+def _steps(checkpoint: object, what: str, function: Callable[..., Any]) -> int | bool | None:
+    """What `checkpoint` says, None where nothing is computed again.  Raises CallError for what is no count."""
+    if checkpoint is None or checkpoint is False:
+        return None
+    if isinstance(checkpoint, int) and checkpoint >= 1:
+        return checkpoint
+    raise CallError(
+        f"{what} of {_name_of(function)}: checkpoint is {checkpoint!r}, expected a count of at least 1, or True for "
+        "the root of the number of steps"
+    )
+
+
 def _value_and_grad(
-    function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
+    function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, checkpoint: int | bool | None
 ) -> Callable[..., Any]:
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     name = _name_of(function)
+    every = _steps(checkpoint, "grad", function)
     if not chosen or not all(isinstance(at, int) for at in chosen):
         raise CallError(
             f"grad of {name}: argnums is {argnums!r}, expected a position among the arguments, or several"
@@ -125,7 +152,7 @@ def _value_and_grad(
         others = [leaf for _, leaf in leaves(aux)]
         known = [k for k, leaf in enumerate(others) if isinstance(leaf, Traced) and not leaf.weak]
         results = [expr, *[others[k].expr for k in known]]
-        (expr, *found), adjoints = trace.adjoints(results, [one, *[None] * len(known)])
+        (expr, *found), adjoints = trace.adjoints(results, [one, *[None] * len(known)], every)
         for k, each in zip(known, found, strict=True):
             others[k] = wrap(each)
         whole = (wrap(expr), filled(aux, iter(others))) if has_aux else wrap(expr)
@@ -138,7 +165,9 @@ def _valued(function: Callable[..., Any], has_aux: bool, *xs: Any) -> tuple[Any,
     return _split(function(*xs), has_aux, f"vjp of {_name_of(function)}")
 
 
-def _pulled(function: Callable[..., Any], has_aux: bool, xs: Any, cotangent: Any) -> Any:
+def _pulled(
+    function: Callable[..., Any], has_aux: bool, checkpoint: int | bool | None, xs: Any, cotangent: Any
+) -> Any:
     trace, result, _ = _traced("vjp", function, has_aux, xs)
     results = [tensor(leaf).expr for _, leaf in leaves(result)]
     flat = aligned(cotangent, result, f"vjp of {trace.name}: the cotangent")
@@ -146,7 +175,7 @@ def _pulled(function: Callable[..., Any], has_aux: bool, xs: Any, cotangent: Any
         like(leaf, each, f"vjp of {trace.name}: a cotangent")
         for leaf, each in zip(flat, results, strict=True)
     ]
-    return trace.closed(tuple(trace.adjoints(results, given)[1]))
+    return trace.closed(tuple(trace.adjoints(results, given, checkpoint)[1]))
 
 
 def _traced(kind: str, function: Callable[..., Any], has_aux: bool, xs: Any) -> tuple[_Trace, Any, Any]:
@@ -248,10 +277,13 @@ class _Trace:
             gradients.reset(token)
 
     def adjoints(
-        self, results: Sequence[Expr], cotangents: Sequence[Expr | None]
+        self,
+        results: Sequence[Expr],
+        cotangents: Sequence[Expr | None],
+        checkpoint: int | bool | None,
     ) -> tuple[list[Expr], list[Any]]:
         """The results as the adjoints find them, and the adjoints of the arguments, in their trees."""
-        values, pulled = values_and_pull(results, cotangents, self.variables)
+        values, pulled = values_and_pull(results, cotangents, self.variables, checkpoint=checkpoint)
         known = {
             var: adjoint for var, adjoint in zip(self.variables, pulled, strict=True) if adjoint is not None
         }
