@@ -41,6 +41,7 @@ def test_outside_a_project(tmp_path: Path) -> None:
         ('[tool.opgen]\npackage = "a"\noutput = "b"\n', "does not end in the folders of package"),
         ('[tool.opgen]\npackage = "a"\ntests = 3\n', "tests must be a text"),
         ('[tool.opgen]\npackage = "a"\nnamespace = "x-y"\n', "not an identifier"),
+        ('[tool.opgen]\npackage = "a"\nnamespace = "part"\n', "is that of derived ops"),
         ("[tool]\nopgen = 3\n", "must be a table"),
         ("[tool.opgen\n", "pyproject.toml"),
     ],

@@ -17,19 +17,19 @@ def recurrence(steps: int, direction: int, back: int) -> tuple[te.Tensor, te.Ten
     x = te.placeholder("x", (2, steps), "float64")
     first, second = te.State(te.data_axes((2, steps)), 1), te.State(te.data_axes((steps, 2)), 0)
     scan = te.Scan((first, second), steps, direction)
-    first.tensor = te.Tensor("t", (2, steps), FLOAT64, scan)
-    second.tensor = te.Tensor("s", (steps, 2), FLOAT64, scan)
+    t, s = te.Tensor("t", (2, steps), FLOAT64, scan), te.Tensor("s", (steps, 2), FLOAT64, scan)
+    first.tensor, second.tensor = t, s
 
     def before(row: Expr, column: Expr, distance: int) -> Expr:
         at = row - direction * distance
         inside = ge(at, 0) if direction > 0 else lt(at, steps)
-        return select(inside, te.read(second.tensor, at, column), 0.25)
+        return select(inside, te.read(s, at, column), 0.25)
 
     column, row = (axis.var for axis in first.axes)
     first.body = te.read(x, column, row) * before(row, column, back)
     row, column = (axis.var for axis in second.axes)
-    second.body = te.read(first.tensor, column, row) - before(row, column, 1)
-    return x, first.tensor, second.tensor
+    second.body = te.read(t, column, row) - before(row, column, 1)
+    return x, t, s
 
 
 @pytest.mark.parametrize("direction", [1, -1])
