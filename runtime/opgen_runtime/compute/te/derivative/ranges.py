@@ -83,7 +83,7 @@ def _ends(axis: IterVar, conditions: Sequence[Expr]) -> tuple[int, int]:
             continue
         divisions = Divisions({axis.var: axis.extent})
         a, b = divisions.linear(each.a), divisions.linear(each.b)
-        if a is None or b is None or divisions.found:
+        if a is None or b is None or divisions.found or divisions.fixed:
             continue
         sign, beside = _BOUNDS[each.op]
         rest = a.plus(b, -1) if sign > 0 else b.plus(a, -1)  # at least `beside`
