@@ -10,7 +10,7 @@ Derived ops are ops: they have derived ops themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -120,30 +120,53 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
         for output in signature.outputs
     ]
     inputs = (*signature.inputs, *held, *cotangents)
+    return made_of(
+        base,
+        NAMESPACE,
+        f"The adjoint of one operand of {base.full_name}.",
+        {wrt_name(base): attr("str", doc="The operand whose adjoint is meant.")},
+        (inputs, (Output(fresh("adjoint", taken)),)),
+        _relate,
+        _compute,
+    )
+
+
+def made_of(
+    base: OpDeclaration,
+    namespace: str,
+    doc: str,
+    more: Mapping[str, Any],
+    operands: tuple[tuple[Input, ...], tuple[Output, ...]],
+    relate: Callable[..., bool],
+    compute: Callable[..., Any],
+) -> OpDeclaration:
+    """An op that is made of `base`, in a namespace of its own: with `more` attrs, and other inputs and outputs.
+
+    `relate` and `compute` take the base before what type relations and computes of derived ops take.
+    """
+    inputs, outputs = operands
     return OpDeclaration(
         name=base.full_name,
-        doc=f"The adjoint of one operand of {base.full_name}.",
+        doc=doc,
         support_level=base.support_level,
         arity=-1 if any(operand.variadic for operand in inputs) else len(inputs),
-        attrs=attrs_class(
-            base, NAMESPACE, {wrt_name(base): attr("str", doc="The operand whose adjoint is meant.")}
-        ),
+        attrs=_attrs_class(base, namespace, more),
         signature=Signature(
             inputs=inputs,
-            rules=signature.rules,
-            outputs=(Output(fresh("adjoint", taken)),),
-            dtypes=signature.dtypes,
-            relation=partial(_relate, base),
+            rules=base.signature.rules,
+            outputs=outputs,
+            dtypes=base.signature.dtypes,
+            relation=partial(relate, base),
         ),
         compute=None,
         extern=None,
         pattern=OpPattern.OPAQUE,
         source=base.source,
-        digest=f"{NAMESPACE} {base.digest}",
-        namespace=NAMESPACE,
+        digest=f"{namespace} {base.digest}",
+        namespace=namespace,
         version=base.version,
         base=base,
-        derive=partial(_compute, base),
+        derive=partial(compute, base),
     )
 
 
@@ -189,7 +212,7 @@ def _rebuilt(op_name: str, values: dict[str, object]) -> Attrs:
     return kind(**values)
 
 
-def attrs_class(base: OpDeclaration, namespace: str, more: Mapping[str, Any]) -> type[Attrs]:
+def _attrs_class(base: OpDeclaration, namespace: str, more: Mapping[str, Any]) -> type[Attrs]:
     """The attrs of an op that is made of `base`: its own, and `more`."""
     fields: dict[str, Any] = (
         {} if base.attrs is None else {field.name: field for field in base.attrs.fields()}

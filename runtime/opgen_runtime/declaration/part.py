@@ -10,12 +10,11 @@ rows tell a share: all parts add up to the adjoints of the op (`transform/recurr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from ..base.errors import DTypeError, LanguageError, ShapeError
 from ..base.kept import Kept
-from ..base.vocabulary import OpPattern, dataclass
+from ..base.vocabulary import dataclass
 from ..compute.te.derivative import Recurrence, rebuilt, recurrence_of
 from ..compute.te.tensor import Tensor
 from ..operator import (
@@ -24,7 +23,6 @@ from ..operator import (
     Input,
     Op,
     Output,
-    Signature,
     TensorType,
     TupleType,
     Type,
@@ -37,7 +35,7 @@ from .compute import OperandTensors
 from .declaration import OpDeclaration
 from .declare import register
 from .evaluate import call_tensors
-from .gradient import attrs_class, fresh, names_of
+from .gradient import fresh, made_of, names_of
 
 NAMESPACE: Final = "part"
 _PREFIX: Final = f"{NAMESPACE}."
@@ -116,33 +114,14 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
             "int", bounds="every >= 1", check=lambda value, _: value >= 1, doc="The steps of a part."
         )
     }
-    return OpDeclaration(
-        name=base.full_name,
-        doc=f"Some steps of the recurrence of {base.full_name}.",
-        support_level=base.support_level,
-        arity=-1,
-        attrs=attrs_class(base, NAMESPACE, more),
-        signature=Signature(
-            inputs=(
-                *signature.inputs,
-                Input(fresh("start", taken), None, "any", "The rows before the part.", variadic=True),
-                Input(fresh("number", taken), (), "int64", "Which part."),
-            ),
-            rules=signature.rules,
-            outputs=(Output(fresh("end", taken), variadic=lambda: 0), *signature.outputs),
-            dtypes=signature.dtypes,
-            relation=partial(_relate, base),
-        ),
-        compute=None,
-        extern=None,
-        pattern=OpPattern.OPAQUE,
-        source=base.source,
-        digest=f"{NAMESPACE} {base.digest}",
-        namespace=NAMESPACE,
-        version=base.version,
-        base=base,
-        derive=partial(_compute, base),
+    inputs = (
+        *signature.inputs,
+        Input(fresh("start", taken), None, "any", "The rows before the part.", variadic=True),
+        Input(fresh("number", taken), (), "int64", "Which part."),
     )
+    outputs = (Output(fresh("end", taken), variadic=lambda: 0), *signature.outputs)
+    doc = f"Some steps of the recurrence of {base.full_name}."
+    return made_of(base, NAMESPACE, doc, more, (inputs, outputs), _relate, _compute)
 
 
 def _own(base: OpDeclaration, attrs: Attrs) -> tuple[Attrs | None, int]:

@@ -261,7 +261,7 @@ def _summed(name: str, base: Tensor, term: Term) -> Term:
     inner = tuple([axis for axis in term.domain if axis.var not in needed])
     if not inner or not all([isinstance(axis.extent, int) for axis in term.domain]):
         return term
-    axes = data_axes([axis.extent for axis in outer])
+    axes = data_axes(tuple([axis.extent for axis in outer]))
     loops = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent, "reduce") for axis in inner])
     names: dict[Var, Expr] = {
         old.var: new.var for old, new in zip((*outer, *inner), (*axes, *loops), strict=True)
