@@ -72,13 +72,20 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
         if not stage.reduce_axes:
             schedule_elementwise(stage, target)
             continue
-        if stage.follows is None and analyse(stage.body, stage.tensor.dtype).used:
+        if stage.follows is None and _has_decided_steps(stage):
             schedule.simplify(stage.tensor)
         partial = split_among_threads(schedule, stage, target)
         if partial is not None:
             schedule_reduction(partial, target)
         schedule_reduction(stage, target)
     return schedule
+
+
+def _has_decided_steps(stage: Stage) -> bool:
+    """Whether conditions use axes of a sum that has several steps; a single one is no axis at all when simplified."""
+    assert stage.body is not None
+    several = any([axis.extent != 1 for axis in stage.reduce_axes])
+    return several and bool(analyse(stage.body, stage.tensor.dtype).used)
 
 
 def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
