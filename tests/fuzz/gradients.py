@@ -64,9 +64,10 @@ def drawn(random: Random, suite: type[Suite]) -> tuple[Case, GradientCase] | Non
     """A call with a gradient; None where no draft was one."""
     for _ in range(_DRAFTS):
         case = random.choice((*suite.declared_cases, *suite.sampled_cases))
-        if random.random() < 0.7:
+        fixed = _is_limited(case)
+        if random.random() < 0.7 and not fixed:
             case = _other_attrs(random, suite, case)
-        if random.random() < 0.7:
+        if random.random() < 0.7 and not fixed:
             case = _other_extents(random, case)
         if not _is_small(case):
             continue
@@ -99,18 +100,22 @@ def _is_small(case: Case) -> bool:
     return sum(math.prod(Spec.parse(text).shape) for text in specs if text is not None) <= _MOST
 
 
-def _other_extents(random: Random, case: Case) -> Case:
-    """One or two extents are others wherever they stand; where integers are limited, extents grow: limits hold."""
-    limited = any(
+def _is_limited(case: Case) -> bool:
+    """Whether integers of a range are given: positions, whose limits follow from extents and attrs."""
+    return any(
         text is not None and " in " in text and not text.startswith(("float", "bfloat"))
         for value in case.inputs.values()
         for text in (value if isinstance(value, tuple) else (value,))
     )
+
+
+def _other_extents(random: Random, case: Case) -> Case:
+    """One or two extents are others wherever they stand."""
     changes: dict[str, str] = {}
 
     def turn(text: str) -> str:
         head, dims, rest = re.fullmatch(r"(\w+\[)([^\]]*)(\].*)", text, re.S).groups()  # type: ignore[union-attr]
-        return head + re.sub(r"\d+", lambda found: _extent(random, found[0], changes, limited), dims) + rest
+        return head + re.sub(r"\d+", lambda found: _extent(random, found[0], changes), dims) + rest
 
     inputs: dict[str, Any] = {
         name: tuple(map(turn, value)) if isinstance(value, tuple) else value and turn(value)
@@ -119,10 +124,10 @@ def _other_extents(random: Random, case: Case) -> Case:
     return Case(inputs, case.attrs)
 
 
-def _extent(random: Random, old: str, changes: dict[str, str], limited: bool) -> str:
+def _extent(random: Random, old: str, changes: dict[str, str]) -> str:
     if old not in changes:
         chosen = random.choice(_EXTENTS) if random.random() < 0.4 else int(old)
-        changes[old] = str(max(chosen, int(old)) if limited else chosen)
+        changes[old] = str(chosen)
     return changes[old]
 
 
