@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from opgen_runtime.base.arith import (
     Binary,
     Expr,
+    const,
     eq,
     floormod,
     free_vars,
@@ -20,6 +21,7 @@ from opgen_runtime.base.arith import (
     select,
 )
 from opgen_runtime.base.errors import ScheduleError
+from opgen_runtime.base.vocabulary import BOOL
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Reduce
 from opgen_runtime.lower.library import schedules
@@ -96,10 +98,15 @@ def test_caches_and_partial_reductions(data: st.DataObject, program: Program) ->
 
 @st.composite
 def congruent(draw: st.DrawFn) -> Program:
-    """Sums of products of the elements of which a sum of axes is a multiple of a number."""
+    """Sums of products of the elements of which a sum of axes is a multiple of a number, and more is asked.
+
+    Some ask an element of a tensor, which is there for some steps only.
+    """
     n, k, m = draw(st.integers(1, 9)), draw(st.integers(1, 6)), draw(st.integers(1, 4))
     a, b = te.placeholder("a", (n + k, m), "float32"), te.placeholder("b", (k, m), "float32")
+    wanted = te.placeholder("wanted", (n,), "float32")
     steps, across = te.reduce_axis(k, "k"), te.reduce_axis(m, "j")
+    asks = draw(st.booleans())
     modulus, up, down, off = (draw(st.integers(low, 6)) for low in (2, 0, -4, -9))
 
     def value(i: Expr) -> Expr:
@@ -107,9 +114,13 @@ def congruent(draw: st.DrawFn) -> Program:
         condition = eq(floormod(i * up + steps.var * down + off, modulus), 0)
         if draw(st.booleans()):
             condition = logical_and(condition, across.var < i)
+        if asks:
+            at = i + steps.var - 1
+            condition = logical_and(logical_and(ge(at, 0), lt(at, n)), condition)
+            condition = select(condition, lt(te.read(wanted, at), 0.5), const(False, BOOL))
         return te.reduce("sum", (steps, across), term, condition)
 
-    return Program((a, b), (te.compute("c", (n,), "float32", value),))
+    return Program((a, b, wanted) if asks else (a, b), (te.compute("c", (n,), "float32", value),))
 
 
 @settings(max_examples=120)
@@ -122,6 +133,8 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
             continue
         if isinstance(stage.body, Reduce) and any(congruences(stage.body)) and data.draw(st.booleans()):
             schedule.solve(stage.tensor)
+        if isinstance(stage.body, Reduce) and data.draw(st.booleans()):
+            schedule.simplify(stage.tensor)
         made = stage
         if data.draw(st.booleans()):
             factors = {axis: data.draw(st.integers(1, 4)) for axis in stage.axes if data.draw(st.booleans())}

@@ -29,13 +29,14 @@ from ...base.arith import (
     logical_not,
     lt,
     mul,
+    post_order,
     select,
     substitute,
 )
 from ...base.arith.conditions import conjuncts
 from ...base.errors import ScheduleError
-from ...base.vocabulary import INDEX, dataclass
-from ...compute.te.tensor import IterVar, Reduce
+from ...base.vocabulary import BOOL, INDEX, dataclass
+from ...compute.te.tensor import IterVar, Read, Reduce
 from .slopes import slope
 from .stage import Stage
 
@@ -109,10 +110,9 @@ def solved(stage: Stage) -> Reduce:
     )
     value = _straight(first, stage.axes) + steps.var * step
     axes = tuple(steps if each is found.axis else each for each in body.axes)
-    condition: Expr = logical_and(lt(value, extent), eq(floormod(found.rest, common), 0))
-    for part in conditions_of(body):
-        if part is not found.condition:
-            condition = logical_and(condition, substitute(part, {found.axis.var: value}))
+    solves = eq(floormod(found.rest, common), 0)
+    parts = [solves if part is found.condition else part for part in conditions_of(body)]
+    condition = _in_turn([lt(value, extent), *[substitute(part, {found.axis.var: value}) for part in parts]])
     made = substitute(body.value, {found.axis.var: value})
     return simplified(stage.axes, Reduce(body.dtype, body.combiner, axes, made, condition))
 
@@ -122,14 +122,29 @@ def simplified(axes: Sequence[IterVar], body: Reduce) -> Reduce:
     analyzer = Analyzer()
     for axis in (*axes, *body.axes):
         analyzer.bind(axis.var, 0, axis.extent)
-    parts = [analyzer.simplify(part) for part in conditions_of(body)]
-    condition: Expr | None = None
-    for part in parts:
-        if not (isinstance(part, Const) and part.value):
-            condition = part if condition is None else logical_and(condition, part)
+    condition = _in_turn([analyzer.simplify(part) for part in conditions_of(body)])
     return Reduce(
         body.dtype, body.combiner, body.axes, analyzer.simplify(body.value), condition, body.default
     )
+
+
+def _in_turn(parts: Sequence[Expr]) -> Expr | None:
+    """Conditions that must all hold, None for none: one that reads is asked only where those before it hold."""
+    kept: Expr | None = None
+    for part in parts:
+        if isinstance(part, Const) and part.value:
+            continue
+        if kept is None:
+            kept = part
+        elif _reads(part):
+            kept = select(kept, part, const(False, BOOL))
+        else:
+            kept = logical_and(kept, part)
+    return kept
+
+
+def _reads(e: Expr) -> bool:
+    return any([isinstance(node, Read) for node in post_order(e)])
 
 
 def _least(number: int, modulus: int) -> int:
@@ -168,10 +183,12 @@ def pushed(body: Reduce, axes: Collection[IterVar] | None = None) -> Reduce:
         raise ScheduleError("conditions are pushed into the factors of a sum of products; this is none")
     zero = const(0, value.dtype)
     a, b = (select(body.condition, factor, zero) for factor in (value.a, value.b))
-    kept: Expr | None = None
+    kept: list[Expr] = []
     if axes is not None:
-        moving = {axis.var for axis in axes}
+        moving, left_out = {axis.var for axis in axes}, False
         for part in conditions_of(body):
-            if moving.isdisjoint(free_vars(part)):
-                kept = part if kept is None else logical_and(kept, part)
-    return Reduce(body.dtype, body.combiner, body.axes, mul(a, b), kept)
+            if not moving.isdisjoint(free_vars(part)):
+                left_out = True
+            elif not (left_out and _reads(part)):  # which may be read only where what is left out holds
+                kept.append(part)
+    return Reduce(body.dtype, body.combiner, body.axes, mul(a, b), _in_turn(kept))
