@@ -142,14 +142,14 @@ def test_branches_and_loops() -> None:
             { more = Identity (go)  d = Add (s, x)  row = Mul (d, x) }> }"""
     program = prepare(model(text))
     x = f32(3)
-    for flag, steps in ((True, 2), (False, 3)):
+    for flag, steps in ((True, 2), (False, 3), (True, 0)):
         state, rows = (-x if flag else x), []
         for _ in range(steps):
             state = state + x
             rows.append(state * x)
         y, stacked = program([x, np.array(flag), np.array(steps)])
         np.testing.assert_allclose(y, state, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(stacked, rows, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(stacked, np.reshape(rows, (steps, 3)), rtol=1e-5, atol=1e-6)
 
 
 def test_what_inputs_do_not_decide_is_constant() -> None:

@@ -19,7 +19,7 @@ from ..emit import op
 from ..errors import ModelError, NotSupported, UnsupportedOperatorError, shown
 from ..graph import Graph
 from ..rules import Flag, converts
-from ._tools import axis_of, concatenate, extent, index, ndim
+from ._tools import axis_of, concatenate, extent, index, ndim, take_slice
 from .shape import split_parts
 
 if TYPE_CHECKING:
@@ -78,18 +78,24 @@ def _unrolled(
     carried: list[Any] = list(state)
     scanned: list[list[Expr]] = [[] for _ in range(_scanned(body, 1 + len(carried)))]
     step = 0
+
+    def run(number: int) -> list[Any]:
+        return node.subgraph(body, [const(np.array(number, np.int64)), const(np.array(True)), *carried])
+
     while going and (most is None or step < most):
         node.step(step)
-        counter, proceed = const(np.array(step, np.int64)), const(np.array(True))
-        again, *results = node.subgraph(body, [counter, proceed, *carried])
+        again, *results = run(step)
         carried = results[: len(carried)]
         for rows, value in zip(scanned, results[len(carried) :], strict=True):
             rows.append(_tensor(value))
         going = node.truth(again)
         step += 1
-    if scanned and not step:
-        raise NotSupported("a loop without a step that gives scanned outputs")
-    return (*carried, *[op.stack(rows, axis=0) for rows in scanned])
+    if step:
+        return (*carried, *[op.stack(rows, axis=0) for rows in scanned])
+    given = (
+        run(0)[1 + len(carried) :] if scanned else []
+    )  # a step that is never done tells what rows would be
+    return (*carried, *[take_slice(op.stack([_tensor(value)], axis=0), 0, 0, 0) for value in given])
 
 
 def _count(node: NodeView, trips: Expr) -> int:
