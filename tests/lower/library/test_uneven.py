@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 import opgen_runtime as rt
 from opgen_runtime import te
-from opgen_runtime.base.arith import Expr
+from opgen_runtime.base.arith import Expr, post_order
+from opgen_runtime.base.errors import ScheduleError
 from opgen_runtime.base.target import Target
-from opgen_runtime.compute.te import Tensor
+from opgen_runtime.compute.te import Read, Tensor
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
+from opgen_runtime.lower.schedule import create_schedule
 
 CPU = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
 EDGES: dict[str, Callable[[Expr, int], Expr]] = {
@@ -109,3 +111,15 @@ def test_a_ring_is_copied_in_pieces() -> None:
         "out_covered[b * 108 + i1_k0] = x[b * 100 + (i1_k0 + 92)]",
         "out_covered[b * 108 + (i1_k0 + 8)] = x[b * 100 + i1_k0]",
     ], text
+
+
+def test_what_moves_with_a_sum_inside_is_not_covered() -> None:
+    """Positions of loops that are bound within the body are no positions of the stage."""
+    x = te.placeholder((7,), name="x")
+    k, j = te.reduce_axis((0, 64), name="k"), te.reduce_axis((0, 3), name="j")
+    out = te.compute((8,), lambda i: te.sum(te.max(x[(i + k + j * 2) % 7], axis=j), axis=k), name="out")
+    schedule = create_schedule((out,))
+    (stage,) = [stage for stage in schedule.stages if stage.body is not None]
+    (read,) = [node for node in post_order(stage.body) if isinstance(node, Read)]
+    with pytest.raises(ScheduleError, match="it depends on j otherwise than by the position"):
+        schedule.cover(out, read)

@@ -68,7 +68,8 @@ def positions(
         analyzer.bind(axis.var, 0, axis.extent)
     changed = {var: value for var, value in values.items() if value is not var}
     body = analyzer.simplify(substitute(operand, changed))
-    left = [var.name for var in free_vars(body) if var in extents]
+    known = {axis.var for axis in made}
+    left = [var.name for var in free_vars(body) if not var.size and var not in known]
     if left:
         return f"it depends on {', '.join(left)} otherwise than by the position"
     return tuple(made), body, tuple(places)
