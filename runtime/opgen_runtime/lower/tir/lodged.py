@@ -46,13 +46,13 @@ class _Lodger(StmtMutator):
         return made
 
     def allocate(self, s: Allocate) -> Stmt:
-        size, used = s.buffer.shape[0], _uses(s.body)
+        size = s.buffer.shape[0]
         if (
             s.buffer.scope == "local"
             and isinstance(size, int)
             and size * s.buffer.dtype.itemsize >= _LEAST_BYTES
         ):
-            steps = _steps(s.body)
+            used, steps = _uses(s.body), _steps(s.body)
             for output in self.outputs & used.keys():
                 alone = output.dtype is s.buffer.dtype and self.uses[output] == used[output]
                 start = _start(steps, s.buffer, output, size) if alone else None
