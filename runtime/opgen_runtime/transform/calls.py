@@ -9,7 +9,6 @@ facts(call).copied(k)     which operand result k is, unchanged
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..base.arith.expr import Expr as Scalar
 from ..base.arith.expr import Var as Index
 from ..base.errors import OpgenError
 from ..base.kept import Kept
+from ..base.lazy import lazy
 from ..base.vocabulary import DType, OpPattern, dataclass
 from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
 from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
@@ -63,13 +63,13 @@ class Facts:
         found = self.made.operands[position]
         return found if isinstance(found, Tensor) else None
 
-    @cached_property
+    @lazy
     def is_plain(self) -> bool:
         """Whether there is one result, of a shape that the types decide, and every operand is one tensor."""
         alone = len(self.outputs) == 1 and not self.made.lengths
         return alone and all([isinstance(operand, Tensor) for operand in self.made.operands])
 
-    @cached_property
+    @lazy
     def is_reduction(self) -> bool:
         """Whether an element of the result is made of many of an operand's."""
         return any([_reduces(tensor) for tensor in tensor_order(self.outputs)])
@@ -106,7 +106,7 @@ class Facts:
         tensor = self.operand(position)
         return tensor is not None and is_steady(self.outputs[0], tensor, axis)
 
-    @cached_property
+    @lazy
     def binary(self) -> BinaryForm | None:
         """The call as `a op b`; halves are computed in float32 and rounded once."""
         body = self._body(0)
@@ -120,7 +120,7 @@ class Facts:
         a, b = (self._element(part) for part in parts)
         return None if a is None or b is None else BinaryForm(inner.op, a, b)
 
-    @cached_property
+    @lazy
     def pointwise(self) -> tuple[Operand, ...] | None:
         """The operands of a call whose elements are each made of one of each operand's, and of nothing else.
 
@@ -141,7 +141,7 @@ class Facts:
         once = len({operand.position for operand in found}) == len(found)
         return tuple(found) if once else None
 
-    @cached_property
+    @lazy
     def elementwise(self) -> tuple[Operand, ...] | None:
         """`pointwise`, where the operands broadcast as numpy's do."""
         found = self.pointwise
@@ -149,7 +149,7 @@ class Facts:
             return None
         return found
 
-    @cached_property
+    @lazy
     def conversion(self) -> tuple[int, DType, DType] | None:
         """(operand, its dtype, the result's) of a call that converts each element and does nothing else."""
         body = self._body(0)
@@ -159,7 +159,7 @@ class Facts:
         assert isinstance(body, Cast)
         return found.position, body.a.dtype, body.dtype
 
-    @cached_property
+    @lazy
     def permutation(self) -> tuple[int, tuple[int, ...]] | None:
         """(operand, axes) of a call that permutes axes: axis k of the result is axis `axes[k]` of the operand."""
         body = self._body(0)
@@ -168,13 +168,13 @@ class Facts:
             return None
         return found.position, tuple([found.axes.index(k) for k in range(len(found.axes))])
 
-    @cached_property
+    @lazy
     def moved(self) -> Operand | None:
         """How an operand's axes stand in the result of a call that is elements of it, unchanged."""
         body = self._body(0)
         return None if body is None else self._element(body)
 
-    @cached_property
+    @lazy
     def number(self) -> np.ndarray | None:
         """The one number, of rank 0, that every element of the result is, whatever the operands."""
         body = self._body(0)
