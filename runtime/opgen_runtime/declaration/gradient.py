@@ -46,9 +46,7 @@ _PREFIX: Final = f"{NAMESPACE}."
 
 def load_derived(name: str) -> bool:
     """Registers the derived op `vjp.<op>`; False for another name, and where no op with a declaration is meant."""
-    if not name.startswith(_PREFIX) or not has_op(name.removeprefix(_PREFIX)):
-        return False
-    base: OpDeclaration | None = Op.get(name.removeprefix(_PREFIX)).get_attr("declaration")
+    base = base_of(name, NAMESPACE)
     if base is None:
         return False
     op = register(_declaration(base), __file__)
@@ -129,6 +127,12 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
         _relate,
         _compute,
     )
+
+
+def base_of(name: str, namespace: str) -> OpDeclaration | None:
+    """What the op `namespace.<op>` is made of; None for another name, and where no op with a declaration is meant."""
+    head, _, base = name.partition(".")
+    return Op.get(base).get_attr("declaration") if head == namespace and has_op(base) else None
 
 
 def made_of(

@@ -29,13 +29,12 @@ from ..operator import (
     TypeReporter,
     attr,
     binding_of,
-    has_op,
 )
 from .compute import OperandTensors
 from .declaration import OpDeclaration
 from .declare import register
 from .evaluate import call_tensors
-from .gradient import fresh, made_of, names_of
+from .gradient import base_of, fresh, made_of, names_of
 
 NAMESPACE: Final = "part"
 _PREFIX: Final = f"{NAMESPACE}."
@@ -63,9 +62,7 @@ _parts: Final[Kept[Parts | str]] = Kept(1024)
 
 def load_part(name: str) -> bool:
     """Registers the op `part.<op>`; False for another name, and where no op with a declaration is meant."""
-    if not name.startswith(_PREFIX) or not has_op(name.removeprefix(_PREFIX)):
-        return False
-    base: OpDeclaration | None = Op.get(name.removeprefix(_PREFIX)).get_attr("declaration")
+    base = base_of(name, NAMESPACE)
     if base is None:
         return False
     register(_declaration(base), __file__)

@@ -61,8 +61,8 @@ from .linear import is_inside
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .operators import comparing, equality
 from .printer import register_printer, to_text
-from .structural import ValueNumbers, register_binder, structural_equal, structural_hash
-from .visit import free_vars, is_size, post_order, rewrite, substitute
+from .structural import ValueNumbers, structural_equal, structural_hash
+from .visit import free_vars, is_size, post_order, register_binder, rewrite, substitute
 
 __all__ = [
     "CONSTRUCTORS",

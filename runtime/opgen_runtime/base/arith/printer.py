@@ -10,8 +10,7 @@ from typing import Final, TypeVar
 
 from ..vocabulary import INDEX
 from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
-from .structural import bound_vars
-from .visit import post_order
+from .visit import bound_vars, post_order
 
 # How tightly a form binds; a child that binds less tightly than its place asks is put in parentheses.
 _SELECT, _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _TERM, _UNARY, _ATOM = range(
@@ -54,18 +53,18 @@ def to_text(e: Expr) -> str:
     A var that a loop binds has another name than those that are read beside it: `sum(a[i, i_1] for i_1 in range(n))`.
     """
     order = post_order(e)
-    names = _told_apart(order)
     uses: Counter[int] = Counter()
     for node in order:
         uses.update(id(child) for child in node.children())
-    texts: dict[int, Text] = {}
+    texts: dict[int, Text] = {id(var): (name, _ATOM) for var, name in _told_apart(order).items()}
+    unnamed = [node for node in order if id(node) not in texts]
     if not any(count > 1 for count in uses.values()) or _length(order) <= _LONG:
-        for node in order:
-            texts[id(node)] = _node(node, texts, names)
+        for node in unnamed:
+            texts[id(node)] = _node(node, texts)
         return texts[id(e)][0]
     named: list[str] = []
-    for node in order:
-        text, level = _node(node, texts, names)
+    for node in unnamed:
+        text, level = _node(node, texts)
         if node is not e and uses[id(node)] > 1 and len(text) > _SHORT:
             named.append(f"%{len(named)} = {text}")
             text, level = f"%{len(named) - 1}", _ATOM
@@ -102,7 +101,7 @@ def _length(order: Sequence[Expr]) -> int:
     return lengths[id(order[-1])]
 
 
-def _node(node: Expr, texts: dict[int, Text], names: dict[Var, str]) -> Text:
+def _node(node: Expr, texts: dict[int, Text]) -> Text:
     def child(e: Expr, level: int) -> str:
         text, own = texts[id(e)]
         return text if own >= level else f"({text})"
@@ -110,7 +109,7 @@ def _node(node: Expr, texts: dict[int, Text], names: dict[Var, str]) -> Text:
     if isinstance(node, Const):
         return _const(node)
     if isinstance(node, Var):
-        return names.get(node, node.name), _ATOM
+        return node.name, _ATOM
     if isinstance(node, AnyDim):
         return "?", _ATOM
     if isinstance(node, Binary):
@@ -137,16 +136,7 @@ def _node(node: Expr, texts: dict[int, Text], names: dict[Var, str]) -> Text:
         return f"[{shown}][{texts[id(node.index)][0]}]", _ATOM
     printer = _PRINTERS.get(type(node))
     if printer is not None:
-        return printer(
-            node,
-            lambda e: (
-                texts[id(e)][0]
-                if id(e) in texts
-                else names.get(e, e.name)
-                if isinstance(e, Var)
-                else to_text(e)
-            ),
-        ), _ATOM
+        return printer(node, lambda e: texts[id(e)][0] if id(e) in texts else to_text(e)), _ATOM
     inner = ", ".join(texts[id(c)][0] for c in node.children())
     return f"{type(node).__name__}({inner})", _ATOM
 

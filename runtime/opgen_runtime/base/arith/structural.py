@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Final
 
 from .expr import AnyDim, Const, Expr, Var
-from .visit import post_order
+from .visit import bound_vars, post_order
 
-_BOUND: Final[dict[type[Expr], Callable[[Expr], tuple[Var, ...]]]] = {}
 _FIELDS: Final[dict[type[Expr], tuple[str, ...]]] = {}
-
-
-def register_binder(cls: type[Expr], bound: Callable[[Expr], tuple[Var, ...]]) -> None:
-    """Tell that nodes of `cls` bind vars (e.g. the axes of a reduction), which are compared up to renaming."""
-    _BOUND[cls] = bound
-
-
-def binds(node: Expr) -> bool:
-    """Whether a node binds vars."""
-    return type(node) in _BOUND
-
-
-def bound_vars(node: Expr) -> tuple[Var, ...]:
-    """The vars that `node` itself binds."""
-    return _BOUND[type(node)](node) if type(node) in _BOUND else ()
 
 
 def _names(node: Expr) -> tuple[str, ...]:
@@ -101,10 +84,9 @@ def structural_equal(a: Expr, b: Expr, map_vars: bool = False) -> bool:
             return False
         if label(x) != label(y):
             return False
-        if type(x) in _BOUND:
-            pairs = list(zip(_BOUND[type(x)](x), _BOUND[type(y)](y), strict=True))
-            forward.update(pairs)
-            backward.update((q, p) for p, q in pairs)
+        pairs = list(zip(bound_vars(x), bound_vars(y), strict=True))
+        forward.update(pairs)
+        backward.update((q, p) for p, q in pairs)
         stack.extend(reversed(list(zip(x.children(), y.children(), strict=True))))
     return True
 

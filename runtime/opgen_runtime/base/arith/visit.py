@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from .expr import Const, Expr, Var
 
 V = TypeVar("V")
 Rebuild = Callable[[Expr, Sequence[Expr]], Expr]
+_BOUND: Final[dict[type[Expr], Callable[[Expr], tuple[Var, ...]]]] = {}
+
+
+def register_binder(cls: type[Expr], bound: Callable[[Expr], tuple[Var, ...]]) -> None:
+    """Tell that nodes of `cls` bind vars (e.g. the axes of a reduction), which are compared up to renaming."""
+    _BOUND[cls] = bound
+
+
+def binds(node: Expr) -> bool:
+    """Whether a node binds vars."""
+    return type(node) in _BOUND
+
+
+def bound_vars(node: Expr) -> tuple[Var, ...]:
+    """The vars that `node` itself binds."""
+    return _BOUND[type(node)](node) if type(node) in _BOUND else ()
 
 
 def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:

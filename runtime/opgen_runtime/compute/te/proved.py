@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...base.arith.expr import AnyDim, Dim, Expr, Var
-from ...base.arith.structural import binds, label
+from ...base.arith.structural import label
+from ...base.arith.visit import binds
 from .tensor import Read
 
 Form = tuple[object, ...]

@@ -29,14 +29,13 @@ from ...base.arith import (
     logical_not,
     lt,
     mul,
-    post_order,
     select,
     substitute,
 )
 from ...base.arith.conditions import conjuncts
 from ...base.errors import ScheduleError
 from ...base.vocabulary import BOOL, INDEX, dataclass
-from ...compute.te.tensor import IterVar, Read, Reduce
+from ...compute.te.tensor import IterVar, Reduce, tensors_read
 from .slopes import slope
 from .stage import Stage
 
@@ -136,15 +135,11 @@ def _in_turn(parts: Sequence[Expr]) -> Expr | None:
             continue
         if kept is None:
             kept = part
-        elif _reads(part):
+        elif tensors_read(part):
             kept = select(kept, part, const(False, BOOL))
         else:
             kept = logical_and(kept, part)
     return kept
-
-
-def _reads(e: Expr) -> bool:
-    return any([isinstance(node, Read) for node in post_order(e)])
 
 
 def _least(number: int, modulus: int) -> int:
@@ -189,6 +184,6 @@ def pushed(body: Reduce, axes: Collection[IterVar] | None = None) -> Reduce:
         for part in conditions_of(body):
             if not moving.isdisjoint(free_vars(part)):
                 left_out = True
-            elif not (left_out and _reads(part)):  # which may be read only where what is left out holds
+            elif not (left_out and tensors_read(part)):  # which may be read only where what is left out holds
                 kept.append(part)
     return Reduce(body.dtype, body.combiner, body.axes, mul(a, b), _in_turn(kept))

@@ -7,7 +7,8 @@ from typing import Final
 
 from ...base.arith import Analyzer, logical_not, post_order
 from ...base.arith.expr import AnyDim, Binary, Compare, Expr, Var
-from ...base.arith.structural import binds, label
+from ...base.arith.structural import label
+from ...base.arith.visit import binds
 from ...base.kept import Kept
 
 _KEPT: Final = 4096

@@ -11,17 +11,13 @@ from collections.abc import Sequence
 
 from ....base.arith import Expr, Var, free_vars, post_order, substitute
 from ....base.vocabulary import INDEX
-from ..graph import tensor_order
 from ..tensor import Compute, IterVar, Read, Reduce, Tensor
-from .stages import rebuilt
+from .stages import rewritten
 
 
 def by_lines(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The outputs, of which no product without a condition runs over several axes."""
-    made = tuple(outputs)
-    while changed := {t: whole for t in tensor_order(made) if (whole := _by_lines(t)) is not None}:
-        made = rebuilt(made, changed)
-    return made
+    return rewritten(outputs, _by_lines)
 
 
 def _by_lines(tensor: Tensor) -> Tensor | None:

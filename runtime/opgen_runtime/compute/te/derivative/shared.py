@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ....base.arith import Binary, Expr, Var, free_vars, post_order, substitute
-from ....base.vocabulary import INDEX
+from ....base.arith import Binary, Expr, free_vars, post_order
 from ..graph import tensor_order
 from ..tensor import Compute, IterVar, Read, Reduce, Tensor, tensors_read
 from .ranges import simplified
-from .stages import rebuilt
+from .stages import rebuilt, stored
 
 
 def shared(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -57,7 +56,4 @@ def _stored(name: str, factor: Expr, axes: Sequence[IterVar]) -> Expr | None:
     own = [axis for axis in axes if axis.var in moved]
     if math.prod([int(axis.extent) for axis in axes if axis.var not in moved]) == 1:
         return None
-    fresh = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in own])
-    body = substitute(factor, {old.var: new.var for old, new in zip(own, fresh, strict=True)})
-    made = Tensor(name, tuple([axis.extent for axis in own]), factor.dtype, Compute(fresh, body))
-    return Read(made.dtype, made, tuple([axis.var for axis in own]))
+    return stored(name, own, factor)

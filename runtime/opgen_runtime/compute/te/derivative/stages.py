@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ....base.arith import Expr, Var, const, post_order, select, substitute
@@ -49,17 +49,21 @@ def _split(tensor: Tensor) -> Tensor:
     axes = (*op.axes, *body.axes)
     condition, value, default = body.condition, body.value, body.default
     if condition is not None and any(isinstance(node, Reduce) for node in post_order(condition)):
-        condition = _stored(f"{tensor.name}_if", axes, condition)
+        condition = stored(f"{tensor.name}_if", axes, condition)
         assert condition is not None
     if any(isinstance(node, Reduce) for node in post_order(value)):
         kept = value if condition is None else select(condition, value, const(0, value.dtype))
-        value = _stored(f"{tensor.name}_value", axes, kept)
+        value = stored(f"{tensor.name}_value", axes, kept)
     return replace(
         tensor, op=Compute(op.axes, Reduce(body.dtype, body.combiner, body.axes, value, condition, default))
     )
 
 
-def _stored(name: str, axes: Sequence[IterVar], value: Expr) -> Expr:
+def stored(name: str, axes: Sequence[IterVar], value: Expr) -> Read:
+    """The value, which moves with `axes` alone, as an element of a tensor over them.
+
+    Raises LanguageError for an extent that is not known.
+    """
     fresh = [IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in axes]
     for axis in axes:
         if not isinstance(axis.extent, int):
@@ -70,6 +74,14 @@ def _stored(name: str, axes: Sequence[IterVar], value: Expr) -> Expr:
     shape = tuple([axis.extent for axis in axes])
     made = Tensor(name, shape, BOOL if value.dtype is BOOL else value.dtype, Compute(tuple(fresh), body))
     return Read(made.dtype, made, tuple([axis.var for axis in axes]))
+
+
+def rewritten(outputs: Sequence[Tensor], other: Callable[[Tensor], Tensor | None]) -> tuple[Tensor, ...]:
+    """The outputs with each tensor as `other` has it, until that is None for all."""
+    made = tuple(outputs)
+    while changed := {t: whole for t in tensor_order(made) if (whole := other(t)) is not None}:
+        made = rebuilt(made, changed)
+    return made
 
 
 def rebuilt(outputs: Sequence[Tensor], changed: dict[Tensor, Tensor]) -> tuple[Tensor, ...]:

@@ -13,19 +13,15 @@ from collections.abc import Sequence
 
 from ....base.arith import Cast, Expr, Var, free_vars, substitute
 from ....base.vocabulary import INDEX
-from ..graph import tensor_order
 from ..tensor import Compute, IterVar, Read, Reduce, Tensor
 from .inverse import both, conjuncts
 from .reductions import lie_apart
-from .stages import rebuilt
+from .stages import rewritten
 
 
 def separated(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The outputs, of which no extremum has overlapping windows of several lines, where lines can be told apart."""
-    made = tuple(outputs)
-    while changed := {t: whole for t in tensor_order(made) if (whole := _by_lines(t)) is not None}:
-        made = rebuilt(made, changed)
-    return made
+    return rewritten(outputs, _by_lines)
 
 
 def _by_lines(tensor: Tensor) -> Tensor | None:
