@@ -198,6 +198,21 @@ def test_branches_of_two_shapes_are_chosen_for_each_call() -> None:
     assert len(specialisations(program)) == 2
 
 
+def test_a_branch_that_fits_other_inputs_is_an_error_only_where_it_is_taken() -> None:
+    """Two models in one, such as one for each sampling rate: the inputs fit one of them."""
+    text = """g (float[n] x, bool c) => (float[q] y) {
+        three = Constant <value = float[3] {1, 2, 3}> ()  four = Constant <value = float[4] {1, 2, 3, 4}> ()
+        y = If (c) <then_branch = t () => (float[3] a) { a = Add (x, three) },
+                    else_branch = e () => (float[4] b) { b = Add (x, four) }> }"""
+    program = prepare(model(text))
+    for size in (3, 4, 3):
+        x = f32(size)
+        (found,) = program([x, np.array(size == 3)])
+        np.testing.assert_array_equal(found, x + np.arange(1, size + 1, dtype=np.float32))
+        with pytest.raises(ModelError, match="Add"):
+            program([x, np.array(size != 3)])
+
+
 def test_loops_that_do_not_end_are_refused() -> None:
     for text, arrays in ((UNTIL, [np.zeros(3, np.float32)]), (COUNTED, [f32(3), np.array(1 << 62)])):
         with pytest.raises(ModelError, match=r"a loop of more than 50 steps \(Limits\.steps\)"):

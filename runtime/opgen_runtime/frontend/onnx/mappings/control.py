@@ -32,7 +32,8 @@ Array = np.ndarray
 @converts("If")
 def branch(condition: Expr, *, then_branch: Graph, else_branch: Graph, node: NodeView) -> tuple[Any, ...]:
     if not isinstance(condition, Constant):
-        with suppress(NotSupported, UnsupportedOperatorError):
+        # ModelError: a side may not fit inputs for which it is never taken
+        with suppress(NotSupported, UnsupportedOperatorError, ModelError):
             return tuple(blocks.branch(node, blocks.flag(condition), then_branch, else_branch))
     return tuple(node.subgraph(then_branch if node.truth(condition) else else_branch, []))
 
