@@ -123,3 +123,11 @@ def test_what_moves_with_a_sum_inside_is_not_covered() -> None:
     (read,) = [node for node in post_order(stage.body) if isinstance(node, Read)]
     with pytest.raises(ScheduleError, match="it depends on j otherwise than by the position"):
         schedule.cover(out, read)
+
+
+def test_a_quotient_that_is_zero_throughout_copies_nothing() -> None:
+    """The group of an output channel, where there is one group."""
+    x, w = te.placeholder((9, 40), name="x"), te.placeholder((6, 9), name="w")
+    c = te.reduce_axis((0, 9), name="c")
+    out = te.compute((6, 40), lambda o, i: te.sum(x[o // 6 * 9 + c, i] * w[o, c], axis=c), name="out")
+    assert not any(stage.origin.startswith("cover") for stage in schedules.generic((out,), CPU).stages)

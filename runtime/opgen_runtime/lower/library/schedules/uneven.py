@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from ....base import Target
-from ....base.arith import free_vars, post_order
+from ....base.arith import Analyzer, free_vars, post_order
 from ....compute.te.access import why_not_inside
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, slope
@@ -42,8 +42,17 @@ def _reads(stage: Stage) -> list[Read]:
 
 
 def _pays(stage: Stage, read: Read) -> bool:
-    """Whether some index of a read moves unevenly with axes of which there are far more steps than positions."""
+    """Whether some index of a read moves unevenly with axes of which there are far more steps than positions.
+
+    A quotient that is 0 throughout, as of the one group of a convolution, moves with nothing.
+    """
     axes = (*stage.axes, *stage.reduce_axes)
+    analyzer = Analyzer()
+    for axis in axes:
+        analyzer.bind(axis.var, 0, axis.extent)
+    simple = analyzer.simplify(read)
+    assert isinstance(simple, Read)
+    read = simple
     used = [axis for axis in axes if any(axis.var in free_vars(index) for index in read.indices)]
     if all(_is_even(read, axis) for axis in used):
         return False
