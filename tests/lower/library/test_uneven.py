@@ -113,6 +113,16 @@ def test_a_ring_is_copied_in_pieces() -> None:
     ], text
 
 
+def test_what_is_read_evenly_behind_a_quotient_of_one_group_is_not_copied() -> None:
+    """The channel of a convolution is found by its group, which is always 0 where there is one."""
+    x, w = te.placeholder((32, 9, 9), name="x"), te.placeholder((64, 32), name="w")
+    c = te.reduce_axis((0, 32), name="c")
+    out = te.compute(
+        (64, 9, 9), lambda o, y, z: te.sum(x[o // 64 * 32 + c, y, z] * w[o, c], axis=c), name="out"
+    )
+    assert not any(stage.origin.startswith("cover") for stage in schedules.generic((out,), CPU).stages)
+
+
 def test_what_moves_with_a_sum_inside_is_not_covered() -> None:
     """Positions of loops that are bound within the body are no positions of the stage."""
     x = te.placeholder((7,), name="x")

@@ -61,6 +61,8 @@ def _pays(stage: Stage, read: Read) -> bool:
         return False
     made, body, _ = found
     assert isinstance(body, Read)
+    if all([slope(index, axis.var) is not None for index in body.indices for axis in made]):
+        return False  # a copy: nothing is divided, limited or chosen
     if not made or _FEWER * likely_extent(made) > likely_extent(used):
         return False
     extents = {axis.var: axis.extent for axis in made}
