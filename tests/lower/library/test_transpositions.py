@@ -44,3 +44,11 @@ def test_costly_elements_keep_wide_vectors() -> None:
     out = te.compute((40, 40), lambda i, j: te.exp(x[j, i]), name="C")
     schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
     assert schedule[out].leaves[-1].extent == 16
+
+
+def test_axes_that_are_one_loop_count_as_one() -> None:
+    """Seven rows of seven fill squares of 16, whatever is read beside them as it lies."""
+    x, y = te.placeholder((49, 64), name="X"), te.placeholder((64, 7, 7), name="Y")
+    out = te.compute((64, 7, 7), lambda i, j, k: te.exp(x[j * 7 + k, i]) + y[i, j, k], name="C")
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert [leaf.extent for leaf in schedule[out].leaves] == [1, 4, 64, 16]

@@ -56,7 +56,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     loops = [stage.fuse(*group) for group in groups]
     inner = loops[-1]
     lanes, vectors = vector_shape(inner, accesses, target)
-    crossing, width = _crossing(leading, accesses, lanes)
+    crossing, width = _crossing(leading, [likely(loop.extent) for loop in loops], accesses, lanes)
     if crossing is not None:
         lanes = width
         loops = _tile(stage, loops, crossing, lanes, CROSSED_ROWS.of(target, _TILE_ROWS))
@@ -176,11 +176,13 @@ def vectorize_residues(
     return vectors, remainder, lane
 
 
-def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> tuple[int | None, int]:
+def _crossing(
+    leading: list[IterVar], extents: list[int], accesses: Accesses, lanes: int
+) -> tuple[int | None, int]:
     """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
 
-    `leading` holds the leading axis of every loop.  Gives the lanes of vectors, too: fewer where more of the elements
-    lie in whole squares of so many then, and little else is done with them.
+    `leading` holds the leading axis of every loop, `extents` how often these run.  Gives the lanes of vectors, too:
+    fewer where more of the elements lie in whole squares of so many then, and little else is done with them.
     """
     inner, narrower = leading[-1], lanes if accesses.cost <= _CHEAP else 1
     widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= _LEAST_CROSSED]
@@ -193,7 +195,7 @@ def _crossing(leading: list[IterVar], accesses: Accesses, lanes: int) -> tuple[i
                 continue
             best = most = 0
             for width in widths:
-                covered = math.prod(likely(each.extent) // width * width for each in (axis, inner))
+                covered = math.prod([extents[n] // width * width for n in (position, -1)])
                 if width <= apart and covered > most * _WIDER:
                     best, most = width, covered
             if best:
