@@ -14,7 +14,7 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ops
-from opgen_runtime.base.errors import CallError, PassError, ShapeError, TypeInferenceError
+from opgen_runtime.base.errors import CallError, OpgenError, PassError, ShapeError, TypeInferenceError
 from opgen_runtime.ir import Call, If, Let, Tuple, Var, const, expr_of, post_order
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.transform.gradient import pull
@@ -236,6 +236,38 @@ def test_results_of_data_dependent_size() -> None:
     x = np.array([1.0, -2.0, 3.0])
     found = rt.grad(lambda x: ops.sum(ops.square(ops.masked_select(x, x > 0.0))))(x)
     np.testing.assert_array_equal(found, [2.0, 0.0, 6.0])
+
+
+def test_cotangents_and_changes_of_data_dependent_size() -> None:
+    def squares(x: Any) -> Any:
+        return ops.square(ops.masked_select(x, x > 0.0))
+
+    x = np.array([1.0, -2.0, 3.0])
+    (pulled,) = rt.vjp(squares, x)[1](np.array([10.0, 100.0]))
+    np.testing.assert_array_equal(pulled, [20.0, 0.0, 600.0])
+    value, change = rt.jvp(squares, (x,), (np.array([10.0, 1.0, 100.0]),))
+    np.testing.assert_array_equal(value, [1.0, 9.0])
+    np.testing.assert_array_equal(change, [20.0, 600.0])
+    traced = rt.jit(lambda x: rt.vjp(squares, x)[1](squares(x))[0])
+    np.testing.assert_array_equal(traced(x), [2.0, 0.0, 54.0])
+
+
+def test_what_does_not_depend_has_a_change_of_zeros_of_data_dependent_size() -> None:
+    x = np.array([1.0, -2.0, 3.0])
+    _, (change, other) = rt.jvp(
+        lambda a, b: [ops.masked_select(a, a > 0.0), rt.stop_gradient(ops.masked_select(b, b > 0.0))],
+        (x, x),
+        (x, x),
+    )
+    np.testing.assert_array_equal(change, [1.0, 3.0])
+    np.testing.assert_array_equal(other, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("wrong", [np.ones(1), np.ones(3), np.ones((2, 1)), np.ones(0)])
+def test_a_cotangent_of_another_size_than_the_data_gives_is_refused(wrong: np.ndarray) -> None:
+    pull = rt.vjp(lambda x: ops.masked_select(x, x > 0.0), np.array([1.0, -2.0, 3.0]))[1]
+    with pytest.raises(OpgenError, match="shape"):
+        pull(wrong)
 
 
 def vjp_softmax() -> rt.Function:

@@ -25,6 +25,8 @@ STACK: Final = ("stack", "axis")
 SPLIT: Final = ("split", "axis")
 COLLAPSE: Final = ("collapse_sum_to", "shape")
 FULL: Final = ("full", "shape")
+ZEROS_LIKE: Final = "zeros_like"
+RESHAPE_LIKE: Final = "reshape_like"
 TAKE: Final = ("take", "axis")
 UPDATE: Final = "scatter_nd"
 ALL: Final = "logical_and"
@@ -99,6 +101,18 @@ def zeros(type_: Type) -> Expr:
     dtype = type_.dtype
     zero = 0.0 if dtype.is_float else False if dtype.is_bool else 0
     return full(const(zero, dtype), type_.concrete_shape)
+
+
+def zeros_like(value: Expr) -> Expr:
+    """A tensor of zeros of the type of a tensor, which is computed where its shape depends on data alone."""
+    type_ = value.checked_type
+    known = isinstance(type_, TensorType) and type_.is_static
+    return zeros(type_) if known else call(ZEROS_LIKE, [value])
+
+
+def reshape_like(x: Expr, value: Expr) -> Expr:
+    """A tensor in the shape of another one, whose number of elements it is found to have when it runs."""
+    return call(RESHAPE_LIKE, [x, value])
 
 
 def row(rows: Expr, place: Expr) -> Expr:

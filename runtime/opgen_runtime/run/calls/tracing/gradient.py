@@ -20,7 +20,7 @@ from ....ir import Expr, Traced, Tuple, Var, const, substitute
 from ....operator import (
     TensorType,
 )
-from ....transform.build import zeros
+from ....transform.build import zeros, zeros_like
 from ....transform.gradient import pull, values_and_pull, written_out
 from .jitted import Jitted, jit
 from .operands import tensor
@@ -197,9 +197,9 @@ def _pushed(function: Callable[..., Any], has_aux: bool, xs: Any, ts: Any) -> An
         if each is not None
     ]
     pushed = pull([p for p, _ in pairs], [t for _, t in pairs], duals)
-    nothing = {dual: zeros(dual.checked_type) for dual in duals}
+    nothing = {dual: zeros_like(each) for dual, each in zip(duals, results, strict=True)}
     changes = [
-        zeros(dual.checked_type) if each is None else substitute(each, nothing)
+        nothing[dual] if each is None else substitute(each, nothing)
         for each, dual in zip(pushed, duals, strict=True)
     ]
     pair = [filled(result, iter([wrap(each) for each in exprs])) for exprs in (results, changes)]

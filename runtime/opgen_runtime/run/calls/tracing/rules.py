@@ -13,8 +13,8 @@ import numpy as np
 
 from ....base.errors import CallError
 from ....ir import Call, Expr, Function, Traced, Tuple, Var, expr_of
-from ....operator import TensorType
-from ....transform.build import zeros
+from ....operator import TensorType, certainly_different, shape_text
+from ....transform.build import reshape_like, zeros
 from ....transform.gradient import MARK, Place
 from .operands import tensor
 from .tracer import Tracer, wrap
@@ -156,11 +156,15 @@ def _is_open(value: object) -> bool:
 
 
 def like(value: Any, wanted: Expr, what: str) -> Expr:
-    """A value of the type of what it belongs to.  Raises CallError, which begins with `what`, for another shape."""
+    """A value of the type of what it belongs to.  Raises CallError, which begins with `what`, for another shape.
+
+    A shape that depends on data is compared when the program runs.
+    """
     made = tensor(value)
     type_ = wanted.checked_type
     assert isinstance(type_, TensorType)
-    if made.shape != type_.shape:
-        raise CallError(f"{what} of shape {made.shape}, expected {type_.shape}")
+    shape = made.type.shape
+    if len(shape) != type_.ndim or any(map(certainly_different, shape, type_.shape)):
+        raise CallError(f"{what} of shape {shape_text(shape)}, expected {shape_text(type_.shape)}")
     expr: Expr = made.expr if made.type.dtype is type_.dtype else made.astype(type_.dtype.numpy).expr
-    return expr
+    return expr if type_.is_static and made.type.is_static else reshape_like(expr, wanted)
