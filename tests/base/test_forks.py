@@ -145,16 +145,19 @@ class Lock:
     def __init__(self, number, where):
         self.inner, self.number, self.where = threading.RLock(), number, where
 
-    def __enter__(self):
+    def acquire(self, blocking=True):
         held = mine.__dict__.setdefault("held", [])
-        if self not in held:
+        if self not in held and blocking:
             wrong.update((other.where, self.where) for other in held if other.number < self.number)
-        self.inner.acquire()
-        held.append(self)
+        taken = self.inner.acquire(blocking)
+        held.extend([self] * taken)
+        return taken
 
-    def __exit__(self, *error):
+    def release(self, *error):
         mine.held.remove(self)
         self.inner.release()
+
+    __enter__, __exit__ = acquire, release
 
 def lock():
     forks._locks.append(Lock(len(forks._locks), sys._getframe(1).f_globals["__name__"]))

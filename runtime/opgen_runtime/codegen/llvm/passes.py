@@ -11,6 +11,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from .unlocked import run_passes
+
 
 class Pipeline(Enum):
     """How a module is optimised."""
@@ -29,16 +31,16 @@ def run(pipeline: Pipeline, module: Any, machine: Any) -> None:
     options.slp_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES)
     builder = llvm.create_pass_builder(machine, options)
     if pipeline in (Pipeline.MIXED, Pipeline.AUTOMATIC, Pipeline.CHOICES):
-        builder.getModulePassManager().run(module, builder)
+        run_passes(builder.getModulePassManager(), module, builder)
         return
     whole = llvm.create_new_module_pass_manager()
     whole.add_always_inliner_pass()
     whole.add_global_dead_code_eliminate_pass()
-    whole.run(module, builder)
+    run_passes(whole, module, builder)
     passes = _direct_passes() if pipeline is Pipeline.DIRECT else builder.getFunctionPassManager()
     for function in module.functions:
         if not function.is_declaration:
-            passes.run(function, builder)
+            run_passes(passes, function, builder)
 
 
 def _direct_passes() -> Any:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from ...base import Target, architecture_of, ask, forks
+from ...base import Target, architecture_of, ask
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
 from ..llvm.passes import Pipeline, run
+from ..llvm.unlocked import emit_object, lane
 from .single_lanes import single_lanes
 
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
 LLVMLITE_VERSION: Final[str] = llvmlite.__version__
 
-forks.guard(llvm.ffi.lib._lock)  # held in every call of LLVM
-_lock = forks.lock()
+_MOST_MACHINES: Final = 8  # of a lane
 
 
 @lru_cache(maxsize=1)
@@ -40,32 +42,32 @@ class Compiled:
     @lazy
     def ir(self) -> str:
         """The optimised IR."""
-        return str(_optimised(self.text, self._target, self._pipeline)[0])
+        with _own_machine(self._target) as machine:
+            return str(_optimised(self.text, machine, self._pipeline))
 
     @lazy
     def assembly(self) -> str:
         """The machine code as assembly language."""
-        module, machine = _optimised(self.text, self._target, self._pipeline)
-        return str(machine.emit_assembly(module))
+        with _own_machine(self._target) as machine:
+            return str(machine.emit_assembly(_optimised(self.text, machine, self._pipeline)))
 
 
 def optimise_and_compile(text: str, target: Target, pipeline: Pipeline = Pipeline.AUTOMATIC) -> Compiled:
-    """Optimise the module `text` for `target` and generate object code.
+    """Optimise the module `text` for `target` and generate object code; several threads may at once.
 
     Raises CodegenError with LLVM's message and the offending line where the text is not valid IR.
     """
-    module, machine = _optimised(text, target, pipeline)
-    return Compiled(machine.emit_object(module), text, target, pipeline)
+    with _own_machine(target) as machine:
+        code = emit_object(machine, _optimised(text, machine, pipeline))
+    return Compiled(code, text, target, pipeline)
 
 
-def _optimised(text: str, target: Target, pipeline: Pipeline) -> tuple[Any, Any]:
-    initialise()
-    machine = _machine(target)
+def _optimised(text: str, machine: Any, pipeline: Pipeline) -> Any:
     module = _parse(text)
     module.data_layout = str(machine.target_data)
     run(pipeline, module, machine)
     mended = single_lanes(module)
-    return (module if mended is None else _parse(mended)), machine
+    return module if mended is None else _parse(mended)
 
 
 def _parse(text: str) -> Any:
@@ -77,16 +79,23 @@ def _parse(text: str) -> Any:
     return module
 
 
-def _machine(target: Target) -> Any:
-    with _lock:
-        return _machine_of(target.triple, target.cpu, target.features)
-
-
-@lru_cache(maxsize=8)
-def _machine_of(triple: str, cpu: str, features: str) -> Any:
-    problem = ask(triple, cpu, features).problem
+@contextmanager
+def _own_machine(target: Target) -> Iterator[Any]:
+    """The machine of a target, which this thread has for itself in the block."""
+    key = target.triple, target.cpu, target.features
+    problem = ask(*key).problem  # may start a process, so before a fork would have to wait
     if problem is not None:
-        raise CodegenError(f"target {triple}: {problem}")
+        raise CodegenError(f"target {target.triple}: {problem}")
+    initialise()
+    with lane() as machines:
+        if key not in machines:
+            if len(machines) == _MOST_MACHINES:
+                machines.clear()
+            machines[key] = _machine(*key)
+        yield machines[key]
+
+
+def _machine(triple: str, cpu: str, features: str) -> Any:
     if architecture_of(triple) is not architecture_of(Target.host().triple):
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()

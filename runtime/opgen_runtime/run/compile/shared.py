@@ -1,4 +1,4 @@
-"""Tasks shared out among this thread and one more: while one waits for LLVM, the other runs Python."""
+"""Tasks shared out among this thread and one more: both are in LLVM at once, or one there and one in Python."""
 
 from __future__ import annotations
 
