@@ -104,3 +104,52 @@ def test_what_is_kept_has_a_size() -> None:
     assert list(kept) == [3]
     kept.put(4, np.zeros(10, np.uint8))
     assert list(kept) == [3, 4]
+
+
+def lasting(array: np.ndarray) -> np.ndarray:
+    """An equal array whose elements nobody can change."""
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
+def packed(w: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What a product with a constant gives for the identity: its kernel packs the constant first."""
+    x = ir.var("x", shape=(w.shape[0], w.shape[0]))
+    made = rt.build(ir.Function((x,), ops.matmul(x, ir.const(w))))
+    assert made.prepare_kernels
+    return made.run([np.eye(w.shape[0], dtype=np.float32)])  # type: ignore[return-value]
+
+
+def test_equal_weights_that_last_are_packed_once_and_others_are_packed(computed: list[str]) -> None:
+    w = np.random.default_rng(3).standard_normal((256, 512)).astype(np.float32)
+    first = packed(lasting(w))
+    assert any("prepare" in name for name in computed)
+    computed.clear()
+    np.testing.assert_array_equal(packed(lasting(w)), first)
+    assert not any("prepare" in name for name in computed)
+    data = np.frombuffer(w.tobytes(), np.uint8)
+    unseen = next(k for k in range(data.size) if k % (data.size // once._SAMPLED | 1))
+    other = w.copy()
+    other.reshape(-1).view(np.uint8)[unseen] ^= 1  # its sample is that of w
+    assert once._sample(lasting(other)) == once._sample(lasting(w))
+    np.testing.assert_array_equal(packed(lasting(other)), other)
+
+
+def test_a_read_only_view_of_what_can_change_is_digested(computed: list[str]) -> None:
+    w = np.random.default_rng(4).standard_normal((256, 512)).astype(np.float32)
+    view = w.view()
+    view.flags.writeable = False
+    np.testing.assert_array_equal(packed(view), w)
+    w[7, 9] += 1
+    np.testing.assert_array_equal(packed(view), w)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float64", "bool", "int16"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,), (5000,), (70, 90)])
+def test_samples_tell_types_and_values_apart(shape: tuple[int, ...], dtype: str) -> None:
+    zeros = lasting(np.zeros(shape, dtype))
+    assert once._lasts(zeros) or zeros.size == 0
+    assert not once._lasts(np.zeros(shape, dtype))
+    assert once._sample(zeros) == once._sample(lasting(np.zeros(shape, dtype)))
+    kinds = [zeros, lasting(np.zeros((*shape, 1), dtype)), lasting(np.zeros(shape, "uint8"))]
+    kinds += [lasting(np.ones(shape, dtype))] * bool(zeros.size)
+    assert len({once._sample(each) for each in kinds}) == len(kinds)

@@ -15,7 +15,6 @@ from google.protobuf.message import Message
 from onnx import TensorProto, ValueInfoProto
 
 from .call_graph import check_calls
-from .decode import check_tensor
 from .errors import ModelError, NotSupported, errors_of, shown
 from .graph import Graph, Model, Node, Opsets
 from .limits import MOST_AXES, Budget, Limits
@@ -159,7 +158,7 @@ def _check_graph(model: Model, graph: Graph, opsets: Opsets, outer: _Scope | Non
         raise ModelError(f"{named} has an initializer without a name")
     for tensor in graph.proto.initializer:
         with errors_of(graph), suppress(NotSupported):  # which is told with all else that is not supported
-            check_tensor(tensor)
+            graph.array(tensor)
     if twice := duplicate(graph.all_inputs):
         raise ModelError(f"{named} has two inputs {shown(twice)!r}")
     scope = _Scope((*graph.all_inputs, *held), outer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -105,8 +106,11 @@ def array_of(tensor: TensorProto) -> np.ndarray:
     Raises NotSupported for an element type that no tensor of ours can have, ModelError for dims that do not fit the
     data.
     """
-    check_tensor(tensor)
-    array = np.asarray(numpy_helper.to_array(tensor))
+    kind, raw = _checked(tensor)
+    if raw is not None and kind.name in DTYPES and sys.byteorder == "little":
+        array = np.frombuffer(raw, kind).reshape(tuple(tensor.dims))
+    else:
+        array = np.asarray(numpy_helper.to_array(tensor))
     if array.dtype == np.bool_:  # a byte that is neither 0 nor 1 is no bool
         array = array.view(np.uint8) != 0
     if array.flags.writeable:
@@ -114,8 +118,8 @@ def array_of(tensor: TensorProto) -> np.ndarray:
     return array
 
 
-def check_tensor(tensor: TensorProto) -> None:
-    """Raises NotSupported, ModelError like `array_of`, without making the array."""
+def _checked(tensor: TensorProto) -> tuple[np.dtype[Any], bytes | None]:
+    """The dtype of a tensor, and its raw data where it has some: asking a message for them copies them."""
     kind, size = _checked_size(tensor)
     name = f"tensor {shown(tensor.name)!r}"
     if tensor.HasField("segment"):
@@ -124,8 +128,9 @@ def check_tensor(tensor: TensorProto) -> None:
     together = (
         1 if narrow is None else 8 // narrow.bits
     )  # of those of fewer than eight bits, several in a byte
-    if tensor.HasField("raw_data"):
-        held, wanted, unit = len(tensor.raw_data), -(-size // together) * kind.itemsize, "bytes"
+    raw: bytes | None = tensor.raw_data if tensor.HasField("raw_data") else None
+    if raw is not None:
+        held, wanted, unit = len(raw), -(-size // together) * kind.itemsize, "bytes"
     else:
         field = helper.tensor_dtype_to_field(tensor.data_type)
         held, wanted, unit = len(getattr(tensor, field)), -(-size // together), "elements"
@@ -133,6 +138,7 @@ def check_tensor(tensor: TensorProto) -> None:
         raise ModelError(
             f"{name} of dims {list(tensor.dims)} and dtype {kind} must hold {wanted} {unit}, found {held}"
         )
+    return kind, raw
 
 
 def _checked_size(tensor: TensorProto) -> tuple[np.dtype[Any], int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
 from ...base.lazy import lazy
 from ...base.vocabulary import dataclass
@@ -69,6 +69,7 @@ class Graph:
         self.all_inputs = tuple([value.name for value in proto.input])
         self.inputs = tuple([value.name for value in proto.input if value.name not in initialized])
         self.outputs = tuple([value.name for value in proto.output])
+        self._arrays: dict[str, np.ndarray] = {}
 
     @property
     def label(self) -> str:
@@ -87,10 +88,16 @@ class Graph:
     @lazy
     def initializers(self) -> dict[str, np.ndarray]:
         """Raises NotSupported for one of an element type that no tensor of ours can have."""
-        found = {tensor.name: array_of(tensor) for tensor in self.proto.initializer}
+        found = {tensor.name: self.array(tensor) for tensor in self.proto.initializer}
         for sparse in self.proto.sparse_initializer:
             found[sparse.values.name] = dense_of(sparse)
         return found
+
+    def array(self, tensor: TensorProto) -> np.ndarray:
+        """The array of a dense initializer, which is read once. Raises NotSupported and ModelError as `array_of` does."""
+        if tensor.name not in self._arrays:
+            self._arrays[tensor.name] = array_of(tensor)
+        return self._arrays[tensor.name]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
