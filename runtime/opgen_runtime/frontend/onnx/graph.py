@@ -94,7 +94,7 @@ class Graph:
         return found
 
     def array(self, tensor: TensorProto) -> np.ndarray:
-        """The array of a dense initializer, which is read once. Raises NotSupported and ModelError as `array_of` does."""
+        """The array of a dense initializer, which is read once. Raises NotSupported, ModelError as `array_of`."""
         if tensor.name not in self._arrays:
             self._arrays[tensor.name] = array_of(tensor)
         return self._arrays[tensor.name]
