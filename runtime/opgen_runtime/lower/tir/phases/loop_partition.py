@@ -5,8 +5,9 @@ for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(
 
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
 code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
-stay in registers.  Tiles of heavy work that dims decide about are told apart by what is left of them (`part_tiles.py`),
-whole vectors of elements that lie apart from those with a mask (`whole_vectors.py`).
+stay in registers, in vectors as wide as what is left (`live_lanes.py`).  Tiles of heavy work that dims decide about are
+told apart by what is left of them (`part_tiles.py`), whole vectors of elements that lie apart from those with a mask
+(`whole_vectors.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ....base.arith import Const, Var, const, free_vars, lt
 from ....base.vocabulary import INDEX
 from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
+from ..live_lanes import LiveLanes
 from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of
 from ..part_tiles import PartTiles
@@ -34,7 +36,7 @@ def loop_partition(func: PrimFunc) -> PrimFunc:
     """The function with guard-free main loops, and with the ends of loops apart that read elsewhere."""
     body = func.body
     if any(isinstance(s, If) for s in statements(body)):
-        body = _Partition({}).stmt(body)
+        body = LiveLanes().stmt(_Partition({}).stmt(body))
     body = WholeVectors().stmt(PartTiles().stmt(EdgePartition().stmt(body)))
     return func if body is func.body else replace(func, body=body)
 
@@ -161,6 +163,10 @@ class _Partition(StmtMutator):
             needed = min(extent, 1 << (needed - 1).bit_length())  # an odd width is worse than a mask
         if needed == 1:
             return self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO})))
+        certain = self._whole_iterations(s, {**self.ranges, s.var: extent})
+        if s.kind is ForKind.UNROLLED and certain == needed - 1:
+            # vectors of a line, the last of which is not full
+            return block(self._main(s, certain), fresh_buffers(self.stmt(shifted(s, certain, 1))))
         limited = For(s.var, ZERO, const(needed, INDEX), kind, s.body)
         body = _Partition({**self.ranges, s.var: needed}, self.tails).stmt(limited.body)
         return replace(limited, body=body)

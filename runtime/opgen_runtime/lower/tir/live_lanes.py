@@ -1,0 +1,195 @@
+"""Accumulators of a tail are computed in the lanes that are stored, in vectors no wider than these need.
+
+unrolled for u in range(2): vectorized for l in range(16): s[u*16 + l] = ..; out[..] = s[ramp(0, 1, 4)]
+-->
+vectorized for l in range(4): s[l] = ..; out[..] = s[ramp(0, 1, 4)]
+
+So it is done for buffers in registers whose lines of lanes are written whole, in such loops alone: of a line so much is
+computed as is read elsewhere, up to the next width of vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from ...base.arith import Expr, Var, const, post_order
+from ...base.arith.relax import Relaxer
+from ...base.vocabulary import INDEX, dataclass
+from .folding import fold_substitute
+from .nest import ZERO
+from .stmt import Allocate, Buffer, For, ForKind, Load, Stmt, Store
+from .visit import StmtMutator, block, children, exprs, map_exprs, statements, trips
+
+_NARROWEST: Final = 128  # bits of a vector
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of accumulators: `parts` vectors of `lanes`."""
+
+    parts: int
+    lanes: int
+
+    @property
+    def extent(self) -> int:
+        return self.parts * self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a line an access is: the loops over parts and lanes, and the first and the last element."""
+
+    part: Var | None
+    lane: Var | None
+    first: int
+    last: int
+
+
+class LiveLanes(StmtMutator):
+    """A statement whose accumulators in registers have no lanes at the end of lines that nothing reads."""
+
+    def allocate(self, s: Allocate) -> Stmt:
+        found = _live(s) if s.buffer.scope == "local" else None
+        if found is None:
+            return super().allocate(s)
+        line, live, buffers = found
+        return _Narrow(line, live, buffers).stmt(s)
+
+
+def _live(s: Allocate) -> tuple[_Line, int, frozenset[Buffer]] | None:
+    """The lines of the buffers inside, and how much of each is read; None where all is, or that is not known."""
+    buffers = frozenset([each.buffer for each in statements(s) if isinstance(each, Allocate)])
+    if any([buffer.scope != "local" for buffer in buffers]):
+        return None
+    line: _Line | None = None
+    accesses: list[tuple[Stmt, Mapping[Var, For]]] = []
+    for each, loops in _within(s, {}):
+        if not any([_loads(e, buffers) for e in exprs(each)]) and not _stores(each, buffers):
+            continue
+        if not isinstance(each, Store) or each.mask is not None:
+            return None
+        accesses.append((each, loops))
+        if each.buffer in buffers:
+            own = _line_of(each.indices[0], loops)
+            if own is None or (line is not None and own != line):
+                return None
+            line = own
+    if line is None:
+        return None
+    live = 0
+    for each, loops in accesses:
+        assert isinstance(each, Store)
+        own_place = _place(each.indices[0], loops, line) if each.buffer in buffers else None
+        for load in _loads(each.value, buffers):
+            place = _place(load.indices[0], loops, line)
+            if place is None or load.mask is not None:
+                return None
+            if each.buffer not in buffers:
+                live = max(live, place.last + 1)
+            elif place != own_place:
+                return None
+    return (line, live, buffers) if 0 < live < line.extent else None
+
+
+def _within(s: Stmt, loops: Mapping[Var, For]) -> Iterator[tuple[Stmt, Mapping[Var, For]]]:
+    """Every statement, with the loops around it."""
+    yield s, loops
+    inner = {**loops, s.var: s} if isinstance(s, For) else loops
+    for each in children(s):
+        yield from _within(each, inner)
+
+
+def _stores(s: Stmt, buffers: Collection[Buffer]) -> bool:
+    return isinstance(s, Store) and s.buffer in buffers
+
+
+def _loads(e: Expr, buffers: Collection[Buffer]) -> list[Load]:
+    return [node for node in post_order(e) if isinstance(node, Load) and node.buffer in buffers]
+
+
+def _linear(index: Expr) -> tuple[dict[Var, int], int] | None:
+    found = Relaxer({}, {}).range(index)
+    if found is None or found[2] != 1 or not all([isinstance(atom, Var) for atom in found[0]]):
+        return None
+    return {atom: factor for atom, factor in found[0].items() if isinstance(atom, Var)}, found[1]
+
+
+def _line_of(index: Expr, loops: Mapping[Var, For]) -> _Line | None:
+    """The line that a store goes through from its begin to its end; None where it does not."""
+    form = _linear(index)
+    if form is None:
+        return None
+    factors, _ = form
+    lane = [var for var, factor in factors.items() if factor == 1 and var in loops]
+    lanes = trips(loops[lane[0]]) if lane and loops[lane[0]].kind is ForKind.VECTORIZED else None
+    if lanes is None or lanes < 2:
+        return None
+    part = [var for var, factor in factors.items() if factor == lanes and var in loops]
+    parts = trips(loops[part[0]]) if part and loops[part[0]].kind is ForKind.UNROLLED else 1
+    line = _Line(1 if parts is None else parts, lanes)
+    place = _place(index, loops, line)
+    return line if place is not None and (place.first, place.last) == (0, line.extent - 1) else None
+
+
+def _place(index: Expr, loops: Mapping[Var, For], line: _Line) -> _Place | None:
+    """Where an access is in its line; None where that is not one place in every line."""
+    form = _linear(index)
+    if form is None:
+        return None
+    factors, constant = form
+    found: dict[int, Var | None] = {1: None, line.lanes: None} if line.parts > 1 else {1: None}
+    first = last = constant % line.extent
+    for var, factor in factors.items():
+        if factor % line.extent == 0:
+            continue
+        extent = trips(loops[var]) if var in loops else None
+        if factor not in found or found[factor] is not None or extent is None:
+            return None
+        found[factor] = var
+        last += factor * (extent - 1)
+    if last >= line.extent:
+        return None
+    return _Place(found.get(line.lanes), found[1], first, last)
+
+
+class _Narrow(StmtMutator):
+    """A statement in which `live` elements of each line of some buffers are computed."""
+
+    def __init__(self, line: _Line, live: int, buffers: Collection[Buffer]) -> None:
+        self.line, self.live, self.buffers = line, live, buffers
+        self.narrowest = _NARROWEST // min([buffer.dtype.bits for buffer in buffers])
+
+    def loop(self, s: For) -> Stmt:
+        step = self._step(s)
+        if step == 1:
+            return self._times(s, self._width(self.live)) if self.line.parts == 1 else s
+        if step != self.line.lanes or self.line.parts == 1:
+            return super().loop(s)
+        whole, rest = divmod(self.live, self.line.lanes)
+        made = [self._times(s, whole)] if whole else []
+        if rest:
+            last = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: const(whole, INDEX)}))
+            made.append(_Narrow(_Line(1, self.line.lanes), rest, self.buffers).stmt(last))
+        return block(*made)
+
+    def _step(self, s: For) -> int | None:
+        """By how much what is stored below moves with a loop; None where other buffers are stored, too."""
+        found: set[int] = set()
+        for each in statements(s.body):
+            if isinstance(each, Store):
+                form = _linear(each.indices[0]) if each.buffer in self.buffers else None
+                if form is None:
+                    return None
+                found.add(form[0].get(s.var, 0))
+        return next(iter(found)) if len(found) == 1 else None
+
+    def _width(self, count: int) -> int:
+        """The lanes of the narrowest vector of so many elements."""
+        return min(self.line.lanes, max(self.narrowest, 1 << (count - 1).bit_length()))
+
+    @staticmethod
+    def _times(s: For, count: int) -> Stmt:
+        if count == 1:
+            return map_exprs(s.body, lambda e: fold_substitute(e, {s.var: ZERO}))
+        return For(s.var, s.minimum, const(count, INDEX), s.kind, s.body)
