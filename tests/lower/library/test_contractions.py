@@ -359,6 +359,36 @@ def test_much_that_is_added_comes_near_a_tile_ahead(columns: int, much: bool) ->
     agrees(variables, ops.relu(ops.add(ops.matmul(*variables[:2]), variables[2])), 2)
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "target", "hint"),
+    [
+        (24, 1120, "x86-64-v4", "prefetch 2 lines of C_flat_packed, 48 ahead"),
+        (5, 1120, "x86-64-v4", "prefetch 2 lines of B, 48 ahead"),
+        (24, 1120, "x86-64-v3", "prefetch 1 lines of C_flat_packed, 32 ahead"),
+        (24, 300, "x86-64-v4", ""),
+    ],
+)
+def test_lines_of_many_planes_come_near_a_panel_ahead(
+    rows: int, columns: int, target: str, hint: str
+) -> None:
+    *_, c = _product(rows, columns, 64)
+    text = str(generic([c], Target.parse(f"llvm -mcpu={target} -num-threads=1")))
+    assert (hint in text) if hint else ("prefetch" not in text), text
+    variables = [var("a", rows, 64), var("b", 64, columns)]
+    agrees(variables, ops.matmul(*variables), 2)
+
+
+def test_windows_that_overlap_are_near_when_they_are_read_again() -> None:
+    x, w = te.placeholder((40, 100, 100), name="x"), te.placeholder((16, 40, 3, 3), name="w")
+    c, r, s = (te.reduce_axis((0, n), name=name) for n, name in ((40, "c"), (3, "r"), (3, "s")))
+    out = te.compute(
+        (16, 98, 98),
+        lambda o, i, j: te.sum(x[c, i + r, j + s] * w[o, c, r, s], axis=(c, r, s)),
+        name="C",
+    )
+    assert "prefetch" not in str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
+
+
 def test_what_is_no_contraction() -> None:
     a, b, c = _product(16, 16, 16)
     assert _contraction(c) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opgen_runtime.base.arith import Expr, Var, maximum, minimum, select
+from opgen_runtime.base.errors import ScheduleError
 from opgen_runtime.base.vocabulary import INDEX
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Tensor, read, reduce, reduce_axis
@@ -222,6 +223,51 @@ def test_inject_prefetch() -> None:
         "        for i1 in range(40):\n"
         "            z[i0, i1] = wide[i0, i1] + 1.0\n"
     )
+
+
+def _lines(tensor: Tensor | None = None, offset: int = 4, lines: int = 2, each: int = 1) -> Schedule:
+    """t[i, j] = sum(p[k, j] for k), by tiles of a row and two columns; p = m + 1 is computed for each two columns."""
+    p = te.compute("p", (4, 6), "float32", lambda i, j: read(M, i, j) + 1.0)
+    k = te.reduce_axis(4, "k")
+    t = te.compute("t", (3, 6), "float32", lambda i, j: te.reduce("sum", k, read(p, k.var, j)))
+    schedule = create_schedule((t,))
+    stage = schedule[t]
+    i, j = stage.axes
+    outer, inner = stage.split(j, 2)
+    stage.reorder(outer, i, k, inner)
+    schedule[p].compute_at(stage, outer)
+    stage.prefetch_lines(tensor or p, k, j, i, 1, offset, 2, lines, each)
+    return schedule
+
+
+@pytest.mark.parametrize(
+    ("lines", "each", "hints"),
+    [
+        (2, 1, ["prefetch m[k if i0 < 2 else 0, i1_o * 2 + 4 + min(i0, 1) * 2]"]),
+        (
+            2,
+            2,
+            [
+                "prefetch m[k if i0 < 1 else 0, i1_o * 2 + 4 + min(i0, 0) * 4]",
+                "prefetch m[k if i0 < 1 else 0, i1_o * 2 + 4 + (min(i0, 0) * 2 + 1) * 2]",
+            ],
+        ),
+    ],
+)
+def test_lines_of_a_later_panel_are_shared_out_to_tiles(lines: int, each: int, hints: list[str]) -> None:
+    schedule = _lines(lines=lines, each=each)
+    text = tir.to_text(tir.lower(schedule, (M,), schedule.outputs, "f"))
+    found = [line.strip() for line in text.splitlines() if "prefetch" in line]
+    assert found == hints, text
+
+
+def test_lines_that_cannot_be_shared_out_are_refused() -> None:
+    with pytest.raises(ScheduleError, match="3 lines of 2 columns, 4 ahead, are not shared out by 2"):
+        _lines(lines=3, each=2)
+    with pytest.raises(ScheduleError, match="0 ahead"):
+        _lines(offset=0)
+    with pytest.raises(ScheduleError, match="it does not read m"):
+        _lines(tensor=M)
 
 
 def test_storage_rewrite_reuses_what_is_dead() -> None:

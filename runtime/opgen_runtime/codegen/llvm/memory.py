@@ -91,10 +91,10 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
 
 
 def prefetch(f: FunctionText, memory: Memory, index: Value) -> None:
-    """Bring the cache line of an element near; the element need not exist."""
+    """Bring the cache line of an element to the second level; the element need not exist."""
     address = _address(f, memory, index, inbounds=False)
     callee = f.module.declare("llvm.prefetch.p0", "void", "ptr, i32 immarg, i32 immarg, i32 immarg")
-    f.do(f"call void {callee}(ptr {address}, i32 0, i32 3, i32 1)")
+    f.do(f"call void {callee}(ptr {address}, i32 0, i32 2, i32 1)")
 
 
 def _address(f: FunctionText, memory: Memory, index: Value, inbounds: bool) -> str:

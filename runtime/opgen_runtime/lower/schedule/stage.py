@@ -8,6 +8,7 @@ from ...base.arith import Expr, Var
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce, Tensor, tensors_read
+from .ahead import LinesAhead
 from .domain import whole
 from .extents import ceil_div, product
 from .intrinsic import Intrinsic
@@ -285,6 +286,41 @@ class Stage(StageBase):
                 f"prefetch of {tensor.name} on stage {self.name}: offset must be at least 1, found {offset}"
             )
         self.prefetches.append((tensor, axis, offset))
+
+    @primitive
+    def prefetch_lines(
+        self,
+        tensor: Tensor,
+        axis: IterVar,
+        column: IterVar,
+        row: IterVar,
+        rows: int,
+        offset: int,
+        step: int,
+        lines: int,
+        each: int = 1,
+    ) -> None:
+        """for i_o: for k: f(P[k, j])  -->  for i_o: for k: prefetch P[k, j + offset + i_o * step]; f(P[k, j])
+
+        `axis` is the loop over k, `column` the axis of j and `row` that of i, in tiles of `rows`.  Where P is computed
+        inside loops around, hints are for what it reads.  The first `lines // each` tiles share the lines out, `each` a
+        step of k.  Refuses a tensor that the stage does not read, axes that are not its own, a loop that is gone, and
+        lines that cannot be shared out.
+        """
+        self.require_loops("prefetch_lines")
+        self.leaf(axis, "prefetch_lines")
+        assert self.body is not None
+        if tensor not in tensors_read(self.body):
+            raise ScheduleError(f"prefetch_lines on stage {self.name}: it does not read {tensor.name}")
+        for one in (column, row):
+            if one not in self.axes:
+                raise ScheduleError(f"prefetch_lines on stage {self.name}: it has no axis {one.var.name}")
+        if min(rows, offset, step, lines, each) < 1 or lines % each:
+            raise ScheduleError(
+                f"prefetch_lines of {tensor.name} on stage {self.name}: "
+                f"{lines} lines of {step} columns, {offset} ahead, are not shared out by {each} to tiles of {rows} rows"
+            )
+        self.lines_ahead.append(LinesAhead(tensor, axis, column, row, rows, offset, step, lines, each))
 
     @primitive
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:

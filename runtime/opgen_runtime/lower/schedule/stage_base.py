@@ -8,6 +8,7 @@ from ...base.arith import Expr
 from ...base.errors import ScheduleError
 from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor
+from .ahead import LinesAhead
 from .extents import is_schedulable
 from .intrinsic import Intrinsic
 from .kind import ForKind
@@ -60,6 +61,7 @@ class StageBase:
         self.is_output = False
         self.scope: str | None = None
         self.prefetches: list[tuple[Tensor, IterVar, int]] = []
+        self.lines_ahead: list[LinesAhead] = []
         self.alignment: dict[int, tuple[int, int]] = {}
         self.follows: Rows[Self] | None = None
         self.rows: Rows[Self] | None = None

@@ -64,6 +64,9 @@ def _stage_lines(stage: Stage, inside: Mapping[IterVar, Sequence[Stage]]) -> Ite
             for tensor, axis, offset in stage.prefetches:
                 if axis is leaf:
                     yield f"{_INDENT * 2}prefetch {tensor.name}, {offset} ahead"
+            for ahead in stage.lines_ahead:
+                if ahead.axis is leaf:
+                    yield f"{_INDENT * 2}prefetch {ahead.lines} lines of {ahead.tensor.name}, {ahead.offset} ahead"
             for member in inside.get(leaf, ()):
                 yield from (_INDENT * 2 + line for line in _stage_lines(member, inside))
     indices = ", ".join(axis.var.name for axis in stage.axes) or "()"

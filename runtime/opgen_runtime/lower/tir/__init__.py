@@ -8,6 +8,7 @@ choice.py        one kernel of several, by conditions on dims
 lower.py         schedules to loop IR: stages in their loops
 nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
+ahead.py         hints for lines that a later tile needs
 reduction.py     reduction stages: accumulators, tiles of them, vectors of them
 open_partition.py, edge_partition.py, part_tiles.py: where loops and tiles are split, by guards
 combine.py       what a reduction is: identity, joining, positions

@@ -11,6 +11,7 @@ from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
 from ..schedule import Domain, ForKind, Schedule, Stage, reads_of
+from .ahead import lines_ahead
 from .bound import infer_bound, read_region
 from .nest import ZERO, as_index, guarded, loop
 from .reduction import ReductionStage
@@ -165,6 +166,9 @@ class _Lowering:
             if axis is leaf
             for hint in self._prefetch(stage, tensor, axis, offset)
         ]
+        for ahead in stage.lines_ahead:
+            if ahead.axis is leaf:
+                hints += lines_ahead(self.schedule, stage, ahead, self.domains[stage], self.values)
         body = block(*hints, body) if hints else body
         stages = self.attached.get(leaf, ())
         made = [(self.buffers[stage.tensor], self._stage(stage)) for stage in stages]

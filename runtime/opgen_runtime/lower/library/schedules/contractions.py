@@ -23,9 +23,10 @@ from ....base.arith import Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage, constant_stages, narrowing, positions
 from .access import analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent
+from .ahead import prefetch_operands, prefetch_panel
 from .elementwise import schedule_elementwise
 from .parameters import NEAR_BYTES, PANEL_VECTORS, TILE_ROWS
-from .plan import is_own, leader_of
+from .plan import leader_of
 from .products import (
     LEAST_ROWS,
     LEAST_SUMMED,
@@ -127,8 +128,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         packing.compute_at(leader, panels)
         if shared:
             leader.parallel(panels)
-    _prefetch_operands(leader, flat, at)
-    _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
+    prefetch_operands(leader, flat, at)
+    steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
+    if not near and (packing is None or packing.attach is not None):
+        prefetch_panel(flat, found, whole, packing, steps, rows, panel)
     constant = packing is not None and packing in constant_stages(schedule)
     if isinstance(found.row.extent, Var) and not is_one_tile:
         _narrow_rows(schedule, found, found.row.extent, _one_tile(most), constant)
@@ -136,20 +139,6 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
     flat.compute_at(leader, at)
     return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
-
-
-def _prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
-    """What the leader adds to the product, where it is much: lines of the next tile come near while this one is made.
-
-    A tile touches few lines of many rows, which machines do not foresee.
-    """
-    assert leader.body is not None
-    if likely_extent(leader.axes) * leader.tensor.dtype.itemsize <= _NEAR:
-        return
-    reads = [node for node in post_order(leader.body) if isinstance(node, Read)]
-    for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
-        if tensor is not flat.tensor:
-            leader.prefetch(tensor, at, 1)
 
 
 def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
@@ -335,10 +324,11 @@ def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> No
 
 def _multiply(
     flat: Stage, row: IterVar, order: Sequence[IterVar], rows: int, panel: int, lanes: int, guarded: int
-) -> None:
+) -> IterVar:
     """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i
 
     Where rows are guarded, there are `guarded` vector registers for it: each guard is decided for several steps of k.
+    Gives the loop over these, or over k.
     """
     assert flat.body is not None
     accesses = analyse(flat.body, flat.tensor.dtype)
@@ -354,11 +344,13 @@ def _multiply(
         steps, step = flat.split(summed.pop(), _MOST_STEPS if guarded >= _MANY_REGISTERS else _FEW_STEPS)
         flat.unroll(step)
         flat.reorder(*outer, tiles, panels, *summed, steps, tile, step, within)
+        summed.append(steps)
     else:
         flat.reorder(*outer, tiles, panels, *summed, tile, within)
         if len(summed) > 1 and summed[-1].extent == _FEW_STEPS:
             flat.unroll(summed[-1])  # each of so few would wait for the end of its loop
     in_registers(flat, tile, within, lanes)
+    return summed[-1]
 
 
 def _pack_all(packing: Stage, target: Target) -> None:

@@ -1,0 +1,70 @@
+"""Hints for what later tiles of a contraction read, which machines do not foresee: few lines of each of many planes."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from ....base.arith import post_order
+from ....compute.te.tensor import IterVar, Read
+from ...schedule import Stage
+from .access import analyse, leading_axis, likely, likely_extent
+from .plan import is_own
+from .products import Contraction, vars_of
+
+_LINE: Final = 64  # bytes of a cache line
+_NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
+_AGAIN: Final = 2  # times; elements that are read so often are near after the first
+
+
+def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
+    """What the leader adds to the product, where it is much: the next tile's comes near while this one is made."""
+    assert leader.body is not None
+    if likely_extent(leader.axes) * leader.tensor.dtype.itemsize <= _NEAR:
+        return
+    reads = [node for node in post_order(leader.body) if isinstance(node, Read)]
+    for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
+        if tensor is not flat.tensor:
+            leader.prefetch(tensor, at, 1)
+
+
+def prefetch_panel(
+    flat: Stage,
+    found: Contraction,
+    whole: Contraction,
+    packing: Stage | None,
+    steps: IterVar,
+    rows: int,
+    panel: int,
+) -> None:
+    """Where each step of k reads lines of its own, and all of them are much: the next panel's come near with each step.
+
+    `found` is the contraction as its columns were, `whole` as `flat` has it; `packing` is what a panel is copied to, if
+    it is, and `steps` the innermost loop over k.  Windows that overlap are near when they are read again.
+    """
+    reads, flattened = (analyse(each.packed, each.packed.dtype).reads for each in (found, whole))
+    if len(reads) != 1 or len(flattened) != 1:
+        return
+    (read,), column = reads, found.columns[-1].var
+    size = math.prod([likely(extent) for extent in read.tensor.shape])
+    itemsize = read.tensor.dtype.itemsize
+    theirs = vars_of(whole.packed)
+    mine = [axis for axis in (*flat.axes, *flat.reduce_axes) if axis.var in theirs]
+    apart = 0 if column in read.entangled else read.strides.get(column, 0)
+    planes = flattened[0].strides.get(leading_axis(flat.reduce_axes).var, 0)
+    step = _LINE // (itemsize * max(1, apart))
+    if (
+        size * itemsize <= _NEAR
+        or likely_extent(mine) >= _AGAIN * size
+        or step < 2
+        or not 0 < apart * panel <= planes
+    ):
+        return
+    lines = max(1, panel // step)
+    tiles = -(-likely(whole.row.extent) // rows)
+    each = next((n for n in range(1, lines + 1) if lines % n == 0 and n * tiles >= lines), 0)
+    if not each:
+        return
+    tensor = read.tensor if packing is None else packing.tensor
+    # the first line of a panel is in part the last one of the panel before it
+    flat.prefetch_lines(tensor, steps, flat.axes[-1], whole.row, rows, panel + step, step, lines, each)
