@@ -22,11 +22,11 @@ def dims_in(function: Function) -> tuple[Var, ...]:
 
 def sizes_of(nodes: Sequence[Node]) -> Iterator[Expr]:
     """The dims in the types of nodes that are no ints, in order."""
-    kinds = [node.checked_type for node in nodes]
+    kinds = [node.checked_type for node in reversed(nodes)]
     while kinds:
-        kind = kinds.pop(0)
+        kind = kinds.pop()
         if isinstance(kind, TupleType):
-            kinds[:0] = kind.fields
+            kinds.extend(reversed(kind.fields))
         elif isinstance(kind, TensorType):
             yield from [dim for dim in kind.shape if isinstance(dim, Expr)]
 

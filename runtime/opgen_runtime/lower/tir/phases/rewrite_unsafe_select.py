@@ -9,9 +9,9 @@ z[i] = m[i - 1] if i >= 1 else m[i]  -->  z[i] = m[i - 1; i >= 1] if i >= 1 else
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from ....base.arith import (
     Expr,
@@ -37,6 +37,8 @@ from ..region import is_within
 from ..stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
 from ..vector import Lanes, splat
 from ..visit import StmtMutator, trips
+
+R = TypeVar("R", bound=Expr)
 
 
 def rewrite_unsafe_select(func: PrimFunc) -> PrimFunc:
@@ -137,10 +139,11 @@ class _Value:
         that reads under masks of its own choices itself: where it is not wanted, it is another number.
         """
         order = post_order(e)
-        unsafe = {id(node): node for node in order if self._is_unsafe(node)}
-        if not unsafe:
+        if self._is_wanted_whole(order):
             return e
         guards = guards_of(order)
+        reads = [node for node in order if isinstance(node, Load | Table)]
+        unsafe = {id(node): node for node in self._unsafe(reads, guards)}
         shared = {id(node.indices[0]) for node in self._wanted_loads(unsafe.values(), guards)}
         masked: set[int] = set()  # nodes whose values hang on the masks of choices
         for node in order:
@@ -169,10 +172,10 @@ class _Value:
         """The loads that `rewritten` would give their first mask."""
         order = post_order(e)
         loads = [node for node in order if isinstance(node, Load)]
-        if all([node.mask is not None for node in loads]):
+        if all([node.mask is not None for node in loads]) or self._is_wanted_whole(order):
             return []
-        unsafe = [node for node in loads if self._is_unsafe(node)]
-        guards = guards_of(order) if unsafe else {}
+        guards = guards_of(order)
+        unsafe = self._unsafe(loads, guards)
         self._wanted_loads(unsafe, guards)
         return [
             node
@@ -183,6 +186,17 @@ class _Value:
                 or not (guards[id(node)] is None or self.inside.has(node.indices[0], node.buffer))
             )
         ]
+
+    def _is_wanted_whole(self, order: Sequence[Expr]) -> bool:
+        """Whether all that an expression reads is wanted wherever it runs: no read is proved inside in vain."""
+        return self.mask is None and not any([isinstance(node, Select) for node in order])
+
+    def _unsafe(self, reads: Sequence[R], guards: Mapping[int, Guard | None]) -> list[R]:
+        """The reads that may be outside; none where all such are wanted wherever the value is."""
+        free = [] if self.mask is not None else [node for node in reads if guards[id(node)] is None]
+        known = {id(node) for node in free}
+        found = [node for node in reads if id(node) not in known and self._is_unsafe(node)]
+        return [*found, *[node for node in free if self._is_unsafe(node)]] if found else []
 
     def _is_unsafe(self, node: Expr) -> bool:
         """Whether the node reads where it may be outside."""
