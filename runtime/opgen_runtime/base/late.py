@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import resolve_name
 
 from .forks import import_module
+from .garbage import rare_collections
 
 
 def late(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
@@ -20,7 +21,8 @@ def late(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         home = homes[name]
         module = resolve_name(home if home.startswith(".") else f".{home}", package)
-        value: object = getattr(import_module(module), name)
+        with rare_collections():  # modules are no garbage
+            value: object = getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +145,12 @@ def test_parts_are_native_saved_and_pickled(name: str, tmp_path: Path) -> None:
             same(again.run([a]), expected(a))
     assert executable.explain().startswith("in parts, for sizes that depend on data\npart 0\n")
     assert "digraph" in executable.to_dot()
-    for refused in (lambda: executable.export_c(tmp_path), lambda: executable.profile([A])):
-        with pytest.raises(ExecutorError, match="it is in parts, for sizes that depend on data"):
-            refused()
+    with pytest.raises(ExecutorError, match="it is in parts, for sizes that depend on data"):
+        executable.export_c(tmp_path)
+    found = executable.profile({"a": A}, runs=3)
+    assert [name for name, _, _ in found.events] == 3 * list(executable.kernels)
+    assert all([a[2] <= b[1] for a, b in pairwise(found.events)])
+    assert sum([each.calls for each in found.kernels]) == len(found.events)
     with pytest.raises(ExecutorError, match=r"expected float32|must be float32"):
         executable.run([A.astype(np.int32)])
 

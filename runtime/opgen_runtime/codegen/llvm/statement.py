@@ -33,7 +33,7 @@ from .hints import loop_metadata
 from .memory import Memory
 from .repetition import Repetition, repetitions
 from .streaming import is_streamable
-from .temporaries import ALIGNMENT, give, taken
+from .temporaries import ALIGNMENT, block_of, give, taken, taken_at_entry
 from .text import FunctionText, ModuleText, Value, constant, register
 from .text.types import memory_type, register_type
 
@@ -371,20 +371,12 @@ class StatementEmitter:
         f.define(self.name, result, parameters, FUNCTION_ATTRIBUTES, exported=is_kernel, prologue=prologue)
 
     def _free_hoisted(self) -> None:
-        for pointer, _ in self._hoisted:
-            give(self.f, pointer)
+        for pointer, size in self._hoisted:
+            give(self.f, block_of(pointer, size))
 
     def _prologue(self) -> list[str]:
         """Allocate what the function needs for its whole run; all at once, so that one test is enough."""
         if not self._hoisted:
             return []
         self.can_fail = True
-        lines: list[str] = []
-        failed = "false"
-        for k, (pointer, size) in enumerate(self._hoisted):
-            lines.append(f"  {pointer} = {taken(self.module, size)}")
-            lines.append(f"  %none{k} = icmp eq ptr {pointer}, null")
-            lines.append(f"  %any{k} = or i1 {failed}, %none{k}")
-            failed = f"%any{k}"
-        lines.append(f"  br i1 {failed}, label %failed, label %start")
-        return lines
+        return taken_at_entry(self.module, self._hoisted, "failed", "start")

@@ -12,12 +12,12 @@ import ctypes
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from ...base.errors import CodegenError
+from ...base.vocabulary import dataclass
 from ...codegen import load_module
 from . import entry_words
 from .buffers import LEAST

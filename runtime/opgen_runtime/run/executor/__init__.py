@@ -6,7 +6,7 @@ creating.py      create_executor()
 building.py      build(): a module, a function or a schedule, by what it is
 driver.py        a program compiled
 loading.py       load(): one that was saved
-executable.py    Executable: a compiled program
+executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
 graph.py         the executor of kind "graph"
 profiling.py     what kernels cost, and plans as text
 graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for

@@ -28,7 +28,8 @@ from ..compile.segments import Site, is_segment, segments_of
 from ..compile.shared import shared_out
 from ..compile.told import with_dims_told
 from ..compile.variants import opened
-from .executable import Executable, Native, copy_into
+from .executable import Executable, Native
+from .nesting import copy_into
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing

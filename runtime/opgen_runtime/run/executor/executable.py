@@ -6,7 +6,7 @@ What only files, C and pictures need is imported with the first of them: a first
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ..compile import Entry, Kernel, Slot
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
 from ..compile.symbolic import SymbolicKernel
+from .nesting import copy_into, flat_arrays, nested
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
@@ -113,7 +114,21 @@ class Executable:
 
         Raises ExecutorError for a program without a plan, and for arrays that do not fit.
         """
+        steps = self._steps()
+        given = self._in_order(arrays) if isinstance(arrays, Mapping) else list(arrays)
+        self.run(given)
+        events = [np.zeros((0, 3), np.int64), *[self._measured(given)[1] for _ in range(runs)]]
+        with importing:
+            from .profiling import profile_of
+        return profile_of(runs, self.compiled, steps, np.concatenate(events))
+
+    def _steps(self) -> list[int]:
+        """Which of the kernels each step of a run is."""
         raise ExecutorError(f"the program cannot be profiled: {self.why_interpreted}")
+
+    def _measured(self, arrays: Sequence[np.ndarray]) -> tuple[Arrays, np.ndarray]:
+        """The value, and rows (step, begin, end in nanoseconds) of the kernels that ran, in order."""
+        raise NotImplementedError
 
     def drawing(self) -> Drawing:
         """What there is to see of it."""
@@ -226,23 +241,18 @@ class Native(Executable):
         )
         return "\n".join([*lines, plan_text(plan, self.compiled), *variants, memory])
 
-    def profile(self, arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray], runs: int = 10) -> Profile:
-        given = self._in_order(arrays) if isinstance(arrays, Mapping) else list(arrays)
-        self.run(given)
-        whole, plan = self._whole, self.plan
-        found: list[np.ndarray] = []
-        for _ in range(runs):
-            if isinstance(whole, ProgramKernel | SymbolicProgram):
-                found.append(whole.linked.timed(lambda: whole.run(given)))
-            else:
-                begin = time.perf_counter_ns()
-                whole.run(given)
-                found.append(np.array([[0, begin, time.perf_counter_ns()]]))
-        numbers = [0] if plan is None else [run.kernel for run in plan.runs]
-        events = np.concatenate(found) if found else np.zeros((0, 3), np.int64)
-        with importing:
-            from .profiling import profile_of
-        return profile_of(runs, self.compiled, numbers, events)
+    def _steps(self) -> list[int]:
+        return [0] if self.plan is None else [run.kernel for run in self.plan.runs]
+
+    def _measured(self, arrays: Sequence[np.ndarray]) -> tuple[Arrays, np.ndarray]:
+        whole, found = self._whole, list[list[np.ndarray]]()
+        if isinstance(whole, ProgramKernel | SymbolicProgram):
+            events = whole.linked.timed(lambda: found.append(whole.run(arrays)))
+        else:
+            begin = time.perf_counter_ns()
+            found.append(whole.run(arrays))
+            events = np.array([[0, begin, time.perf_counter_ns()]])
+        return nested(found[-1], self._result), events
 
     def entry(self) -> Entry | None:
         if self._result == 0:
@@ -314,8 +324,23 @@ class Chain(Executable):
     def export_c(self, folder: str | PathLike[str], name: str = "model") -> list[Path]:
         raise ExecutorError("the program cannot be exported: it is in parts, for sizes that depend on data")
 
-    def profile(self, arrays: object, runs: int = 10) -> Profile:
-        raise ExecutorError("the program cannot be profiled: it is in parts, for sizes that depend on data")
+    def _steps(self) -> list[int]:
+        steps: list[int] = []
+        before = 0
+        for part in self.parts:
+            steps += [before + kernel for kernel in part.executable._steps()]
+            before += len(part.executable.compiled)
+        return steps
+
+    def _measured(self, arrays: Sequence[np.ndarray]) -> tuple[Arrays, np.ndarray]:
+        values, found = list(arrays), [np.zeros((0, 3), np.int64)]
+        before = 0
+        for part in self.parts:
+            value, events = part.executable._measured([values[k] for k in part.takes])
+            values.extend(flat_arrays(value))
+            found.append(events + np.array([before, 0, 0]))
+            before += len(part.executable._steps())
+        return nested(values, self._result), np.concatenate(found)
 
     def drawing(self) -> Drawing:
         with importing:
@@ -358,41 +383,3 @@ def _native(contents: Contents) -> Native:
         return Native(contents.inputs, kernels, kernels[0], contents.result, contents.target)
     whole = program_of(plan, kernels, image_of(plan, contents.driver, contents.inputs))
     return Native(contents.inputs, kernels, whole, contents.result, contents.target)
-
-
-def nested(arrays: Sequence[np.ndarray], result: Slots) -> Arrays:
-    """The arrays as a value nests them."""
-    return arrays[result] if isinstance(result, int) else tuple([nested(arrays, part) for part in result])
-
-
-def copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:
-    """The result, or `outputs` filled with it.  Raises ExecutorError for arrays that cannot hold it."""
-    if outputs is None:
-        return result
-    flat = list(flat_arrays(result))
-    if len(flat) != len(outputs):
-        raise ExecutorError(f"the program has {len(flat)} results, found {len(outputs)} arrays for them")
-    for position, (source, target) in enumerate(zip(flat, outputs, strict=True)):
-        why = _why_not_into(source, target)
-        if why:
-            raise ExecutorError(f"the array for result {position} {why}")
-    for source, target in zip(flat, outputs, strict=True):
-        np.copyto(target, source, casting="equiv")
-    return outputs[0] if isinstance(result, np.ndarray) else tuple(outputs)
-
-
-def _why_not_into(source: np.ndarray, target: object) -> str | None:
-    """Why `target` cannot hold the result; it may have any layout and byte order."""
-    if not isinstance(target, np.ndarray):
-        return f"must be an array, found {type(target).__name__}"
-    if target.shape != source.shape or target.dtype.newbyteorder("=") != source.dtype:
-        return f"must be {source.dtype}{list(source.shape)}, found {target.dtype}{list(target.shape)}"
-    return None if target.flags.writeable else "is read-only"
-
-
-def flat_arrays(arrays: Arrays) -> Iterator[np.ndarray]:
-    if isinstance(arrays, tuple):
-        for part in arrays:
-            yield from flat_arrays(part)
-    else:
-        yield arrays

@@ -9,7 +9,8 @@ import numpy as np
 from ...base.errors import ExecutorError, did_you_mean
 from ...ir import admit
 from ..compile.interpret import Value
-from .executable import Executable, flat_arrays
+from .executable import Executable
+from .nesting import flat_arrays
 
 
 class GraphRuntime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 
+from ...base.garbage import rare_collections
 from ..compile.artifact import read
 from .executable import Executable, executable_of
 
@@ -14,4 +15,5 @@ def load(path: str | PathLike[str]) -> Executable:
     Its digests find damage and authenticate nothing: it holds machine code, so load only what you trust.  Raises
     ExecutorError for a file that is no artifact, is damaged, or was saved by another version or for another machine.
     """
-    return executable_of(read(path))
+    with rare_collections():
+        return executable_of(read(path))
