@@ -20,10 +20,11 @@ from .late import late
 
 if TYPE_CHECKING:
     from .target import Target as Target
+    from .target import Vectors as Vectors
     from .target import architecture_of as architecture_of
     from .target import ask as ask
     from .target import available_cpus as available_cpus
 else:  # errors and names alone are needed earlier and by more
     __getattr__ = late(
-        __name__, dict.fromkeys(("Target", "architecture_of", "ask", "available_cpus"), "target")
+        __name__, dict.fromkeys(("Target", "Vectors", "architecture_of", "ask", "available_cpus"), "target")
     )

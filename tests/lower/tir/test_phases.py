@@ -397,6 +397,7 @@ def test_order() -> None:
         "storage_flatten",
         "canonical_simplify",
         "loop_fusion",
+        "compaction",
         "loop_partition",
         "vectorize_loop",
         "inject_virtual_thread",

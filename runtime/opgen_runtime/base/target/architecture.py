@@ -15,13 +15,15 @@ Features = frozenset[str]  # LLVM's names; empty: nothing is needed
 class Vectors:
     """Vector registers: their width, how many there are, and what a CPU must have for them.
 
-    `masked_bits`: the narrowest elements that some lanes of a vector are loaded and stored of; 0 for none.
+    `masked_bits`: the narrowest elements that some lanes of a vector are loaded and stored of; `packed_bits`: the
+    narrowest of which one instruction moves some lanes to the front of a vector; 0 for none.
     """
 
     bits: int
     registers: int
     needs: Features = frozenset()
     masked_bits: int = 0
+    packed_bits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

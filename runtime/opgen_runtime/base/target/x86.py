@@ -13,6 +13,8 @@ _V3: Final = f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
 X86_64: Final = Architecture(
     names=("x86_64",),
     vectors=(
+        Vectors(512, 32, frozenset({"avx512f", "avx512bw", "avx512vl", "avx512vbmi2"}), 8, 8),
+        Vectors(512, 32, frozenset({"avx512f", "avx512bw", "avx512vl"}), 8, 32),
         Vectors(512, 32, frozenset({"avx512f", "avx512bw"}), 8),
         Vectors(512, 32, frozenset({"avx512f"}), 32),
         Vectors(256, 16, frozenset({"avx"}), 32),

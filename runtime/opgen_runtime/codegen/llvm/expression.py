@@ -12,11 +12,12 @@ from typing import Final, Protocol
 from ...base.arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX, UINT64
-from ...lower.tir.stmt import Buffer, HorizontalReduce, Load, Ramp, Splat, Store
+from ...lower.tir.stmt import Buffer, HorizontalReduce, Load, Packed, Ramp, Splat, Store
 from ...lower.tir.vector import MOST_LANES
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
 from .memory import Memory
+from .packed import packed
 from .text import FunctionText, Value, constant, ramp, splat
 from .text.types import memory_type
 
@@ -147,6 +148,9 @@ class ExpressionEmitter:
         _check_lanes(node.lanes)
         return splat(self._value(node.value), node.lanes)
 
+    def _packed(self, node: Packed) -> Value:
+        return packed(self.f, self._value(node.value), self._value(node.mask))
+
     def _horizontal(self, node: HorizontalReduce) -> Value:
         return arithmetic.horizontal(self.f, node.combiner, [self._value(each) for each in _combined(node)])
 
@@ -197,6 +201,7 @@ def _register() -> None:
         (Ramp, ExpressionEmitter._ramp),
         (Splat, ExpressionEmitter._splat),
         (HorizontalReduce, ExpressionEmitter._horizontal),
+        (Packed, ExpressionEmitter._packed),
     )
     _EMITTERS.update(table)
 

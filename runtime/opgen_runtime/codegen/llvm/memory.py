@@ -65,7 +65,7 @@ def stream(f: FunctionText, memory: Memory, index: Value, value: Value) -> None:
     """Store a vector at a multiple of its own size, past the caches."""
     assert index.ramp is not None
     kind, size = memory_type(memory.dtype, index.lanes), index.lanes * memory.dtype.itemsize
-    operand = _to_memory(f, value, index.lanes)
+    operand = to_memory(f, value, index.lanes)
     address = _address(f, memory, index.ramp[0], inbounds=True)
     hint = f.module.shared_metadata("i32 1")
     f.do(f"store {kind} {operand}, ptr {address}, align {size}, !nontemporal {hint}{memory.store_metadata}")
@@ -115,7 +115,8 @@ def from_memory(f: FunctionText, dtype: DType, lanes: int, text: str) -> Value:
     return register(dtype, lanes, text)
 
 
-def _to_memory(f: FunctionText, value: Value, lanes: int) -> str:
+def to_memory(f: FunctionText, value: Value, lanes: int) -> str:
+    """Lanes as they lie in memory: a byte for a truth value."""
     text = f.vector(value, lanes)
     if value.dtype.is_bool:
         return f.emit(f"zext {register_type(BOOL, lanes)} {text} to {memory_type(BOOL, lanes)}")
@@ -140,7 +141,7 @@ def _load_scalar(f: FunctionText, memory: Memory, index: Value, mask: Value | No
 
 def _store_scalar(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None) -> None:
     kind = memory_type(memory.dtype)
-    operand = _to_memory(f, value, 1)
+    operand = to_memory(f, value, 1)
     address = _address(f, memory, index, mask is None)
     instruction = (
         f"store {kind} {operand}, ptr {address}, align {memory.dtype.itemsize}{memory.store_metadata}"
@@ -212,7 +213,7 @@ def _store_sequence(
     f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None, lanes: int
 ) -> None:
     kind, align = memory_type(memory.dtype, lanes), memory.dtype.itemsize
-    operand = _to_memory(f, value, lanes)
+    operand = to_memory(f, value, lanes)
     address = _sequence_address(f, memory, index, mask is None)
     if mask is None:
         f.do(f"store {kind} {operand}, ptr {address}, align {align}{memory.store_metadata}")
@@ -274,7 +275,7 @@ def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Val
 def _store_strided(
     f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None, lanes: int
 ) -> None:
-    operand = _to_memory(f, value, lanes)
+    operand = to_memory(f, value, lanes)
     address, stride = _lowest(f, memory, index, lanes, inbounds=mask is None)
     kind, align = memory_type(memory.dtype), memory.dtype.itemsize
     where = None if mask is None else f.vector(mask, lanes)
@@ -354,7 +355,7 @@ def _store_pieces(
 ) -> None:
     lanes = index.lanes
     kind, align, flags = memory_type(memory.dtype, lanes), memory.dtype.itemsize, register_type(BOOL, lanes)
-    operand = _to_memory(f, value, lanes)
+    operand = to_memory(f, value, lanes)
     for address, own in _pieces(f, memory, index, jumps, mask):
         arguments = ((kind, operand), (f"ptr align {align}", address), (flags, own))
         f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=memory.store_metadata)
@@ -391,7 +392,7 @@ def _scatter(
     f: FunctionText, memory: Memory, index: Value, value: Value, mask: Value | None, lanes: int
 ) -> None:
     kind, align = memory_type(memory.dtype, lanes), memory.dtype.itemsize
-    operand = _to_memory(f, value, lanes)
+    operand = to_memory(f, value, lanes)
     addresses = _addresses(f, memory, index, lanes, mask is None)
     arguments = (
         (kind, operand),

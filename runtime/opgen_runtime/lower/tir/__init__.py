@@ -2,6 +2,7 @@
 
 stmt.py          the nodes
 visit.py         walks over statements                     folding.py, substitution.py, relocate.py: over expressions
+canonical.py     index arithmetic and conditions
 region.py        ranges of indices while some loops vary
 bound.py         infer_bound: what part of every stage is computed where it stands
 choice.py        one kernel of several, by conditions on dims
@@ -15,6 +16,8 @@ combine.py       what a reduction is: identity, joining, positions
 tensorize.py     tiles that intrinsics compute
 scan.py          scans: rows one after the other, and what follows them
 update.py        updates
+compacted.py     loops that pick elements; packing.py: with the count in a register, in vectors;
+                 limited.py: nests of rows that callers see a part of
 vector.py        expressions of vectors; dead_lanes.py: accumulators of which some lanes are never read
 phases/          one file each: from lowered loop IR to what code generation takes
 contract.py      what loop IR must be as it is lowered, and as code generation takes it
@@ -41,9 +44,11 @@ from .stmt import (
     If,
     LetStmt,
     Load,
+    Packed,
     Prefetch,
     PrimFunc,
     Ramp,
+    Seen,
     Splat,
     Stmt,
     Store,
@@ -67,11 +72,13 @@ __all__ = [
     "If",
     "LetStmt",
     "Load",
+    "Packed",
     "Phase",
     "PhaseRow",
     "Prefetch",
     "PrimFunc",
     "Ramp",
+    "Seen",
     "Splat",
     "Stmt",
     "Store",

@@ -18,6 +18,7 @@ from .stmt import (
     If,
     LetStmt,
     Load,
+    Packed,
     Prefetch,
     PrimFunc,
     Ramp,
@@ -38,7 +39,7 @@ def interpret(
     `sizes` gives symbolic dims.  With `eager`, both branches of every Select and all lanes of masked stores are
     evaluated, as code after rewrite_unsafe_select may, and elements that were never written read as 0.  Raises
     LoweringError for an access outside a buffer, for a read of an element that was never written (unless `eager`),
-    and for an output element that is left unwritten.
+    and for an output element that is left unwritten; of those that callers do not see, such a one is 0.
     """
     run = _Run(dict(sizes or {}), eager)
     for buffer, array in zip(func.inputs, arrays, strict=True):
@@ -47,6 +48,8 @@ def interpret(
     for buffer in func.outputs:
         run.allocate(buffer)
     run.stmt(func.body)
+    for seen in func.seen:
+        run.end(func.outputs[seen.output], func.outputs[seen.count], seen.width)
     return [run.result(buffer) for buffer in func.outputs]
 
 
@@ -61,6 +64,13 @@ class _Run:
         shape = tuple(d if isinstance(d, int) else int(self.scalar(d)) for d in buffer.shape)
         self.shapes[buffer] = shape
         self.memory[buffer] = [None] * int(np.prod(shape, dtype=np.int64))
+
+    def end(self, buffer: Buffer, count: Buffer, width: int | Expr) -> None:
+        """Fill what lies beyond the last row that is seen."""
+        rows = self.memory[count][0]
+        data, zero = self.memory[buffer], False if buffer.dtype.is_bool else 0
+        start = int(rows or 0) * (width if isinstance(width, int) else int(self.scalar(width)))
+        data[start:] = [zero if item is None else item for item in data[start:]]
 
     def result(self, buffer: Buffer) -> np.ndarray:
         data = self.memory[buffer]
@@ -131,6 +141,8 @@ class _Run:
                 return int(self.lane(node.base, lane)) + lane * int(self.lane(node.stride, lane))
             if isinstance(node, Splat):
                 return self.lane(node.value, lane)
+            if isinstance(node, Packed):
+                return self.packed(node, lane)
             return self.across(node) if isinstance(node, HorizontalReduce) else None
 
         if self.eager:
@@ -139,6 +151,10 @@ class _Run:
                     evaluate_scalar(node.then, values, leaf)
                     evaluate_scalar(node.otherwise, values, leaf)
         return evaluate_scalar(e, values, leaf)
+
+    def packed(self, node: Packed, lane: int) -> Number:
+        chosen = [k for k, holds in enumerate(self.vector(node.mask, self.lanes(node.mask))) if holds]
+        return self.lane(node.value, chosen[lane]) if lane < len(chosen) else _zero(node)
 
     def across(self, node: HorizontalReduce) -> Number:
         parts = self.vector(node.value, self.lanes(node.value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ...base import Vectors
 from ...base.arith import register_printer
 from ...base.arith import to_text as expr_text
 from ...base.arith.expr import Expr, Shape, Var
@@ -85,6 +86,20 @@ class HorizontalReduce(Expr):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Packed(Expr):
+    """A vector of the lanes of `value` in which `mask` holds, in order and without gaps; 0 in the lanes after them."""
+
+    value: Expr
+    mask: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.value, self.mask)
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Packed(self.dtype, children[0], children[1])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Stmt:
     """A statement."""
 
@@ -156,11 +171,21 @@ class Prefetch(Stmt):
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Of output `output` callers see the first rows alone, of `width` elements each: as many as output `count` says."""
+
+    output: int
+    count: int
+    width: int | Expr
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class PrimFunc:
     """A kernel: parameters in order (inputs, then outputs) and the statement that computes them.
 
-    `dims`: the symbolic dims, whose values it takes, too; extents of buffers are expressions of them.
+    `dims`: the symbolic dims, whose values it takes, too; extents of buffers are expressions of them.  `seen`: outputs
+    whose length depends on data.  `vectors`: those of the machine, for phases that make vectors of serial loops.
     """
 
     name: str
@@ -168,6 +193,8 @@ class PrimFunc:
     outputs: tuple[Buffer, ...]
     body: Stmt
     dims: tuple[Var, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    vectors: Vectors | None = None
 
     def __str__(self) -> str:
         return to_text(self)
@@ -186,6 +213,7 @@ def _load(node: Load, text: Text) -> str:
 register_printer(Load, _load)
 register_printer(Ramp, lambda node, text: f"ramp({text(node.base)}, {text(node.stride)}, {node.lanes})")
 register_printer(Splat, lambda node, text: f"splat({text(node.value)}, {node.lanes})")
+register_printer(Packed, lambda node, text: f"packed({text(node.value)}; {text(node.mask)})")
 register_printer(HorizontalReduce, lambda node, text: f"reduce_{node.combiner}({text(node.value)})")
 
 

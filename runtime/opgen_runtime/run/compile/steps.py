@@ -6,7 +6,7 @@ A step that gives a Kernel ends the way: there is nothing to compute, or what th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -172,8 +172,19 @@ def lower(scheduled: Scheduled | Written) -> Lowered:
         return Lowered(program, tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name))
     normal, segment = scheduled.normal, scheduled.normal.segment
     func = tir.lower(scheduled.schedule, segment.inputs, normal.outputs, segment.name)
+    func = replace(func, seen=tuple(_seen(segment)), vectors=segment.target.vectors)
     variants = [Variant(each.narrowing, lower(each.what).func) for each in scheduled.variants]
     return Lowered(segment, func, tuple(variants))
+
+
+def _seen(segment: Segment) -> Iterator[tir.Seen]:
+    """Which rows of the outputs are seen: of those whose first dim depends on data."""
+    for count in segment.counts:
+        if count.axis == 0:
+            width: int | Expr = 1
+            for dim in segment.outputs[count.result].shape[1:]:
+                width = width * dim
+            yield tir.Seen(count.result, count.source, width)
 
 
 def phase(run: tir.Phase) -> Callable[[Lowered], Lowered]:

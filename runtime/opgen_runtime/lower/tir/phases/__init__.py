@@ -16,6 +16,7 @@ from ....base.vocabulary import dataclass
 from ...schedule.kind import ForKind
 from ..contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
 from ..stmt import PrimFunc
+from .compaction import compaction
 from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
 from .inject_virtual_thread import inject_virtual_thread
@@ -59,6 +60,7 @@ PHASES: Final = _rows(
     ("storage_flatten", storage_flatten, (FLAT,)),
     ("canonical_simplify", canonical_simplify, ()),
     ("loop_fusion", loop_fusion, ()),
+    ("compaction", compaction, ()),
     ("loop_partition", loop_partition, ()),
     ("vectorize_loop", vectorize_loop, (no_loop(ForKind.VECTORIZED), LANES)),
     ("inject_virtual_thread", inject_virtual_thread, (no_loop(ForKind.VIRTUAL),)),
