@@ -32,24 +32,42 @@ def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
     """Every node of `e` once, children before parents; without those `known` by id, and what only they use."""
     if id(e) in known:
         return []
+    children = e.children()
+    if not children:
+        return [e]
     order: list[Expr] = []
-    seen: set[int] = set(known)
-    stack: list[tuple[Expr, bool]] = [(e, False)]
+    seen = {*known, id(e)}
+    stack = [(e, iter(children))]  # the way down to a node, each with the children that are still to be seen
     while stack:
-        node, ready = stack.pop()
-        if ready:
+        node, left = stack[-1]
+        for child in left:
+            if id(child) in seen:
+                continue
+            seen.add(id(child))
+            children = child.children()
+            if children:
+                stack.append((child, iter(children)))
+                break
+            order.append(child)
+        else:
             order.append(node)
-            continue
+            stack.pop()
+    return order
+
+
+def holds(e: Expr, kind: type[Expr]) -> bool:
+    """Whether a node of `e` is of this kind."""
+    seen: set[int] = set()
+    stack = [e]
+    while stack:
+        node = stack.pop()
         if id(node) in seen:
             continue
+        if isinstance(node, kind):
+            return True
         seen.add(id(node))
-        children = node.children()
-        if not children:
-            order.append(node)
-            continue
-        stack.append((node, True))
-        stack.extend([(child, False) for child in reversed(children)])
-    return order
+        stack += node.children()
+    return False
 
 
 class Remembered(ABC, Generic[V]):
@@ -151,7 +169,22 @@ def free_vars(e: Expr) -> tuple[Var, ...]:
 
 def is_size(e: Expr) -> bool:
     """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
-    return Sizes().of(e)
+    seen: set[int] = set()
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        parts = node.children()
+        if not parts and not _is_size_leaf(node):
+            return False
+        stack += parts
+    return True
+
+
+def _is_size_leaf(node: Expr) -> bool:
+    return isinstance(node, Const) or (isinstance(node, Var) and node.size)
 
 
 class Sizes(Remembered[bool]):
@@ -161,6 +194,4 @@ class Sizes(Remembered[bool]):
 
     def _value(self, node: Expr) -> bool:
         parts = node.children()
-        if parts:
-            return all([self[part] for part in parts])
-        return isinstance(node, Const) or (isinstance(node, Var) and node.size)
+        return all([self[part] for part in parts]) if parts else _is_size_leaf(node)

@@ -76,7 +76,7 @@ class Builder:
 
     def facts(self, index: Expr) -> Iterator[tuple[Expr, ...]]:
         """What the tensors' definitions say of the values that `index` reads, more and more of it."""
-        if not any(isinstance(node, Read) for node in arith.post_order(index)):
+        if not arith.holds(index, Read):
             return
         counts = tuple(fact for read, where in reads_of(index) for fact in self._counted(read, where))
         spans = (*self.values.spans(index), *counts)

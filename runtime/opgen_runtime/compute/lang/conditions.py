@@ -188,7 +188,7 @@ def either(a: Value, b: Callable[[], Value]) -> Value:
 
 
 def _reads(expr: Expr) -> bool:
-    return any(isinstance(node, Read) for node in arith.post_order(expr))
+    return arith.holds(expr, Read)
 
 
 def select(condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:

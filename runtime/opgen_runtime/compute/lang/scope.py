@@ -106,66 +106,88 @@ def among_elements() -> bool:
     return scope is not None and scope.elements
 
 
-@contextmanager
-def static_code() -> Iterator[None]:
+# Classes, since a build enters thousands of these: a generator takes three times as long.
+
+
+class static_code:
     """A static place inside a definition: ranges unroll."""
-    scope = _CURRENT.get(None)
-    before = scope is not None and scope.elements
-    try:
+
+    __slots__ = ("_before", "_scope")
+
+    def __enter__(self) -> None:
+        self._scope = scope = _CURRENT.get(None)
         if scope is not None:
+            self._before = scope.elements
             scope.elements = False
-        yield
-    finally:
-        if scope is not None:
-            scope.elements = before
+
+    def __exit__(self, *raised: object) -> None:
+        if self._scope is not None:
+            self._scope.elements = self._before
 
 
-@contextmanager
-def entered(scope: Scope) -> Iterator[Scope]:
-    """Make `scope` the current one."""
-    token = _CURRENT.set(scope)
-    try:
-        yield scope
-    finally:
-        _CURRENT.reset(token)
+class entered:
+    """Makes `scope` the current one."""
+
+    __slots__ = ("_scope", "_token")
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __enter__(self) -> Scope:
+        self._token = _CURRENT.set(self._scope)
+        return self._scope
+
+    def __exit__(self, *raised: object) -> None:
+        _CURRENT.reset(self._token)
 
 
-@contextmanager
-def bound(axes: tuple[IterVar, ...]) -> Iterator[None]:
-    """Add the domains of `axes` to the current scope."""
-    scope = current()
-    for axis in axes:
-        scope.extents[axis.var] = axis.extent
-    try:
-        yield
-    finally:
-        for axis in axes:
-            del scope.extents[axis.var]
+class bound:
+    """Adds the domains of `axes` to the current scope."""
+
+    __slots__ = ("_axes", "_extents")
+
+    def __init__(self, axes: tuple[IterVar, ...]) -> None:
+        self._axes = axes
+
+    def __enter__(self) -> None:
+        self._extents = current().extents
+        for axis in self._axes:
+            self._extents[axis.var] = axis.extent
+
+    def __exit__(self, *raised: object) -> None:
+        for axis in self._axes:
+            del self._extents[axis.var]
 
 
-@contextmanager
-def guarded(condition: Expr | bool) -> Iterator[None]:
-    """Add a condition that holds on this path; under a static False nothing is read.
+class guarded:
+    """Adds a condition that holds on this path; under a static False nothing is read.
 
     Rules of a signature (bounds, requirements, shapes) run outside `build`; they read nothing, so that there is
     nothing to guard.
     """
-    scope = _CURRENT.get(None)
-    if condition is True or scope is None:
-        yield
-    elif condition is False:
-        scope.dead += 1
-        try:
-            yield
-        finally:
-            scope.dead -= 1
-    else:
-        assert isinstance(condition, Expr)
-        scope.guards.append(condition)
-        try:
-            yield
-        finally:
-            scope.guards.pop()
+
+    __slots__ = ("_condition", "_scope")
+
+    def __init__(self, condition: Expr | bool) -> None:
+        self._condition = condition
+
+    def __enter__(self) -> None:
+        self._scope = scope = _CURRENT.get(None)
+        if scope is None:
+            return
+        if self._condition is False:
+            scope.dead += 1
+        elif self._condition is not True:
+            assert isinstance(self._condition, Expr)
+            scope.guards.append(self._condition)
+
+    def __exit__(self, *raised: object) -> None:
+        if self._scope is None:
+            return
+        if self._condition is False:
+            self._scope.dead -= 1
+        elif self._condition is not True:
+            self._scope.guards.pop()
 
 
 def concrete(shape: Shape) -> bool:

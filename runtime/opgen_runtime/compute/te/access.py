@@ -58,7 +58,7 @@ def why_not_inside(
     )
     if isinstance(index, Const) and index.value < 0:
         message += f"; tensors are indexed from 0: write `{extent} {index.value}`".replace(" -", " - ")
-    elif any(isinstance(node, Read) for node in arith.post_order(index)):
+    elif arith.holds(index, Read):
         message += "; limit what is read with `clip`, or read under a condition"
     return message
 

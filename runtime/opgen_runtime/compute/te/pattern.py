@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...base.arith import Binary, Cast, Compare, Const, Dim, Expr, Select, Var, post_order, structural_equal
 from ...base.vocabulary import OpPattern
 from .graph import tensor_order
-from .tensor import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Tensor, Update
+from .tensor import Compute, Extern, IterVar, Read, Reduce, Scan, Tensor, Update
 
 Reason = tuple[OpPattern, str]
+Nodes = Mapping[Tensor, Sequence[Expr]]  # of the bodies, children before parents
 
 
 def derive_pattern(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Reason:
@@ -27,9 +28,10 @@ def derive_pattern(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Reaso
         if isinstance(tensor.op, (Scan, Update, Extern)):
             kind = {Scan: "a scan", Update: "an update", Extern: "a Python function"}[type(tensor.op)]
             return OpPattern.OPAQUE, f"{tensor.name} is {kind}"
-    found = _reductions(order)
+    nodes = {tensor: post_order(tensor.op.body) for tensor in order if isinstance(tensor.op, Compute)}
+    found = _reductions(nodes)
     if found is None:
-        found = _worst_read(order)
+        found = _worst_read(nodes)
     if len(outputs) == 1:
         return found
     pattern, reason = found
@@ -38,12 +40,9 @@ def derive_pattern(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Reaso
     return OpPattern.OPAQUE, f"{len(outputs)} outputs; {reason}"
 
 
-def _reductions(order: list[Tensor]) -> Reason | None:
+def _reductions(nodes: Nodes) -> Reason | None:
     """The pattern where something is reduced."""
-    found: list[tuple[Tensor, Reduce]] = []
-    for tensor in order:
-        if isinstance(tensor.op, Compute):
-            found.extend((tensor, n) for n in post_order(tensor.op.body) if isinstance(n, Reduce))
+    found = [(tensor, node) for tensor, body in nodes.items() for node in body if isinstance(node, Reduce)]
     if not found:
         return None
     for tensor, node in found:
@@ -80,16 +79,13 @@ def _product_of_reads(node: Reduce) -> tuple[str, str] | None:
     return None
 
 
-def _worst_read(order: list[Tensor]) -> Reason:
+def _worst_read(nodes: Nodes) -> Reason:
     worst: Reason = (OpPattern.ELEMWISE, "every read is at exactly the output's indices")
-    for tensor in order:
-        op = tensor.op
-        if not isinstance(op, Compute):
-            assert isinstance(op, Placeholder)
-            continue
-        for node in post_order(op.body):
+    for tensor, body in nodes.items():
+        assert isinstance(tensor.op, Compute)
+        for node in body:
             if isinstance(node, Read):
-                found = _classify(tensor, op.axes, node)
+                found = _classify(tensor, tensor.op.axes, node)
                 if found is not None and found[0] > worst[0]:
                     worst = found[0], f"{tensor.name} reads {node}{found[1]}"
     return worst

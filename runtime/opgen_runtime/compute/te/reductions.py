@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.arith import Const, Expr, const, post_order, select
+from ...base.arith import Const, Expr, const, holds, post_order, select
 from .tensor import IterVar, Read, Reduce
 
 
@@ -31,7 +31,7 @@ def under(node: Reduce, guard: Expr) -> Reduce:
     """The reduction as it is where `guard` holds, empty elsewhere."""
     axes = tuple(
         IterVar(a.var, select(guard, a.extent, const(0, a.extent.dtype)), a.kind)
-        if isinstance(a.extent, Expr) and any(isinstance(n, Read) for n in post_order(a.extent))
+        if isinstance(a.extent, Expr) and holds(a.extent, Read)
         else a
         for a in node.axes
     )

@@ -27,6 +27,7 @@ from ...base.arith import (
     Select,
     Var,
     free_vars,
+    holds,
     post_order,
     structural_equal,
     substitute,
@@ -320,7 +321,7 @@ def _positions(index: Expr, read: Read, axes: Sequence[IterVar]) -> np.ndarray |
         if isinstance(var, Var) and extents.get(var) == shape[d]:
             places.setdefault(var, d)
     used = [var for var in free_vars(index) if extents.get(var) != 1]
-    if not all([var in places for var in used]) or any(isinstance(n, Read) for n in post_order(index)):
+    if not all([var in places for var in used]) or holds(index, Read):
         return None
     zero = Const(INDEX, 0)
     kept = sorted({places[var] for var in used})
@@ -360,11 +361,7 @@ def _is_steady_index(index: Expr, var: Var, op: Compute, read: Read) -> bool:
     extents = {each.var: each.extent for each in axes}
     sizes = [extents.get(each) for each in used]
     known = [size for size in sizes if isinstance(size, int)]
-    if (
-        len(known) != len(used)
-        or int(np.prod(known)) > _MOST
-        or any(isinstance(n, Read) for n in post_order(index))
-    ):
+    if len(known) != len(used) or int(np.prod(known)) > _MOST or holds(index, Read):
         return False
     own = tuple([IterVar(Var(INDEX, f"i{d}"), size) for d, size in enumerate(known)])
     body = substitute(index, {each: axis.var for each, axis in zip(used, own, strict=True)})

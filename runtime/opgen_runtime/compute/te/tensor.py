@@ -232,5 +232,5 @@ def tensors_read(expr: Expr) -> tuple[Tensor, ...]:
         seen.add(id(node))
         if isinstance(node, Read):
             found.setdefault(node.tensor)
-        stack.extend(reversed(node.children()))
+        stack += node.children()[::-1]
     return tuple(found)

@@ -92,13 +92,13 @@ def _mentions_half(outputs: Iterable[Tensor], given: Iterable[Tensor]) -> bool:
     """Whether a half stands anywhere in what the outputs are computed from: most programs hold none."""
     seen = set(map(id, given))
     tensors = list(outputs)
+    dtypes: set[DType] = set()
     while tensors:
         tensor = tensors.pop()
         if id(tensor) in seen:
             continue
         seen.add(id(tensor))
-        if tensor.dtype.is_storage:
-            return True
+        dtypes.add(tensor.dtype)
         tensors += () if isinstance(tensor.op, Compute) else tensor.op.inputs()
         nodes = _bodies(tensor.op)
         while nodes:
@@ -106,12 +106,11 @@ def _mentions_half(outputs: Iterable[Tensor], given: Iterable[Tensor]) -> bool:
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            if node.dtype.is_storage:
-                return True
+            dtypes.add(node.dtype)
             if isinstance(node, Read):
                 tensors.append(node.tensor)
             nodes += node.children()
-    return False
+    return any([dtype.is_storage for dtype in dtypes])
 
 
 def _bodies(op: Operation) -> list[Expr]:

@@ -25,6 +25,7 @@ from ....base.arith import (
     floordiv,
     ge,
     gt,
+    holds,
     le,
     logical_and,
     lt,
@@ -97,7 +98,7 @@ def _extremum(
 
 
 def _reads(value: Expr) -> bool:
-    return any(isinstance(node, Read) for node in post_order(value))
+    return holds(value, Read)
 
 
 def _power(a: Expr, b: Expr, g: Expr, y: Expr) -> Parts:

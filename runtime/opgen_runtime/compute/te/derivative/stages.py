@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ....base.arith import Expr, Var, const, post_order, select, substitute
+from ....base.arith import Expr, Var, const, holds, post_order, select, substitute
 from ....base.errors import LanguageError
 from ....base.vocabulary import BOOL, INDEX
 from ..graph import replace_inputs, replace_scan, tensor_order
@@ -42,16 +42,15 @@ def _split(tensor: Tensor) -> Tensor:
     assert isinstance(op, Compute)
     body = op.body
     if not isinstance(body, Reduce) or any(
-        isinstance(axis.extent, Expr) and any(isinstance(n, Reduce) for n in post_order(axis.extent))
-        for axis in body.axes
+        isinstance(axis.extent, Expr) and holds(axis.extent, Reduce) for axis in body.axes
     ):
         raise LanguageError(f"a reduction inside {tensor.name} depends on data, and has no derivative")
     axes = (*op.axes, *body.axes)
     condition, value, default = body.condition, body.value, body.default
-    if condition is not None and any(isinstance(node, Reduce) for node in post_order(condition)):
+    if condition is not None and holds(condition, Reduce):
         condition = stored(f"{tensor.name}_if", axes, condition)
         assert condition is not None
-    if any(isinstance(node, Reduce) for node in post_order(value)):
+    if holds(value, Reduce):
         kept = value if condition is None else select(condition, value, const(0, value.dtype))
         value = stored(f"{tensor.name}_value", axes, kept)
     return replace(
