@@ -20,7 +20,7 @@ from ..model.opdef import OpDef, StrategyDef
 from .callees import Callees, compute_function, op_calls
 from .cases.inferred import inferred_operands
 from .cases.refused import refused_cases
-from .cases.sampled import sample_cases
+from .cases.sampled import sample_cases, variations
 from .names.namespace import resolve_names
 from .proofs.assemble import Assembled, Assembler
 from .proofs.defaults import check_defaults
@@ -108,7 +108,8 @@ def check_op(
         report(check_ends(trials, finder, checked.bound, attrs, probes), diagnostics)
         if diagnostics.count > before:
             return None
-        sampled = sample_cases(trials, signature, attrs, cases, probes)
+        varied = list(variations(signature, attrs, cases, probes))
+        sampled = sample_cases(trials, varied, cases)
         return CheckedOp(
             name=op.name,
             doc=op.doc,
@@ -143,7 +144,7 @@ def check_op(
             calls=tuple(dict.fromkeys(known_ops[node.op.name] for node in op_calls(op.compute or ()))),
             callees=called,
             sampled=sampled,
-            refused=refused_cases(trials, signature, attrs, cases, probes),
+            refused=refused_cases(trials, signature, varied, cases),
             inferred=inferred_operands(trials, (*cases, *sampled)),
         )
     finally:

@@ -98,14 +98,15 @@ def _is_small(text: Text, diagnostics: Diagnostics) -> bool:
         diagnostics.error("limit", message, text.node.place)
         return False
     depth = 0
-    for at, char in enumerate(value):
+    is_bracketed = sum(map(value.count, _OPENING)) > MAX_BRACKETS  # else none is nested deeper
+    for at, char in enumerate(value if is_bracketed else ""):
         depth += (char in _OPENING) - (char in _CLOSING)
         if depth > MAX_BRACKETS:
             start = at + text.skipped
             message = f"brackets are nested more than {MAX_BRACKETS} deep"
             diagnostics.error("limit", message, text.span(start, start + 1))
             return False
-    for match in _NUMBER.finditer(value):
+    for match in _NUMBER.finditer(value if len(value) > MAX_DIGITS else ""):
         if len(match.group()) > MAX_DIGITS:
             start = match.start() + text.skipped
             message = f"a number has {len(match.group())} characters; at most {MAX_DIGITS} are read"
@@ -135,7 +136,7 @@ def _is_shallow(tree: ast.Module, text: Text, diagnostics: Diagnostics) -> bool:
             diagnostics.error("limit", f"an expression {what}; give parts of it names", place)
             return False
         below = depth + _levels(node)
-        stack.extend((child, below, blocks) for child in ast.iter_child_nodes(node))
+        stack += [(child, below, blocks) for child in ast.iter_child_nodes(node)]
     return True
 
 

@@ -7,18 +7,18 @@ admits, an extent that disagrees or is 0, an axis too many or too few, entries t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from opgen_runtime.base.errors import DTypeError, ShapeError
 
 from ...document.kinds import ValueProblem
-from ...model import BoundProbe, CheckedAttr, CheckedCase, CheckedSignature, Refusal
-from ..proofs.samples import case_samples
+from ...model import CheckedCase, CheckedSignature, Refusal
+from ..proofs.samples import varied_sample
 from ..proofs.trials import Refused, Trials
 from ..signatures.values import parse_operand
-from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped, variations
+from .sampled import DTYPES_TRIED, Operand, Shape, admitted, mapped
 
 MAX_REFUSED: Final = 16
 _NUMBER: Final = re.compile(r"[0-9]+")
@@ -29,14 +29,13 @@ _BASES: Final = 3  # declared tests that are changed
 def refused_cases(
     trials: Trials,
     signature: CheckedSignature,
-    attrs: Sequence[CheckedAttr],
+    varied: Iterable[CheckedCase],
     cases: Sequence[CheckedCase],
-    probes: Sequence[BoundProbe],
 ) -> tuple[Refusal, ...]:
     """Refusals, at most `MAX_REFUSED` of each source.
 
     The first source changes one operand: one refusal of each kind, for the first test where it is one.  The second
-    takes the variations of the tests that do not fit: one of each message.
+    takes the variations of the tests (`varied`) that do not fit: one of each message.
     """
     kinds: dict[str, Refusal] = {}
     for case in cases[:_BASES]:
@@ -46,8 +45,10 @@ def refused_cases(
                 if error is not None:
                     kinds[kind] = Refusal(changed, type(error).__name__)
     messages: dict[str, Refusal] = {}
-    for changed in variations(signature, attrs, cases, probes):
-        error = _refusal(trials, changed) if len(messages) < MAX_REFUSED else None
+    for changed in varied:
+        if len(messages) == MAX_REFUSED:
+            break
+        error = _refusal(trials, changed)
         if error is not None:
             messages.setdefault(_NUMBER.sub("0", str(error)), Refusal(changed, type(error).__name__))
     return (*kinds.values(), *(one for one in messages.values() if one not in kinds.values()))
@@ -56,10 +57,10 @@ def refused_cases(
 def _refusal(trials: Trials, case: CheckedCase) -> DTypeError | ShapeError | None:
     """The error with which the signature refuses a case, if it is one of dtypes or shapes."""
     try:
-        (sample,) = case_samples((case,))
+        sample = varied_sample(case)
     except ValueProblem:
         return None  # too many elements
-    found = trials.bind(replace(sample, place=None))
+    found = trials.bind(sample)
     error = found.error if isinstance(found, Refused) else None
     return error if isinstance(error, DTypeError | ShapeError) else None
 

@@ -17,7 +17,7 @@ from opgen_runtime.base.vocabulary import DTYPE_CLASSES
 
 from ...document.kinds import KINDS, ValueProblem
 from ...model import AttrValue, BoundProbe, CheckedAttr, CheckedCase, CheckedSignature
-from ..proofs.samples import case_samples
+from ..proofs.samples import varied_sample
 from ..proofs.trials import BoundSample, Trials
 from ..signatures.values import parse_operand
 
@@ -35,16 +35,12 @@ Shape = tuple[int, ...]
 
 
 def sample_cases(
-    trials: Trials,
-    signature: CheckedSignature,
-    attrs: Sequence[CheckedAttr],
-    cases: Sequence[CheckedCase],
-    probes: Sequence[BoundProbe],
+    trials: Trials, varied: Iterable[CheckedCase], cases: Sequence[CheckedCase]
 ) -> tuple[CheckedCase, ...]:
-    """At most `MAX_SAMPLED` cases, none of them declared, the kinds of change mixed."""
+    """At most `MAX_SAMPLED` of the variations of `cases`, none of them declared."""
     found: list[CheckedCase] = []
     seen = {_key(case) for case in cases}
-    for case in variations(signature, attrs, cases, probes):
+    for case in varied:
         key = _key(case)
         if key in seen:
             continue
@@ -62,10 +58,10 @@ def _key(case: CheckedCase) -> str:
 
 def _fits(trials: Trials, case: CheckedCase) -> bool:
     try:
-        (sample,) = case_samples((case,))
+        sample = varied_sample(case)
     except ValueProblem:
         return False  # too many elements
-    bound = trials.bind(replace(sample, place=None))
+    bound = trials.bind(sample)
     return isinstance(bound, BoundSample) and trials.can_build(bound)
 
 

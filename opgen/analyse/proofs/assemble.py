@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -63,13 +64,13 @@ class Assembler:
     def function(self, tree: ast.Lambda) -> Callable[..., Any]:
         """The function of a lambda; its code's file name is the declaration's path."""
         body = _Checked().copy(tree)
-        code = compile(ast.Expression(body), place_of(tree).path, "eval", dont_inherit=True)
+        code = _compiled(ast.Expression(body), place_of(tree).path, "eval")
         made: Callable[..., Any] = eval(code, self._globals)
         return made
 
     def compute(self, tree: ast.FunctionDef) -> Callable[..., None]:
         body = _Checked().copy(tree)
-        code = compile(ast.Module([body], []), place_of(tree).path, "exec", dont_inherit=True)
+        code = _compiled(ast.Module([body], []), place_of(tree).path, "exec")
         names: dict[str, Any] = {}
         _run(code, self._globals, names)
         made: Callable[..., None] = names["compute"]
@@ -129,6 +130,14 @@ class _Functions(ast.NodeTransformer):
         name = f"_f{len(self.made)}"
         self.made[name] = self._make(node)
         return ast.Name(name, ast.Load())
+
+
+def _compiled(tree: ast.Module | ast.Expression, path: str, mode: str) -> CodeType:
+    """The code of a declaration; what Python warns of there (`None[i]`) is found where it is run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code: CodeType = compile(tree, path, mode, dont_inherit=True)
+    return code
 
 
 def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:

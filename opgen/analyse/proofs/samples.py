@@ -60,6 +60,11 @@ def case_samples(cases: Sequence[CheckedCase]) -> Iterator[Sample]:
         yield Sample(operands, case.attrs, case.place, number)
 
 
+def varied_sample(case: CheckedCase) -> Sample:
+    """The sample of a case that is made up: it stands nowhere."""
+    return Sample(tuple(map(_operand, case.inputs.values())), case.attrs, None, 0)
+
+
 def symbolic(sample: Sample, symbols: list[arith.Var]) -> Sample:
     """The same signature with symbolic dims: one a size, but 0 and 1 stay.
 

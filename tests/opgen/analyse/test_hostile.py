@@ -189,3 +189,9 @@ def test_reference_refuses(statement: str) -> None:
     ops, found = check_project({"h.yaml": text})
     assert ops == []
     assert {finding.code for finding in found} <= {"reference", "syntax"}
+
+
+def test_what_python_warns_of_is_a_finding() -> None:
+    wrong = BASE.replace("*i[a+1:]]", "*None[a+1:]]")
+    _, found = check_project({"h.yaml": wrong})
+    assert [finding.code for finding in found] == ["value"]
