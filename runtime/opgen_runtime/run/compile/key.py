@@ -117,7 +117,7 @@ def _is_plain_own(function: Callable[..., object]) -> TypeGuard[FunctionType]:
 
 @lru_cache(maxsize=1)
 def sources_digest() -> str:
-    """A digest of names, sizes and times of the runtime's source files; about 0.3 ms, once a process."""
+    """A digest of names, sizes and times of the runtime's source files, once a process."""
     root = Path(__file__).resolve().parents[2]
     entries = sorted(_sources(root))
     return hashlib.blake2b("\n".join(entries).encode(), digest_size=16).hexdigest()
