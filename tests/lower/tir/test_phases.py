@@ -72,6 +72,24 @@ def test_loop_partition() -> None:
     )
 
 
+def test_loop_partition_leaves_the_tail_of_a_shared_loop_to_the_threads() -> None:
+    schedule = create_schedule((F,))
+    outer, inner = schedule[F].split(schedule[F].axes[1], 4)
+    schedule[F].vectorize(inner)
+    schedule[F].reorder(outer, schedule[F].axes[0], inner)
+    schedule[F].parallel(schedule[F].fuse(outer, schedule[F].axes[0]))
+    assert after("loop_partition", schedule, M) == (
+        "    parallel for i1_o_i0 in range(8):\n"
+        "        if i1_o_i0 // 4 < 1:\n"
+        "            vectorized for i1_i in range(4):\n"
+        "                f[i1_i + i1_o_i0 // 4 * 4 + i1_o_i0 % 4 * 6] = "
+        "m[i1_i + i1_o_i0 // 4 * 4 + i1_o_i0 % 4 * 6] * 2.0\n"
+        "        else:\n"
+        "            vectorized for i1_i in range(2):\n"
+        "                f[i1_i + 4 + i1_o_i0 % 4 * 6] = m[i1_i + 4 + i1_o_i0 % 4 * 6] * 2.0\n"
+    )
+
+
 def test_loop_partition_sets_apart_the_ends_that_read_elsewhere() -> None:
     cells = te.placeholder("cells", (9,), "int8")
     around = te.compute(

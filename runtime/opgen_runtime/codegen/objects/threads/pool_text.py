@@ -4,7 +4,7 @@ One job at a time, a loop cut into chunks.  Who holds `@lock` may publish a job:
 `@word`, claims chunks like everybody, waits until the chunks that workers claimed are run, and gives the lock back.
 Who finds the lock taken (nested loops, other callers) runs its loop alone.
 
-`@word` = number of the job (48 bits) and how many of its chunks are unclaimed (16 bits; a job has at most 1,024).  It
+`@word` = number of the job (48 bits) and how many of its chunks are unclaimed (16 bits; a job has at most 3,072).  It
 changes in two ways only: a claim subtracts 1 by compare-and-exchange where the lower half is not 0, and the holder of
 the lock goes from a word whose lower half is 0 to the next number.  So it says by itself whether there is a chunk to
 claim; nothing else has to be read for that, no claim runs over into the number, and no value comes twice (2**48 jobs
@@ -12,6 +12,8 @@ of a microsecond take nine years; the number may wrap then).
 
 Notation: W(J, k) is the word of job J with k chunks unclaimed.  "Before" is happens-before of the C11 model, which is
 LLVM's, so that what follows holds on machines that reorder more than x86 does.
+
+Chunks are claimed in order, and get smaller (`chunks_text.py`).
 
 No chunk of a job that is not published is claimed, and no stale job is run.  A worker loads W(J, k) with k > 0
 (acquire), loads the fields (acquire), and exchanges W(J, k) for W(J, k-1).
@@ -61,13 +63,13 @@ from typing import Final
 
 from ....base import architecture_of
 from ...llvm.text import fill
+from .chunks_text import BOUND, CUT
 from .crew_text import CREW
 
 MAX_WORKERS: Final = 255
-_CHUNKS_PER_THREAD: Final = 4
 _SPINS: Final = 10_000  # pauses of some 40 cycles: 0.1 ms
 _PATIENCE: Final = 4096  # pauses before the caller yields its CPU to a worker that is late
-_CHUNK_BITS: Final = 16  # of @word; a job has at most 4 * 256 chunks
+_CHUNK_BITS: Final = 16  # of @word; a job has at most 12 * 256 chunks
 
 SYMBOLS: Final = ("opgen_parallel_for", "opgen_pool_limit", "opgen_pool_stop", "opgen_pool_reset")
 
@@ -100,7 +102,6 @@ def pool_text(triple: str, pauses: Mapping[str, int] = MappingProxyType({})) -> 
         PAUSE=pause,
         FUTEX_CALL=architecture.futex,
         MAX_WORKERS=MAX_WORKERS,
-        CHUNKS_PER_THREAD=_CHUNKS_PER_THREAD,
         SPINS=_SPINS,
         PATIENCE=_PATIENCE,
         UNCLAIMED=(1 << _CHUNK_BITS) - 1,
@@ -148,7 +149,9 @@ _JOBS: Final = """
 @body = internal global ptr null, align 128
 @closure = internal global ptr null
 @count = internal global i64 0
-@chunk = internal global i64 0
+@parts = internal global i64 0
+@stages = internal global i64 0
+@last = internal global i64 0
 @chunks = internal global i64 0
 @home = internal global i32 -1
 @handles = internal global [$MAX_WORKERS x i64] zeroinitializer, align 128
@@ -200,16 +203,7 @@ start:
   call void @start_workers(i32 %workers)
   br label %publish
 publish:
-  %threads = zext i32 %limit to i64
-  %parts = mul i64 %threads, $CHUNKS_PER_THREAD
-  %last_part = sub i64 %parts, 1
-  %padded = add i64 %count, %last_part
-  %share = udiv i64 %padded, %parts
-  %chunk = call i64 @llvm.smax.i64(i64 %least, i64 %share)
-  %before = sub i64 %count, 1
-  %full = udiv i64 %before, %chunk
-  %chunks = add i64 %full, 1
-  %home = call i32 @sched_getcpu()
+$CUT  %home = call i32 @sched_getcpu()
   store atomic i32 %home, ptr @home monotonic, align 4
   store atomic i64 0, ptr @done monotonic, align 8
   $AT_done
@@ -219,8 +213,12 @@ publish:
   $AT_closure
   store atomic i64 %count, ptr @count release, align 8
   $AT_count
-  store atomic i64 %chunk, ptr @chunk release, align 8
-  $AT_chunk
+  store atomic i64 %parts, ptr @parts release, align 8
+  $AT_parts
+  store atomic i64 %stages, ptr @stages release, align 8
+  $AT_stages
+  store atomic i64 %last, ptr @last release, align 8
+  $AT_last
   store atomic i64 %chunks, ptr @chunks release, align 8
   $AT_chunks
   %old = load atomic i64, ptr @word monotonic, align 8
@@ -252,9 +250,9 @@ grab:
   br i1 %got, label %run, label %look
 run:
   %index = sub i64 %chunks, %unclaimed
-  %begin = mul i64 %index, %chunk
-  %stop = add i64 %begin, %chunk
-  %end = call i64 @llvm.smin.i64(i64 %stop, i64 %count)
+  %following = add i64 %index, 1
+  %begin = call i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last)
+  %end = call i64 @bound(i64 %following, i64 %count, i64 %parts, i64 %stages, i64 %last)
   call void %body(ptr %closure, i64 %begin, i64 %end)
   %ran_more = add i64 %ran, 1
   br label %claim
@@ -306,7 +304,9 @@ prepare:
   %body = load atomic ptr, ptr @body acquire, align 8
   %closure = load atomic ptr, ptr @closure acquire, align 8
   %count = load atomic i64, ptr @count acquire, align 8
-  %chunk = load atomic i64, ptr @chunk acquire, align 8
+  %parts = load atomic i64, ptr @parts acquire, align 8
+  %stages = load atomic i64, ptr @stages acquire, align 8
+  %last = load atomic i64, ptr @last acquire, align 8
   %chunks = load atomic i64, ptr @chunks acquire, align 8
   $AT_claiming
   %rest = sub i64 %open, 1
@@ -327,9 +327,9 @@ move:
 work:
   %unclaimed = and i64 %open, $UNCLAIMED
   %index = sub i64 %chunks, %unclaimed
-  %begin = mul i64 %index, %chunk
-  %past = add i64 %begin, %chunk
-  %end = call i64 @llvm.smin.i64(i64 %past, i64 %count)
+  %following = add i64 %index, 1
+  %begin = call i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last)
+  %end = call i64 @bound(i64 %following, i64 %count, i64 %parts, i64 %stages, i64 %last)
   call void %body(ptr %closure, i64 %begin, i64 %end)
   $AT_ran
   %finished = atomicrmw add ptr @done, i64 1 release
@@ -375,5 +375,5 @@ define internal i64 @open_word(i32 %rank) alwaysinline nounwind {
 }
 """
 
-_POOL: Final = f"{_JOBS}{CREW}"
+_POOL: Final = f"{_JOBS.replace('$CUT', CUT)}{BOUND}{CREW}"
 POINTS: Final = tuple(re.findall(r"\$AT_(\w+)", _POOL))

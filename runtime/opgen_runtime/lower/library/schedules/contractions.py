@@ -38,6 +38,7 @@ from .products import (
     prepare,
     vars_of,
 )
+from .shares import blocks_of
 
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 32  # vector registers
@@ -48,7 +49,6 @@ _FEW_STEPS: Final = 2
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 4  # elements; further apart they are gathered
 _BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
-_PANELS_PER_THREAD: Final = 4  # fewer are shared among threads by tiles of rows
 
 
 def schedule_contractions(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
@@ -109,36 +109,56 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     still = [axis for n, axis in enumerate(kept) if n not in moving and n != at_row]
     panels, within = leader.split(leader.fuse(*columns), panel)
     tiles, tile = leader.split(kept[at_row], rows)
-    nest = (*around, *still, tiles, panels) if near else (*around, panels, *still, tiles)
-    leader.reorder(*nest, tile, within)
-    in_registers(leader, tile, within, lanes)
     every = (*flat.axes, *flat.reduce_axes)
     shared = is_shared(every, likely_extent(every), target)
-    few = shared and likely_extent((*around, panels)) < _PANELS_PER_THREAD * target.num_threads
-    if packing is None or near or few or packing in constant_stages(schedule):
+    constant = packing is not None and packing in constant_stages(schedule)
+    blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
+    if packing is None or constant:
+        blocks = None
+    elif shared and not (near and _bytes(flat, whole.fixed) > _NEAR):
+        rest = (likely_extent(found.columns) - 1) % panel + 1
+        last = -(-rest // lanes) * lanes / panel
+        number = likely_extent((*around, panels))
+        blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target.num_threads)
+    nest = (*around, *still, tiles, panels) if near and blocks is None else (*around, panels, *still, tiles)
+    leader.reorder(*nest, tile, within)
+    in_registers(leader, tile, within, lanes)
+    if packing is None or blocks is None:
         if packing is not None:
             _pack_all(packing, target)
         at = leader.fuse(*nest) if shared else nest[-1]
         if shared:
             leader.parallel(at)
     else:
-        panels = leader.fuse(*around, panels)
+        cut = []
+        if blocks > 1:
+            assert isinstance(tiles.extent, int)
+            block, tiles = leader.split(tiles, tiles.extent // blocks)
+            leader.reorder(*around, panels, block, *still, tiles)
+            cut = [block]
+        task = leader.fuse(*around, panels, *cut)
         at = tiles
         _pack_a_panel(packing, target)
-        packing.compute_at(leader, panels)
+        packing.compute_at(leader, task)
         if shared:
-            leader.parallel(panels)
+            leader.parallel(task)
     prefetch_operands(leader, flat, at)
     steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
     if not near and (packing is None or packing.attach is not None):
         prefetch_panel(flat, found, whole, packing, steps, rows, panel)
-    constant = packing is not None and packing in constant_stages(schedule)
     if isinstance(found.row.extent, Var) and not is_one_tile:
         _narrow_rows(schedule, found, found.row.extent, _one_tile(most), constant)
     if isinstance(found.columns[-1].extent, Var) and len(found.columns) == 1 and not constant:
         schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
     flat.compute_at(leader, at)
     return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
+
+
+def _bytes(stage: Stage, operand: Expr) -> int:
+    """Of what an operand is over the loops of a stage."""
+    mine = vars_of(operand)
+    axes = [axis for axis in (*stage.axes, *stage.reduce_axes) if axis.var in mine]
+    return likely_extent(axes) * operand.dtype.itemsize
 
 
 def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:

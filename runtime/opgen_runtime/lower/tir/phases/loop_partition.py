@@ -3,6 +3,7 @@
 for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(3): for i in range(16): f
                                                                  for i in range(16): if i < 12: f
 
+A loop of several threads is not split: its iterations choose between the two bodies, so that threads share the tail.
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
 code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
 stay in registers, in vectors as wide as what is left (`live_lanes.py`).  Tiles of heavy work that dims decide about are
@@ -16,7 +17,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ....base.arith import Const, Var, const, free_vars, lt
+from ....base.arith import (
+    Analyzer,
+    Compare,
+    Const,
+    Expr,
+    Var,
+    const,
+    free_vars,
+    lt,
+    rewrite,
+    structural_equal,
+)
+from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
 from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
@@ -25,7 +38,7 @@ from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of
 from ..part_tiles import PartTiles
 from ..relocate import fresh_buffers
-from ..stmt import Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
+from ..stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
 from ..whole_vectors import WholeVectors
 
@@ -50,6 +63,8 @@ class _Partition(StmtMutator):
         extent = trips(s)
         if extent is None:
             return self._open(s)
+        if s.kind is ForKind.PARALLEL and not self.tails:
+            return self._shared(s, extent)
         inner = {**self.ranges, s.var: extent}
         whole = self._whole_iterations(s, inner)
         splits = whole is not None and 0 < whole < extent
@@ -61,6 +76,32 @@ class _Partition(StmtMutator):
         tail = _Partition(self.ranges, self.tails + 1)
         rest = fresh_buffers(tail.stmt(shifted(s, whole, extent - whole)))
         return block(main, rest)
+
+    def _shared(self, s: For, extent: int) -> Stmt:
+        """A loop of several threads: by what its guards depend on, its var or one expression of it."""
+        place, count = _place(s, extent)
+        var = s.var if place is s.var else Var(INDEX, "part")
+        body, room = s.body, []
+        while isinstance(body, Allocate):  # memory that both take
+            room.append(body.buffer)
+            body = body.body
+        if place is not s.var:
+            body = map_exprs(body, lambda e: _replaced(e, place, var))
+        ranges = {**self.ranges, s.var: extent, var: count}
+        whole = self._whole_iterations(For(var, ZERO, const(count, INDEX), s.kind, body), ranges)
+        if whole is None or not 0 < whole < count:
+            return self._with({**self.ranges, s.var: extent}, s)
+        main = _Partition({**ranges, var: whole}).stmt(body)
+        start = const(whole, INDEX)
+        value: Expr = start if whole + 1 == count else var + whole
+        rest = map_exprs(body, lambda e: fold_substitute(e, {var: value}))
+        rest = fresh_buffers(_Partition({**ranges, var: count - whole}, self.tails + 1).stmt(rest))
+        main = map_exprs(main, lambda e: fold_substitute(e, {var: place}))
+        rest = map_exprs(rest, lambda e: fold_substitute(e, {var: place - whole}))
+        made: Stmt = If(lt(place, start), main, rest)
+        for buffer in reversed(room):
+            made = Allocate(buffer, made)
+        return replace(s, body=made)
 
     def _open(self, s: For) -> Stmt:
         """A loop of symbolic extent."""
@@ -187,6 +228,28 @@ class _Rolled(StmtMutator):
             return made
         assert isinstance(made, For)
         return replace(made, kind=ForKind.SERIAL)
+
+
+def _place(s: For, extent: int) -> tuple[Expr, int]:
+    """What the guards in a loop depend on, its var or an expression of it alone, and how many values that has from 0.
+
+    Of a loop that was fused from several it is the one that is guarded.
+    """
+    analyzer = Analyzer()
+    analyzer.bind(s.var, 0, extent)
+    for inner in statements(s.body):
+        if isinstance(inner, If) and inner.otherwise is None and isinstance(inner.condition, Compare):
+            found = Relaxer({}, {}).range(inner.condition.a - inner.condition.b)
+            for atom in () if found is None else found[0]:
+                if not isinstance(atom, Var) and set(free_vars(atom)) == {s.var}:
+                    values = analyzer.interval(atom)
+                    if values.lo == 0 and values.hi is not None:
+                        return atom, values.hi + 1
+    return s.var, extent
+
+
+def _replaced(e: Expr, place: Expr, var: Var) -> Expr:
+    return rewrite(e, lambda node: var if structural_equal(node, place) else None)
 
 
 def _starts_at_zero(s: For) -> bool:

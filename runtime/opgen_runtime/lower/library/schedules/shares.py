@@ -1,0 +1,45 @@
+"""How the work of a contraction is cut into equal shares for threads.
+
+Panels of columns are packed by the thread that needs them, and lie near it then.  Where their number does not suit that
+of the threads, the rows are cut into blocks, too, each of which packs its panel again; or all is packed first, by all
+threads, and each fetches what others have packed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....base.arith import Expr
+
+# What an element of a panel takes, in steps of a row along it: to be packed, and to be fetched from another processor.
+_PACKED: Final = 6
+_FETCHED: Final = 30
+_COARSE: Final = 0.1  # of a task, which a thread waits for at the end: threads do not run evenly
+
+
+def blocks_of(panels: int, last: float, tiles: int | Expr, rows: int, threads: int) -> int | None:
+    """Into how many equal blocks the tiles of rows are cut, each for one panel; None where all is packed first.
+
+    `last`: what the last panel takes, of a whole one.  Rows of a symbolic number are one block.
+    """
+    counts = [n for n in range(1, tiles + 1) if tiles % n == 0] if isinstance(tiles, int) else [1]
+
+    def time(n: int) -> float:
+        uneven = unevenness(panels, last, n, threads) + _COARSE * threads / (panels * n)
+        return uneven * (1 + n * _PACKED / rows)
+
+    best = min(counts, key=time)
+    return best if time(best) < 1 + (_PACKED + _FETCHED) / rows else None
+
+
+def unevenness(panels: int, last: float, blocks: int, threads: int) -> float:
+    """How much longer the busiest thread takes than if all did the same: 1 is even.
+
+    Tasks are handed out in order: `blocks` for each panel, those of the last panel take the part `last` of the others.
+    """
+    each, more = divmod((panels - 1) * blocks, threads)
+    shares = [float(each + (k < more)) for k in range(threads)]
+    for _ in range(blocks):
+        first = min(range(threads), key=shares.__getitem__)
+        shares[first] += last
+    return max(shares) * threads / sum(shares)
