@@ -138,6 +138,41 @@ def test_other_loops_stay(func: Callable[[], tir.PrimFunc]) -> None:
     assert compaction(made) is made
 
 
+@pytest.mark.parametrize("ahead", [0, 1])
+@pytest.mark.parametrize("summed", [False, True])
+def test_rows_of_what_was_picked_are_made_as_far_as_they_are_seen(ahead: int, summed: bool) -> None:
+    """Not where a row reads one behind it, nor where something else reads the rows."""
+    n = 8
+    base = picking(n)
+    x, (picked, many) = base.inputs[0], base.outputs
+    double, total = tir.Buffer("double", (n,), I32), tir.Buffer("total", (1,), I32)
+    rows = tir.loop(
+        "v",
+        n,
+        lambda v: tir.store(
+            double, (v,), select(gt(n - ahead, v), tir.load(picked, v + ahead), const(0, I32))
+        ),
+        "vectorized",
+    )
+    end = tir.store(total, (0,), tir.load(double, n - 1) if summed else const(0, I32))
+    assert isinstance(base.body, tir.Block)
+    start, inner = base.body.body
+    assert isinstance(inner, tir.Allocate)
+    body = tir.block(start, tir.Allocate(inner.buffer, tir.block(inner.body, rows, end)))
+    func = tir.PrimFunc(
+        "f", (x,), (picked, many, double, total), body, seen=(tir.Seen(0, 1, 1), tir.Seen(2, 1, 1))
+    )
+    limited = not summed
+    made = text(func)
+    assert ("if v < seen:\n" in made) == limited
+    assert ("out[first + place] = int32(7)" in made) == (not limited or ahead == 1)
+    data = np.array([0, 3, 0, 0, 5, 0, 0, 0], np.int32)
+    for each in (func, tir.run_phases(func)):
+        results = tir.interpret(each, [data])
+        assert results[2][:2].tolist() == ([3, 5] if ahead == 0 else [5, 7])
+        assert results[3].tolist() == [7 if summed and ahead == 0 else 0]
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     x=st.lists(st.integers(0, 2), min_size=1, max_size=40),
