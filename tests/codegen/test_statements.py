@@ -117,6 +117,38 @@ def test_reversed_and_strided_vectors(build):
     np.testing.assert_array_equal(out[48:80:2], 1)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "float64"])
+@pytest.mark.parametrize(("stride", "lanes"), [(2, 16), (3, 8), (4, 4)])
+def test_stores_between_each_others_lanes(build, dtype, stride, lanes, masked):
+    d, size = DType(dtype), stride * lanes
+    source, result = Buffer("source", (size,), d), Buffer("result", (size + 2,), d)
+
+    def store(k):
+        at = ramp(k, lanes, stride)
+        mask = arith.lt(at, Splat(INDEX, const(size - stride - 1, INDEX), lanes)) if masked else None
+        at = ramp(k + 1, lanes, stride)
+        return Store(result, (at,), Load(d, source, (ramp(k * lanes, lanes),)), mask)
+
+    values = (np.arange(size) % 3 + 2).astype(d.numpy)
+    body = Block(tuple(store(k) for k in range(stride)))
+    (out,) = build.run(PrimFunc("kernel", (source,), (result,), body), [values])
+    wanted = np.ones(size + 2, d.numpy)
+    woven = values.reshape(stride, lanes).T.reshape(-1)
+    count = size - stride - 1 if masked else size
+    wanted[1 : count + 1] = woven[:count]
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_a_store_that_reads_what_the_one_before_stored_is_not_woven(build):
+    def body(source, result):
+        first = Store(result, (ramp(0, 8, 2),), Load(FLOAT32, source, (ramp(0, 8),)))
+        return Block((first, Store(result, (ramp(1, 8, 2),), Load(FLOAT32, result, (ramp(0, 8, 2),)))))
+
+    (out,) = build.run(copy_kernel(8, 16, body), [floats(8)])
+    np.testing.assert_array_equal(out, np.repeat(floats(8), 2))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int64", "bool", "float64"])
 def test_gather_and_scatter_with_masks(build, dtype):
     d = DType(dtype)

@@ -132,6 +132,19 @@ def test_loop_partition_keeps_a_loop_whose_halves_differ() -> None:
     assert after("loop_partition", create_schedule((thirds,)), cells) == text
 
 
+def test_loop_partition_keeps_a_loop_unrolled_that_stores_between_lanes() -> None:
+    pairs = te.placeholder("pairs", (2, 6), "int8")
+    flat = te.compute("flat", (11,), "int8", lambda i: read(pairs, i % 2, i // 2))
+    schedule = create_schedule((flat,))
+    quotient, remainder = schedule[flat].split(schedule[flat].axes[0], 2)
+    vectors, lane = schedule[flat].split(quotient, 4)
+    schedule[flat].reorder(vectors, remainder, lane)
+    schedule[flat].unroll(remainder)
+    schedule[flat].vectorize(lane)
+    text = after("loop_partition", schedule, pairs)
+    assert text.count("unrolled for i0_i in range(2)") == text.count("for i0_i in range(2)") == 2
+
+
 def test_loop_partition_shrinks_a_tail_to_a_power_of_two() -> None:
     schedule = create_schedule((F,))
     _, inner = schedule[F].split(schedule[F].axes[1], 4)

@@ -80,7 +80,7 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         _store_scalar(f, memory, index, value, mask)
     elif index.ramp is not None and index.ramp[1] == 1:
         _store_sequence(f, memory, index, value, mask, lanes)
-    elif strided.is_strided(index) and (mask is None or _has_masks(f, memory)):
+    elif strided.is_strided(index) and (mask is None or has_masks(f, memory)):
         _store_strided(f, memory, index, value, mask, lanes)
     elif index.jumps is not None and index.stride == 1 and _is_near(f, memory, index):
         _store_pieces(f, memory, index, index.jumps, value, mask)
@@ -259,7 +259,7 @@ def _load_strided_where(f: FunctionText, memory: Memory, index: Value, mask: Val
     f.start(some)
     assert index.ramp is not None
     first, stride = index.ramp
-    if stride > 0 and _has_masks(f, memory):
+    if stride > 0 and has_masks(f, memory):
         some_lanes = f.vector(mask, lanes)
         pieces = [(_address(f, memory, first, inbounds=False), some_lanes)]
         few = _load_pieces(f, memory, stride, pieces, lanes)
@@ -282,7 +282,7 @@ def _store_strided(
     strided.store(f, kind, address, stride, lanes, align, memory.store_metadata, operand, where)
 
 
-def _has_masks(f: FunctionText, memory: Memory) -> bool:
+def has_masks(f: FunctionText, memory: Memory) -> bool:
     """Whether the machine reads and writes some lanes of a vector of such elements."""
     return 0 < f.module.target.vectors.masked_bits <= max(8, memory.dtype.bits)
 
@@ -290,7 +290,7 @@ def _has_masks(f: FunctionText, memory: Memory) -> bool:
 def _is_near(f: FunctionText, memory: Memory, index: Value) -> bool:
     """Whether a sequence with jumps has few pieces, which the machine reads and writes under masks."""
     few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MOST_PIECES
-    return few and index.lanes >= strided.FEWEST_LANES and _has_masks(f, memory)
+    return few and index.lanes >= strided.FEWEST_LANES and has_masks(f, memory)
 
 
 def _pieces(

@@ -22,7 +22,7 @@ from ...lower.tir.stmt import (
     Stmt,
     Store,
 )
-from . import arithmetic, crossing, memory, outline
+from . import arithmetic, crossing, memory, outline, weaving
 from .aliasing import Aliasing
 from .closure import Body, Closure
 from .conversion import cast
@@ -36,6 +36,7 @@ from .streaming import is_streamable
 from .temporaries import ALIGNMENT, block_of, give, taken, taken_at_entry
 from .text import FunctionText, ModuleText, Value, constant, register
 from .text.types import memory_type, register_type
+from .weaving import Woven
 
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
 FUNCTION_ATTRIBUTES: Final = "#0"
@@ -155,9 +156,12 @@ class StatementEmitter:
         """Emit one statement at the end of the function."""
         match stmt:
             case Block(body):
-                for part in repetitions(body, self._operands):
+                for part in weaving.woven(tuple(repetitions(body, self._operands))):
                     if isinstance(part, Repetition):
                         outline.repetition(self, part)
+                    elif isinstance(part, Woven):
+                        target = self.buffer(part.stores[0].buffer)
+                        weaving.store(self.f, self._expressions, target, part)
                     else:
                         self.emit(part)
             case Store():

@@ -86,8 +86,15 @@ def covering_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target)
 
 def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     """By which number each axis is split whose remainders by it lie far apart in what is read."""
-    assert stage.body is not None
     last = stage.loop_axes[-1]
+    factors = divided_axes(stage, accesses)
+    fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= _MOST_INTERLEAVED < last.extent
+    return factors if fits else {}
+
+
+def divided_axes(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
+    """The axes that a stage uses divided by a number alone, of which the remainder tells what is read; the number."""
+    assert stage.body is not None
     found: dict[Var, set[int]] = {}
     for node in post_order(stage.body):
         divided = _divided(node)
@@ -96,14 +103,14 @@ def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
             if shifted is not None:
                 found.setdefault(shifted, set()).add(divided[1])
     used = {var for var in accesses.used if _is_beside(stage.body, var)}
-    found = {var: n for var, n in found.items() if var not in used}
-    factors = {
+    return {
         axis: min(found[axis.var])
         for axis in stage.loop_axes
-        if isinstance(axis.extent, int) and len(found.get(axis.var, ())) == 1
+        if isinstance(axis.extent, int)
+        and axis.var not in used
+        and len(found.get(axis.var, ())) == 1
+        and 1 < min(found[axis.var]) < axis.extent
     }
-    fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= _MOST_INTERLEAVED < last.extent
-    return {axis: n for axis, n in factors.items() if 1 < n < int(axis.extent)} if fits else {}
 
 
 def _divided(node: Expr) -> tuple[Expr, int] | None:

@@ -24,11 +24,13 @@ from .access import (
     likely_extent,
     total_extent,
 )
+from .elementwise import divided_axes
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 
 _WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
 _ROWS_UNROLLED: Final = 4
+_FEW_REMAINDERS: Final = 4  # the code of a row, so many times
 _FEW_STEPS: Final = 16  # a sum of so many has its accumulators in registers
 _REGISTER_ROWS: Final = 4
 _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
@@ -211,6 +213,15 @@ def _stays_near(stage: Stage, shape: ReduceShape) -> bool:
     return True
 
 
+def _tell_remainders(stage: Stage, data: list[IterVar], accesses: Accesses) -> None:
+    """for y  -->  for y_o: unrolled for y_i, of rows whose remainder by a number says which steps count at all."""
+    for axis, factor in divided_axes(stage, accesses).items():
+        if axis in data[:-1] and factor <= _FEW_REMAINDERS:
+            at = data.index(axis)
+            data[at : at + 1] = stage.split(axis, factor)
+            stage.unroll(data[at + 1])
+
+
 def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> list[IterVar]:
     """for i: for j: for k  -->  for i: for j_o: for k: for j_i, the last vectorized.
 
@@ -248,6 +259,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
         for each in reduce_loops:
             stage.unroll(each)
         stage.vectorize(lane)
+        _tell_remainders(stage, data, shape.accesses)
         stage.reorder(*data, *reduce_loops, lane)
         return data
     else:

@@ -6,9 +6,9 @@ for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(
 A loop of several threads is not split: its iterations choose between the two bodies, so that threads share the tail.
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
 code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
-stay in registers, in vectors as wide as what is left (`live_lanes.py`).  Tiles of heavy work that dims decide about are
-told apart by what is left of them (`part_tiles.py`), whole vectors of elements that lie apart from those with a mask
-(`whole_vectors.py`).
+stay in registers, in vectors as wide as what is left (`live_lanes.py`); so do loops that store between the lanes of
+vectors.  Tiles of heavy work that dims decide about are told apart by what is left of them (`part_tiles.py`), whole
+vectors of elements that lie apart from those with a mask (`whole_vectors.py`).
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ class _Partition(StmtMutator):
                 ends.append(extent if low == float("-inf") else (-1 - int(low)) // form[0][s.var] + 1)
             needed = max(0, min(extent, max(ends)))
         whole = all(self._bounds(form, s.var, below)[1] + form[0][s.var] * (needed - 1) < 0 for form in forms)
-        kind = ForKind.SERIAL if s.kind is ForKind.UNROLLED and not whole else s.kind
+        rolled = s.kind is ForKind.UNROLLED and not whole and not _lies_between_lanes(s)
+        kind = ForKind.SERIAL if rolled else s.kind
         if needed == 0:
             return EMPTY
         if kind is ForKind.VECTORIZED:
@@ -254,6 +255,18 @@ def _replaced(e: Expr, place: Expr, var: Var) -> Expr:
 
 def _starts_at_zero(s: For) -> bool:
     return isinstance(s.minimum, Const) and s.minimum.value == 0
+
+
+def _lies_between_lanes(s: For) -> bool:
+    """Whether the steps of a loop store between the lanes of one vector; its number decides what each reads."""
+    lanes = {
+        each.var for each in statements(s.body) if isinstance(each, For) and each.kind is ForKind.VECTORIZED
+    }
+    for store in statements(s.body):
+        form = guard_form(lt(store.indices[-1], ZERO)) if isinstance(store, Store) else None
+        if form is not None and any(0 < form[0].get(s.var, 0) < form[0].get(lane, 0) for lane in lanes):
+            return True
+    return False
 
 
 def _only_guarded(body: Stmt, var: Var) -> bool:
