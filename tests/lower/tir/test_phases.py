@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from opgen_runtime.base.arith import Expr, Var, maximum, minimum, select
+from opgen_runtime.base.arith import Expr, Var, const, lt, maximum, minimum, select
 from opgen_runtime.base.errors import ScheduleError
-from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Tensor, read, reduce, reduce_axis
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import Schedule, create_schedule
+from opgen_runtime.lower.tir.phases.loop_partition import loop_partition
+from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, If, Load, PrimFunc, Store
 
 X = te.placeholder("x", (60,), "float32")
 M = te.placeholder("m", (4, 6), "float32")
@@ -143,6 +145,16 @@ def test_loop_partition_keeps_a_loop_unrolled_that_stores_between_lanes() -> Non
     schedule[flat].vectorize(lane)
     text = after("loop_partition", schedule, pairs)
     assert text.count("unrolled for i0_i in range(2)") == text.count("for i0_i in range(2)") == 2
+
+
+def test_loop_partition_leaves_a_shared_loop_whose_guard_compares_floats() -> None:
+    source, result = Buffer("source", (8,), FLOAT32), Buffer("result", (8,), FLOAT32)
+    var = Var(INDEX, "i")
+    found = Load(FLOAT32, source, (var,))
+    guard = If(lt(const(float("-inf"), FLOAT32), found), Store(result, (var,), found))
+    loop = For(var, const(0, INDEX), const(8, INDEX), ForKind.PARALLEL, guard)
+    func = PrimFunc("kernel", (source,), (result,), loop)
+    assert str(loop_partition(func)) == str(func)
 
 
 def test_loop_partition_shrinks_a_tail_to_a_power_of_two() -> None:

@@ -240,6 +240,8 @@ def _place(s: For, extent: int) -> tuple[Expr, int]:
     analyzer.bind(s.var, 0, extent)
     for inner in statements(s.body):
         if isinstance(inner, If) and inner.otherwise is None and isinstance(inner.condition, Compare):
+            if not inner.condition.a.dtype.is_int:
+                continue
             found = Relaxer({}, {}).range(inner.condition.a - inner.condition.b)
             for atom in () if found is None else found[0]:
                 if not isinstance(atom, Var) and set(free_vars(atom)) == {s.var}:
