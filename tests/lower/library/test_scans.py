@@ -18,7 +18,7 @@ from opgen_runtime.compute.te import Tensor
 from opgen_runtime.compute.te.tensor import Scan, State
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
-from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.lower.schedule import ForKind, create_schedule
 from opgen_runtime.lower.tir.visit import statements
 from tests.lower.library.test_library_preserves_results import WIDTHS, eager, target
 from tests.lower.tir.programs import Program, check_lowered
@@ -224,9 +224,16 @@ def test_products_with_constant_matrices(steps: int, n: int, width: int, with_: 
     mixed.body = te.reduce("sum", j, old * te.read(w, at, k, j.var))
     t, i, k = (axis.var for axis in axes)
     state.body = bounded(te.read(x, t, i, k) + te.read(mixed.tensor, t, i, k))
-    schedule = schedules.generic((state.tensor,), eager("x86-64-v4"))
-    assert any(stage.origin == "pack for mixed" for stage in schedule.stages) == (with_ == "")
-    check_lowered(Program((x, w), (state.tensor,)), schedule)
+    for chosen in (eager("x86-64-v4"), target("x86-64-v4", threads=1)):
+        schedule = schedules.generic((state.tensor,), chosen)
+        packed = any(stage.origin == "pack for mixed" for stage in schedule.stages)
+        assert packed == (with_ == "")
+        if packed:
+            rows = schedule[state.tensor].rows
+            assert rows is not None
+            product = next(each for each in rows.members if each.reduce_axes)
+            assert (ForKind.PARALLEL in product.kinds.values()) == (chosen.num_threads > 1)
+        check_lowered(Program((x, w), (state.tensor,)), schedule)
 
 
 def kept(outputs: tuple[Tensor, ...], x: Tensor) -> int:

@@ -1,7 +1,7 @@
 """Scans: few rows kept, what reads them in their steps, and loops for a row where positions depend on each other.
 
 A product of a row and a constant matrix has the matrix packed before the scan, in panels of columns, and tiles of
-several sequences and a panel in registers.
+several sequences and a panel in registers; where a step is long enough, its panels are shared among threads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
+from .access import is_shared, likely_extent
 from .contractions import in_registers, is_constant, tile_rows
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, vars_of
@@ -63,7 +64,11 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     row, column = (member.loop_axes[n] for n in at)
     rows_outer, row_tile = member.split(row, tile)
     panels, within = member.split(column, panel)
+    every = (*member.loop_axes, *member.reduce_axes)
+    shared = is_shared(every, likely_extent(every), target)
     member.reorder(*outer, panels, rows_outer, *member.reduce_axes, row_tile, within)
+    if shared:
+        member.parallel(member.fuse(*outer, panels, rows_outer))
     in_registers(member, row_tile, within, lanes)
     return packing
 
