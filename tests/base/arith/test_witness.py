@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from opgen_runtime.base import arith
-from opgen_runtime.base.arith import Analyzer, Expr, Var
+from opgen_runtime.base.arith import Analyzer, Expr, Var, const
 from opgen_runtime.base.arith.prover import Prover
-from opgen_runtime.base.vocabulary import INDEX
-from tests.base.arith.test_properties import CONDITIONS, analyzer
+from opgen_runtime.base.vocabulary import BOOL, INDEX
+from tests.base.arith.test_properties import CONDITIONS, V, analyzer
+from tests.base.arith.test_properties import N as SIZE
 
 N, M, K = (arith.dim(name) for name in "nmk")
 I, J = (Var(INDEX, name) for name in "ij")  # noqa: E741
@@ -54,6 +55,13 @@ def test_what_is_known_refutes_nothing_that_follows_from_it(monkeypatch: pytest.
         assert known.prove(arith.lt(J, M))
 
 
+# Beyond its range a mask has no value: what is supposed first cannot be, and refutes nothing.
+IMPOSSIBLE = arith.lt(arith.bit_and(SIZE, const(2, INDEX)), const(0, INDEX))
+ASKED = arith.gt(arith.bit_and(SIZE, const(0, INDEX)), arith.cast(V, INDEX) + SIZE)
+NEVER = arith.select(IMPOSSIBLE, ASKED, const(False, BOOL))
+
+
+@example(arith.logical_not(NEVER), False)
 @given(CONDITIONS, st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_nothing_that_has_a_proof_loses_it(condition: Expr, nested: bool) -> None:

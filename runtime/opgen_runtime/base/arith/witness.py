@@ -75,8 +75,10 @@ class Witness:
             return None
         return x // y if atom.kind == "div" else x % y
 
-    def _free(self, atom: Atom) -> int:
+    def _free(self, atom: Atom) -> int | None:
         span = atom.range.meet(self._ranges.get(atom.number, Interval()))
+        if span.lo is not None and span.hi is not None and span.lo > span.hi:
+            return None  # what is supposed cannot be
         low = span.lo if span.lo is not None else min(0, span.hi or 0)
         if self._kind == "lowest":
             return low
