@@ -215,3 +215,12 @@ def test_on_every_machine(cpu: str, dtype: str) -> None:
             data[n // 2] = np.nan
         for mask in (random.random(n) < 0.5, np.zeros(n, bool), np.ones(n, bool)):
             assert built.run([data, mask]).tobytes() == data[mask].tobytes()
+
+
+def test_a_loop_of_nothing_picks_nothing() -> None:
+    """As one over an axis without steps, whose sums are simplified away."""
+    x, c = tir.Buffer("x", (4,), I32), tir.Buffer("c", (4,), I64)
+    count = tir.store(c, (0,), const(0, I64))
+    empty = tir.loop("f", 4, lambda f: tir.block())
+    func = tir.PrimFunc("f", (x,), (), tir.Allocate(c, tir.block(count, empty)))
+    assert text(func) == stmt_text(func.body)

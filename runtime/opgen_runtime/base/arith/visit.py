@@ -57,13 +57,18 @@ def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
 
 def holds(e: Expr, kind: type[Expr]) -> bool:
     """Whether a node of `e` is of this kind."""
+    return _has(e, lambda node: isinstance(node, kind))
+
+
+def _has(e: Expr, wanted: Callable[[Expr], bool]) -> bool:
+    """Whether a node of `e` is wanted; no further one is asked then."""
     seen: set[int] = set()
     stack = [e]
     while stack:
         node = stack.pop()
         if id(node) in seen:
             continue
-        if isinstance(node, kind):
+        if wanted(node):
             return True
         seen.add(id(node))
         stack += node.children()
@@ -169,18 +174,7 @@ def free_vars(e: Expr) -> tuple[Var, ...]:
 
 def is_size(e: Expr) -> bool:
     """Whether `e` is made of symbolic dims and constants alone, so that it is one number in a kernel."""
-    seen: set[int] = set()
-    stack = [e]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        parts = node.children()
-        if not parts and not _is_size_leaf(node):
-            return False
-        stack += parts
-    return True
+    return not _has(e, lambda node: not node.children() and not _is_size_leaf(node))
 
 
 def _is_size_leaf(node: Expr) -> bool:

@@ -63,7 +63,7 @@ def compacted(loop: Stmt, count: Buffer) -> Compacted | None:
     ):
         return None
     parts = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
-    hit = _hit(parts[0], count, loop.var)
+    hit = _hit(parts[0], count, loop.var) if parts else None
     if hit is None:
         return None
     row = Var(INDEX, "row")
