@@ -206,10 +206,23 @@ def running(steps: int, n: int, age: int) -> Recurrence:
 
 
 @pytest.mark.parametrize(
-    ("steps", "n", "width", "with_"), [(2, 2, 16, ""), (2, 3, 18, ""), (2, 2, 16, "n"), (2, 2, 16, "t")]
+    ("steps", "n", "width", "with_", "cpu", "tasks"),
+    [
+        (2, 2, 16, "", "x86-64-v4", 1),
+        (2, 3, 18, "", "x86-64-v4", 2),
+        (2, 17, 18, "", "x86-64-v4", 6),  # two panels, and three tiles of rows
+        (2, 17, 34, "", "x86-64", 9),  # as many panels, each for all rows
+        (2, 2, 16, "n", "x86-64-v4", 0),
+        (2, 2, 16, "t", "x86-64-v4", 0),
+    ],
 )
-def test_products_with_constant_matrices(steps: int, n: int, width: int, with_: str) -> None:
-    """h[t, n, k] = x[t, n, k] + sum(h[t-1, n, j] * w[k, j] for j), with a matrix for each n, or for each t, too."""
+def test_products_with_constant_matrices(
+    steps: int, n: int, width: int, with_: str, cpu: str, tasks: int
+) -> None:
+    """h[t, n, k] = x[t, n, k] + sum(h[t-1, n, j] * w[k, j] for j), with a matrix for each n, or for each t, too.
+
+    Threads share so many tasks of a step, or the matrix is not packed.
+    """
     x, shape = te.placeholder("x", (steps, n, width), "int32"), (steps, n, width)
     many = {"": 1, "n": n, "t": steps}[with_]
     w = te.placeholder("w", (many, width, width), "int32", is_constant=True)
@@ -224,15 +237,15 @@ def test_products_with_constant_matrices(steps: int, n: int, width: int, with_: 
     mixed.body = te.reduce("sum", j, old * te.read(w, at, k, j.var))
     t, i, k = (axis.var for axis in axes)
     state.body = bounded(te.read(x, t, i, k) + te.read(mixed.tensor, t, i, k))
-    for chosen in (eager("x86-64-v4"), target("x86-64-v4", threads=1)):
+    for chosen in (eager(cpu), target(cpu, threads=1)):
         schedule = schedules.generic((state.tensor,), chosen)
-        packed = any(stage.origin == "pack for mixed" for stage in schedule.stages)
-        assert packed == (with_ == "")
-        if packed:
+        assert any(stage.origin == "pack for mixed" for stage in schedule.stages) == (tasks > 0)
+        if tasks:
             rows = schedule[state.tensor].rows
             assert rows is not None
             product = next(each for each in rows.members if each.reduce_axes)
-            assert (ForKind.PARALLEL in product.kinds.values()) == (chosen.num_threads > 1)
+            shared = [axis.extent for axis, kind in product.kinds.items() if kind is ForKind.PARALLEL]
+            assert shared == ([tasks] if chosen.num_threads > 1 else [])
         check_lowered(Program((x, w), (state.tensor,)), schedule)
 
 

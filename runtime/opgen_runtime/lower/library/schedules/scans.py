@@ -21,6 +21,9 @@ from .reductions import schedule_reduction
 _MOST_ROWS: Final = 8  # of a tile
 _MOST_VECTORS: Final = 4  # of a panel
 _SUMS: Final = 8  # vectors of a tile; with 16, of rows that are read under a condition, products take longer
+_PANELS_A_THREAD: Final = (
+    4  # are shared evenly enough; a loop over them alone has guards for the last one alone
+)
 
 
 def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
@@ -66,9 +69,11 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     panels, within = member.split(column, panel)
     every = (*member.loop_axes, *member.reduce_axes)
     shared = is_shared(every, likely_extent(every), target)
-    member.reorder(*outer, panels, rows_outer, *member.reduce_axes, row_tile, within)
+    nest = (panels, *outer, rows_outer) if shared else (*outer, panels, rows_outer)
+    member.reorder(*nest, *member.reduce_axes, row_tile, within)
     if shared:
-        member.parallel(member.fuse(*outer, panels, rows_outer))
+        enough = likely_extent((panels,)) >= _PANELS_A_THREAD * target.num_threads
+        member.parallel(panels if enough else member.fuse(*nest))
     in_registers(member, row_tile, within, lanes)
     return packing
 
