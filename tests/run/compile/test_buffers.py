@@ -17,7 +17,7 @@ def test_a_buffer_returns_when_its_last_view_is_gone() -> None:
     first = pool.empty(SHAPE, F32)
     first[:] = 7
     where = first.ctypes.data
-    assert where % 64 == 0
+    assert where % 4096 == 0  # the start of a page
     assert first.flags.c_contiguous
     assert first.flags.writeable
     view = first[1:].reshape(-1, 1)

@@ -3,6 +3,10 @@
 A fresh buffer of 64 MB costs 5 to 50 ms of page faults, several times what an elementwise kernel over it costs, so
 reuse decides the speed of large results (docs/performance.md).  A result's `base` is a lease on its buffer; views of
 the result, and whatever else keeps it alive, keep the lease, and the buffer returns when the lease dies.
+
+Results begin where a page does.  A processor that compares the last twelve bits of addresses first takes a load for one
+of what was just stored where those agree, and waits.  Large arrays of others begin a few bytes into a page, at the same
+place as results or behind it, so that a loop that reads as it writes always reads ahead of that.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ _lock = forks.lock()  # of all pools
 
 LEAST: Final = 1 << 20  # bytes; below it numpy's own allocation is cheap
 KEPT: Final = 1 << 29  # bytes that are kept at most while nobody uses them
-_ALIGNMENT: Final = 64  # bytes: a cache line, and the widest vector
+_ALIGNMENT: Final = 4096  # bytes: a page, and many of a cache line and the widest vector
 
 
 class _Lease:
@@ -58,7 +62,7 @@ class BufferPool:
         return self._bytes
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
-        """A C-contiguous array of undefined content, aligned to 64 bytes where it is large."""
+        """A C-contiguous array of undefined content, at the start of a page where it is large."""
         size = math.prod(shape) * dtype.itemsize
         if size < LEAST:
             return np.empty(shape, dtype)
