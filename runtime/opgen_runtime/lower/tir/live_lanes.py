@@ -46,25 +46,60 @@ class _Place:
     last: int
 
 
-class LiveLanes(StmtMutator):
+def live_lanes(body: Stmt) -> Stmt:
     """A statement whose accumulators in registers have no lanes at the end of lines that nothing reads."""
+    return _LiveLanes(_hopeless(body)).stmt(body)
+
+
+class _LiveLanes(StmtMutator):
+    """`hopeless`: allocations, by id, of which it is known that nothing is to be had."""
+
+    def __init__(self, hopeless: Collection[int]) -> None:
+        self.hopeless = hopeless
 
     def allocate(self, s: Allocate) -> Stmt:
-        found = _live(s) if s.buffer.scope == "local" else None
+        found = None if id(s) in self.hopeless else _live(s)
         if found is None:
             return super().allocate(s)
         line, live, buffers = found
         return _Narrow(line, live, buffers).stmt(s)
 
 
+def _hopeless(body: Stmt) -> Collection[int]:
+    """The allocations inside which, or for which, a buffer is in memory or is stored otherwise than by lines.
+
+    Found in one walk, so that many allocations in one another are not gone through for each of them.
+    """
+    single = {
+        each.buffer
+        for each, loops in _within(body)
+        if isinstance(each, Store)
+        and (each.buffer.scope != "local" or each.mask is not None or not _is_in_lines(each, loops))
+    }
+    found: set[int] = set()
+
+    def holds(s: Stmt) -> bool:
+        known = isinstance(s, Allocate) and (s.buffer.scope != "local" or s.buffer in single)
+        for each in children(s):
+            known = holds(each) or known
+        if known and isinstance(s, Allocate):
+            found.add(id(s))
+        return known
+
+    holds(body)
+    return found
+
+
+def _is_in_lines(s: Store, loops: Mapping[Var, For]) -> bool:
+    return s.buffer.shape[0] != 1 and _line_of(s.indices[0], loops) is not None
+
+
 def _live(s: Allocate) -> tuple[_Line, int, frozenset[Buffer]] | None:
     """The lines of the buffers inside, and how much of each is read; None where all is, or that is not known."""
     buffers = frozenset([each.buffer for each in statements(s) if isinstance(each, Allocate)])
-    if any([buffer.scope != "local" for buffer in buffers]):
-        return None
     line: _Line | None = None
     accesses: list[tuple[Stmt, Mapping[Var, For]]] = []
-    for each, loops in _within(s, {}):
+    for each, loops in _within(s):
         if not any([_loads(e, buffers) for e in exprs(each)]) and not _stores(each, buffers):
             continue
         if not isinstance(each, Store) or each.mask is not None:
@@ -92,12 +127,14 @@ def _live(s: Allocate) -> tuple[_Line, int, frozenset[Buffer]] | None:
     return (line, live, buffers) if 0 < live < line.extent else None
 
 
-def _within(s: Stmt, loops: Mapping[Var, For]) -> Iterator[tuple[Stmt, Mapping[Var, For]]]:
+def _within(s: Stmt) -> Iterator[tuple[Stmt, Mapping[Var, For]]]:
     """Every statement, with the loops around it."""
-    yield s, loops
-    inner = {**loops, s.var: s} if isinstance(s, For) else loops
-    for each in children(s):
-        yield from _within(each, inner)
+    stack: list[tuple[Stmt, Mapping[Var, For]]] = [(s, {})]
+    while stack:
+        each, loops = stack.pop()
+        yield each, loops
+        inner = {**loops, each.var: each} if isinstance(each, For) else loops
+        stack += [(part, inner) for part in reversed(children(each))]
 
 
 def _stores(s: Stmt, buffers: Collection[Buffer]) -> bool:

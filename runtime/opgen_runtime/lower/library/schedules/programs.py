@@ -26,6 +26,7 @@ _COLUMN_VECTORS: Final = 4
 _DEAR: Final = 16  # the cost of a function that takes tens of cycles
 _NEAR_ROWS: Final = 2048  # elements of rows that each stage goes through at once, and finds near
 _MOST_ROWS: Final = 4
+_MOST_OPEN_ROWS: Final = 2  # where rows may be of any length
 _PARTS_PER_THREAD: Final = 4
 
 
@@ -196,7 +197,9 @@ def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
     near = _NEAR_ROWS * total // max(1, elements)
     if not dear or near < 2:
         return 1
-    most = min(_MOST_ROWS, near, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
+    is_open = any(isinstance(a.extent, Var) for stage in placement.stages for a in stage.reduce_axes)
+    limit = _MOST_OPEN_ROWS if is_open else _MOST_ROWS
+    most = min(limit, near, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
     if not isinstance(axis.extent, int):
         return max(1, most)
     return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))

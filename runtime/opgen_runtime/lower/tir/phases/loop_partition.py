@@ -33,7 +33,7 @@ from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
 from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
-from ..live_lanes import LiveLanes
+from ..live_lanes import live_lanes
 from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of
 from ..part_tiles import PartTiles
@@ -49,7 +49,7 @@ def loop_partition(func: PrimFunc) -> PrimFunc:
     """The function with guard-free main loops, and with the ends of loops apart that read elsewhere."""
     body = func.body
     if any(isinstance(s, If) for s in statements(body)):
-        body = LiveLanes().stmt(_Partition({}).stmt(body))
+        body = live_lanes(_Partition({}).stmt(body))
     body = WholeVectors().stmt(PartTiles().stmt(EdgePartition().stmt(body)))
     return func if body is func.body else replace(func, body=body)
 
