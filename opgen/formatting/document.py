@@ -54,7 +54,7 @@ def flat(document: Document) -> str:
     if isinstance(document, str):
         return document
     if isinstance(document, tuple):
-        return "".join([flat(each) for each in document])
+        return "".join([each if isinstance(each, str) else flat(each) for each in document])
     if isinstance(document, Group):
         return document.text
     if isinstance(document, Line):

@@ -157,8 +157,8 @@ class _Checked:
             return [self.copy(item) for item in node]
         if not isinstance(node, ast.AST):
             return node
-        fields = {name: self.copy(value) for name, value in ast.iter_fields(node) if name not in _ANNOTATIONS}
-        made = ast.copy_location(type(node)(**fields), node)
+        parts = vars(node).items()  # fields, and its place
+        made = type(node)(**{name: self.copy(part) for name, part in parts if name not in _ANNOTATIONS})
         if isinstance(made, ast.BinOp):
             return _at(node, _call("_l", _CHECKED[type(made.op)], made.left, made.right))
         if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Tuple):
