@@ -148,15 +148,21 @@ def test_convolutions_of_constant_weights(program: tuple[list[ir.Var], ir.Expr],
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "is_constant", "turned"),
-    [(64, 49, True, True), (64, 49, False, False), (64, 62, True, False), (50, 49, True, False)],
+    ("rows", "columns", "summed", "is_constant", "turned"),
+    [
+        (64, 49, 128, True, True),
+        (64, 49, 128, False, False),
+        (64, 62, 128, True, False),
+        (50, 49, 128, True, False),
+        (64, 49, 8, True, False),  # elements of so few steps take less than moving them
+    ],
 )
 def test_constant_rows_change_places_with_columns_that_waste_lanes(
-    rows: int, columns: int, is_constant: bool, turned: bool
+    rows: int, columns: int, summed: int, is_constant: bool, turned: bool
 ) -> None:
-    a = constructing.placeholder("A", (rows, 128), "float32", is_constant)
-    b = te.placeholder((128, columns), name="B")
-    step = te.reduce_axis((0, 128), name="k")
+    a = constructing.placeholder("A", (rows, summed), "float32", is_constant)
+    b = te.placeholder((summed, columns), name="B")
+    step = te.reduce_axis((0, summed), name="k")
     c = te.compute((rows, columns), lambda y, x: te.sum(a[y, step] * b[step, x], axis=step), name="C")
     schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
     assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
@@ -321,6 +327,29 @@ def test_a_sum_of_one_step_of_near_elements_runs_in_vectors(stride: int, is_vect
         assert (
             "vectorized" in str(generic([each], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")))
         ) == is_vector
+
+
+@pytest.mark.parametrize(
+    ("rows", "stride", "form"),
+    [(20, 2, "packed"), (20, 1, "read"), (7, 2, "read"), (3, 2, "no contraction")],
+)
+def test_elements_apart_are_brought_together_for_several_tiles_of_rows(
+    rows: int, stride: int, form: str
+) -> None:
+    """One step, over two axes of columns: each row would read every second element again."""
+    x, w = te.placeholder((2, 8, 20 * stride), name="X"), te.placeholder((rows, 2), name="W")
+    c = te.reduce_axis((0, 2), name="c")
+    out = te.compute((rows, 8, 20), lambda o, i, j: te.sum(x[c, i, j * stride] * w[o, c], axis=c), name="C")
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    origins = [stage.origin for stage in schedule.stages]
+    found = (
+        "packed"
+        if "pack for C_flat" in origins
+        else "read"
+        if "flatten of C" in origins
+        else "no contraction"
+    )
+    assert found == form
 
 
 def test_conditions_of_what_is_packed_are_decided_once() -> None:

@@ -19,8 +19,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Expr, Var, post_order
-from ....compute.te.tensor import IterVar, Read
+from ....base.arith import Expr, Var
+from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, constant_stages, narrowing, positions
 from .access import analyse, contiguous_groups, is_shared, likely, likely_extent, total_extent
 from .ahead import prefetch_operands, prefetch_panel
@@ -34,11 +34,13 @@ from .products import (
     Form,
     contraction_of,
     form_of,
+    is_constant,
     is_plain,
     prepare,
     vars_of,
 )
 from .shares import blocks_of
+from .turning import fills_as_well, turned, wants_turning
 
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 32  # vector registers
@@ -48,7 +50,6 @@ _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, wher
 _FEW_STEPS: Final = 2
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 4  # elements; further apart they are gathered
-_BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
 
 
 def schedule_contractions(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
@@ -58,11 +59,11 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
-        if form is not None and form.heavy and _fills_as_well(schedule, form, target):
-            stage = _turned(schedule, stage, form, joined=False)
+        if form is not None and form.heavy and fills_as_well(schedule, form, target):
+            stage = turned(schedule, stage, form, joined=False)
             form = form_of(stage)
-        elif form is not None and _wants_turning(schedule, form, target):
-            stage = _turned(schedule, stage, form, joined=True)
+        elif form is not None and wants_turning(schedule, form, target):
+            stage = turned(schedule, stage, form, joined=True)
             form = form_of(stage)
         if form is not None:
             leader = leader_of(schedule, stage, {*placed, *done})
@@ -97,7 +98,8 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
     at_row = flat.axes.index(whole.row)
     few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
-    once = (is_one_tile or whole.row.extent == rows or few_steps) and _is_readable(schedule, flat, whole)
+    one = is_one_tile or whole.row.extent == rows
+    once = (one or few_steps) and _is_readable(schedule, flat, whole, _FAR if one else 1)
     summed = _decided_first(flat.reduce_axes, flat)
     packing, near = (
         (None, False) if once else _pack(schedule, flat, whole, summed, panel, NEAR_BYTES.of(target, _NEAR))
@@ -161,52 +163,16 @@ def _bytes(stage: Stage, operand: Expr) -> int:
     return likely_extent(axes) * operand.dtype.itemsize
 
 
-def _wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
-    """Whether rows fill vectors better than columns do, and lie in panels of constants that are packed in advance."""
-    found = form.contraction
-    lanes = target.lanes(found.fixed.dtype)
-    columns, rows = total_extent(found.columns), found.row.extent
-    if columns is None or columns < LEAST_ROWS or not isinstance(rows, int):
-        return False
-    better = _filled(rows, lanes) >= _BETTER * _filled(columns, lanes)
-    return better and is_constant(schedule, found.fixed) and not is_constant(schedule, found.packed)
+def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction, far: int) -> bool:
+    """Whether lines of the columns can be read as they lie: by elements side by side, or `far` from each other.
 
-
-def _fills_as_well(schedule: Schedule, form: Form, target: Target) -> bool:
-    """Whether columns that are packed at each call may change places with the row: it wastes few more lanes."""
-    found = form.contraction
-    lanes, columns, rows = target.lanes(found.fixed.dtype), total_extent(found.columns), found.row.extent
-    if columns is None or not isinstance(rows, int) or is_constant(schedule, found.packed):
-        return False
-    return _BETTER * _filled(rows, lanes) >= _filled(columns, lanes)
-
-
-def _filled(extent: int, lanes: int) -> float:
-    """Which share of the lanes is used, of vectors of so many elements side by side."""
-    return extent / (-(-extent // lanes) * lanes)
-
-
-def _turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage:
-    """C[.., i, j..] = T[.., j.., i]: the stage of T, whose columns are the rows; `joined` columns become one row."""
-    made = prepare(schedule, stage, form)
-    found = contraction_of(made.axes, made.body)
-    assert found is not None
-    at_row = made.axes.index(found.row)
-    flat = schedule[schedule.flatten(made.tensor, len(found.columns))] if joined else made
-    order = (*[axis for n, axis in enumerate(flat.axes) if n != at_row], flat.axes[at_row])
-    turned = schedule[schedule.permute(flat.tensor, order)]
-    for each in dict.fromkeys((flat, made, stage)):
-        if not each.is_output:
-            each.compute_inline()
-    schedule.normalize()
-    return turned
-
-
-def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction) -> bool:
-    """Whether lines of the columns can be read as they lie: by elements side by side, or near each other."""
+    Where they are read again for other rows they lie side by side: others are brought together once.
+    """
     accesses = analyse(whole.packed, whole.packed.dtype)
     column = flat.axes[-1].var
-    near = all(read.strides.get(column, 1) <= _FAR or column in read.entangled for read in accesses.reads)
+    near = all(
+        far > 1 if column in read.entangled else read.strides.get(column, 1) <= far for read in accesses.reads
+    )
     return near and not is_constant(schedule, whole.packed)
 
 
@@ -312,13 +278,6 @@ def _narrow_rows(schedule: Schedule, found: Contraction, count: Var, rows: int, 
         schedule.narrowings.append(narrowing(count, 1, 1))
     if total_extent(found.columns) is not None:
         schedule.narrowings.append(narrowing(count, 1 if constant else LEAST_ROWS, rows))
-
-
-def is_constant(schedule: Schedule, operand: Expr) -> bool:
-    """Whether all that an expression reads is constant."""
-    constant = constant_stages(schedule)
-    reads = [node for node in post_order(operand) if isinstance(node, Read)]
-    return bool(reads) and all(schedule[read.tensor] in constant for read in reads)
 
 
 def tile_rows(row: IterVar, most: int) -> int:

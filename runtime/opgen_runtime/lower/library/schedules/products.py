@@ -8,7 +8,7 @@ from typing import Final
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
-from ...schedule import Schedule, Stage, divided, pushed, simplified
+from ...schedule import Schedule, Stage, constant_stages, divided, pushed, simplified
 from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
 
 LEAST_ROWS: Final = 2
@@ -40,10 +40,13 @@ class Contraction:
 class Form:
     """What makes a stage a contraction: `factors` divide its axes, conditions are pushed into its operands.
 
+    `summed`: how many steps each element has.
+
     `heavy`: far less would be packed if the row were the columns.
     """
 
     contraction: Contraction
+    summed: int
     factors: Mapping[IterVar, int]
     conditional: bool
     heavy: bool
@@ -65,7 +68,13 @@ def form_of(stage: Stage) -> Form | None:
     found = contraction_of(made.axes, body)
     if found is None or not _pays(found, body):
         return None
-    return Form(found, factors, conditional, not conditional and _is_heavy(found, made.axes, body))
+    return Form(
+        found,
+        likely_extent(body.axes),
+        factors,
+        conditional,
+        not conditional and _is_heavy(found, made.axes, body),
+    )
 
 
 def _is_heavy(found: Contraction, axes: Sequence[IterVar], body: Reduce) -> bool:
@@ -155,6 +164,13 @@ def is_plain(operand: Expr) -> bool:
     return isinstance(operand.a if isinstance(operand, Cast) else operand, Read)
 
 
+def is_constant(schedule: Schedule, operand: Expr) -> bool:
+    """Whether all that an expression reads is constant."""
+    constant = constant_stages(schedule)
+    reads = [node for node in post_order(operand) if isinstance(node, Read)]
+    return bool(reads) and all(schedule[read.tensor] in constant for read in reads)
+
+
 def _pays(found: Contraction, body: Reduce) -> bool:
     """Whether extents are large enough, those of symbolic dims for their hints."""
     rows, columns, summed = (likely_extent(axes) for axes in ((found.row,), found.columns, body.axes))
@@ -162,7 +178,8 @@ def _pays(found: Contraction, body: Reduce) -> bool:
         return False
     if not isinstance(found.row.extent, int):
         rows = LEAST_ROWS  # one row is a case of its own
-    if summed < LEAST_SUMMED and (len(found.columns) < 2 or _line(found) != columns):
+    several = len(found.columns) > 1 and (_line(found) == columns or rows >= _ENOUGH_ROWS)
+    if summed < LEAST_SUMMED and not several:
         return False  # one axis that is read as it lies needs no contraction
     return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS
 

@@ -13,9 +13,9 @@ from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
 from .access import is_shared, likely_extent
-from .contractions import in_registers, is_constant, tile_rows
+from .contractions import in_registers, tile_rows
 from .elementwise import schedule_elementwise
-from .products import LEAST_ROWS, contraction_of, vars_of
+from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
 from .reductions import schedule_reduction
 
 _MOST_ROWS: Final = 8  # of a tile
