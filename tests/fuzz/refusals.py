@@ -66,7 +66,10 @@ def why_foreign(model: Any, given: list[Any]) -> str | None:
 
     limits = frontend.Limits(memory=1 << 28, nodes=2000, calls=4000, steps=64)
     try:
-        with mock.patch("opgen_runtime.frontend.onnx.program._built", side_effect=_Converted):
+        with (
+            mock.patch("opgen_runtime.frontend.onnx.specialised._built", side_effect=_Converted),
+            mock.patch.dict("os.environ", OPGEN_CACHE_PROGRAMS="0"),
+        ):
             frontend.prepare(model, limits=limits)(given)
     except _Converted:
         return None

@@ -6,6 +6,7 @@ version.py                   of the package
 functions.py                 functions by dotted name
 dataclass.py                 `dataclass` as in the standard library, made in a quarter of its time
 forks.py  kept.py            what forks, what is kept
+altered.py                   what a process alters of the runtime
 garbage.py                   how often Python looks for garbage
 lazy.py  late.py             attributes that are made, and names that are imported, with their first use
 arith/                       scalar expressions and proofs

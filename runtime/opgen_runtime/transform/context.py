@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar, Token
+from contextvars import Token
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from ..base.altered import pass_context
 from ..base.errors import PassError
 from ..base.functions import list_global_func_names
 from ..base.vocabulary import dataclass
@@ -103,12 +104,13 @@ class PassContext:
         self.instruments = tuple(instruments)
         self.evaluator = evaluator
         self.hooks: Mapping[str, Callable[[Any], Any]] = MappingProxyType(dict(hooks or {}))
-        self._entered: list[tuple[Token[PassContext], int]] = []
+        self._entered: list[tuple[Token[Any], int]] = []
 
     @staticmethod
     def current() -> PassContext:
         """The innermost context that is entered, or the default one."""
-        return _current.get()
+        found: PassContext | None = pass_context.get()
+        return _DEFAULT if found is None else found
 
     def enabled(self, info: PassInfo) -> bool:
         """Whether a Sequential runs the pass."""
@@ -145,14 +147,14 @@ class PassContext:
         except BaseException:
             self._leave_instruments(entered)
             raise
-        self._entered.append((_current.set(self), entered))
+        self._entered.append((pass_context.set(self), entered))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         token, entered = self._entered.pop()
-        _current.reset(token)
+        pass_context.reset(token)
         self._leave_instruments(entered)
 
     def _leave_instruments(self, count: int) -> None:
@@ -196,4 +198,3 @@ def _checked_config(config: dict[str, Any]) -> dict[str, object]:
 
 
 _DEFAULT: Final = PassContext()
-_current: Final[ContextVar[PassContext]] = ContextVar("opgen_pass_context", default=_DEFAULT)

@@ -84,8 +84,20 @@ class ObjectCache:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
 
+    def folder(self, name: str, create: bool) -> Path | None:
+        """A folder inside the directory for entries of another kind; None where there is none, or the cache is off."""
+        if not self._usable(create) or self._directory is None:
+            return None
+        found = self._directory / name
+        try:
+            if create:
+                found.mkdir(mode=0o700, exist_ok=True)
+        except OSError:
+            return None
+        return found
+
     def clear(self) -> int:
-        """Remove all entries; gives how many there were."""
+        """Remove all entries, and those in folders inside; gives how many kernels there were."""
         if not self._usable(create=False) or self._directory is None:
             return 0
         removed = 0
@@ -93,7 +105,7 @@ class ObjectCache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 removed += 1
-        for path in self._directory.glob(f"{_UNFINISHED}*"):
+        for path in [*self._directory.glob(f"{_UNFINISHED}*"), *self._directory.glob("*/*")]:
             with contextlib.suppress(OSError):
                 path.unlink()
         return removed

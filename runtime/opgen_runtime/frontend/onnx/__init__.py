@@ -15,19 +15,19 @@ rules.py mappings/        how operators are mapped, as data where it is renaming
 functions.py              bodies of operators that are functions of others
 state.py  evaluate.py     what a conversion knows of values
 convert.py                a graph as an expression, for inputs of known types
-program.py                specialised at call time, and kept
+program.py                a model that is called: specialised at call time, and kept
+specialised.py            converted and compiled for the types of a call; direct.py: as one run on its inputs
+source.py  remembered.py  what is found again in the cache of programs
+
+Each name is imported with its first use: what is found in the cache runs without the rest.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ...base.late import late
 from . import installed as installed
-from . import mappings as mappings
-from .api import load, prepare, run
-from .backend import Backend
-from .errors import ModelError, Unsupported, UnsupportedOperatorError
-from .inspect import Inspection, inspect_model
-from .limits import Limits
-from .signature import random_inputs
 
 __all__ = [
     "Backend",
@@ -42,3 +42,23 @@ __all__ = [
     "random_inputs",
     "run",
 ]
+
+if TYPE_CHECKING:
+    from .allowed import Limits
+    from .api import load
+    from .backend import Backend
+    from .errors import ModelError, Unsupported, UnsupportedOperatorError
+    from .inspect import Inspection, inspect_model
+    from .program import prepare, run
+    from .signature import random_inputs
+else:
+    _HOMES = {
+        "allowed": ("Limits",),
+        "api": ("load",),
+        "backend": ("Backend",),
+        "errors": ("ModelError", "Unsupported", "UnsupportedOperatorError"),
+        "inspect": ("Inspection", "inspect_model"),
+        "program": ("prepare", "run"),
+        "signature": ("random_inputs",),
+    }
+    __getattr__ = late(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -1,13 +1,11 @@
-"""What users call: `load`, `run`, `prepare`."""
+"""`load`: a model as a module of the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from ...base import Target
 from ...base.vocabulary import DType
 from ...ir import Constant, Expr, Function, IRModule, MixedModeMutator, Tuple, Var
 from ...operator import Dim, TensorType
@@ -17,26 +15,9 @@ from .decode import ModelLike
 from .errors import Unsupported, UnsupportedOperatorError
 from .graph import Model
 from .limits import DEFAULT_LIMITS, Limits
-from .program import Program
 from .signature import TensorInput, signature_of
 from .state import State
 from .supported import check_supported
-
-
-def prepare(model: ModelLike, target: Target | str | None = None, limits: Limits = DEFAULT_LIMITS) -> Program:
-    """A callable that takes the inputs (a sequence in the graph's order, or a mapping by name) and gives a list.
-
-    It compiles for the shapes of the first call, then once for all sizes of dims that the model leaves open, where its
-    operators allow that, else for each combination of shapes and of the values of shape-like inputs.
-    `model`: a `ModelProto`, its bytes, or the path of a file.  `limits`: what it may ask for.  Raises ModelError for a
-    model that breaks a rule of ONNX, UnsupportedOperatorError with all nodes that have no mapping.
-    """
-    return Program(model, Target.parse(target) if isinstance(target, str) else target, limits)
-
-
-def run(model: ModelLike, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
-    """The outputs of a model, in the graph's order; `prepare` keeps what is compiled for further calls."""
-    return prepare(model)(inputs)
 
 
 def load(

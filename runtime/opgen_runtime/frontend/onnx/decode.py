@@ -27,29 +27,34 @@ _MOST_SAID: Final = 300  # characters of a library's own message
 _DAMAGED: Final = (message.Error, json_format.Error, text_format.Error, UnicodeError)
 
 
-def load_model(model: ModelLike) -> ModelProto:
-    """The model of a file, of its bytes, or as it is; with the data that lies in files beside it.
+def load_model(model: ModelLike, content: memoryview | None = None) -> tuple[ModelProto, bool]:
+    """The model of a file, of its bytes, or as it is; with what data lies in files beside it, and whether some does.
 
+    `content`: the bytes of the file, where they were read before.
     Raises ModelError for what cannot be read, and for external data that is absent, is cut off, or lies outside the
     folder of the model.
     """
     if isinstance(model, ModelProto):
-        return _without_external_data(model)
+        return _without_external_data(model), False
     try:
         if isinstance(model, bytes):
-            return _without_external_data(onnx.load_model_from_string(model))
+            return _without_external_data(onnx.load_model_from_string(model)), False
         if not isinstance(model, str | PathLike):
             raise ModelError(f"a model is a ModelProto, bytes or a path, found {type(model).__name__}")
-        found = onnx.load_model(model, load_external_data=False)
+        if content is None:
+            found = onnx.load_model(model, load_external_data=False)
+        else:
+            found = onnx.load_model_from_string(bytes(content))
     except _DAMAGED as error:
         what = "the bytes" if isinstance(model, bytes) else repr(os.fspath(model))
         raise ModelError(f"{what} cannot be read as an ONNX model: {_first_line(error)}") from error
     except OSError as error:
         raise ModelError(f"{os.fspath(model)!r} cannot be read: {error.strerror or error}") from error
     folder = str(Path(os.fspath(model)).resolve().parent)
-    for tensor in _external(found):
+    beside = list(_external(found))
+    for tensor in beside:
         _load_external(tensor, folder)
-    return found
+    return found, bool(beside)
 
 
 def _without_external_data(model: ModelProto) -> ModelProto:

@@ -128,9 +128,9 @@ class FunctionBody:
 class Model:
     """A whole model, as it was read; `check.checked_model` makes one that keeps the rules."""
 
-    def __init__(self, model: ModelLike) -> None:
-        """Raises ModelError for what cannot be read."""
-        self.proto = load_model(model)
+    def __init__(self, model: ModelLike, content: memoryview | None = None) -> None:
+        """`content`: of the file, where it was read before.  Raises ModelError for what cannot be read."""
+        self.proto, self.has_data_beside = load_model(model, content)
         self.opsets = {_domain(each.domain): each.version for each in self.proto.opset_import}
         if not self.opsets and self.proto.ir_version < 3:  # before opsets there was the first
             self.opsets[""] = 1

@@ -13,32 +13,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from ...base.vocabulary import DType, dataclass
+from ...base.vocabulary import DType
 from ...operator import TensorType, TupleType, Type
+from .allowed import DEFAULT_LIMITS as DEFAULT_LIMITS
+from .allowed import Limits as Limits
 from .errors import ModelError
 
 MOST_AXES: Final = 64  # numpy's arrays have no more
 _MOST_BYTES: Final = (1 << 63) - 1  # numpy counts those of an array without elements by its other extents
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a model may ask for.
-
-    `memory`: bytes of one tensor, of all arrays that a conversion makes, and of all buffers of a program.
-    `nodes`: nodes that are converted, those of a function at each call and those of a loop at each step.
-    `calls`: calls of declared ops that the nodes become.  `steps`: of one loop; programs of `load` count none.
-    `depth`: of functions and subgraphs within one another.
-    """
-
-    memory: int = 1 << 33
-    nodes: int = 100_000
-    calls: int = 100_000
-    steps: int = 4096
-    depth: int = 64
-
-
-DEFAULT_LIMITS: Final = Limits()
 
 
 class Budget:

@@ -1,31 +1,33 @@
-"""Programs that are specialised at call time and kept: by the types of the inputs, and by values that decide."""
+"""Programs that are specialised at call time and kept: by the types of the inputs, and by values that decide.
+
+What is found in the cache of programs runs without the front end, which is imported when something else is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ...base import Target
 from ...base.errors import OpgenError
+from ...base.forks import importing
 from ...base.kept import Kept
+from ...base.lazy import lazy
 from ...base.vocabulary import DType
-from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
-from ...operator import Dim, TensorType
-from ...run.executor import Entry, Executable, array_type, build
-from .check import checked_model
-from .convert import Conversion
-from .decode import ModelLike
+from ...run.executor import Entry
+from .allowed import DEFAULT_LIMITS, Limits
+from .direct import Direct, Loaded
 from .errors import ModelError, said
-from .graph import Model
-from .limits import DEFAULT_LIMITS, Limits
-from .narrow import Narrow, NarrowArray
-from .signature import Signature, TensorInput, signature_of
-from .state import Probe, State, Value, fresh_key
-from .structure import filled, structure_of
-from .supported import check_supported
-from .texts import Texts
+from .remembered import Remembered
+
+if TYPE_CHECKING:
+    from ...operator import TensorType
+    from .decode import ModelLike
+    from .graph import Model
+    from .signature import Signature
+    from .specialised import Specialisation
 
 _KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
 
@@ -40,20 +42,38 @@ class Program:
         self, model: ModelLike, target: Target | None = None, limits: Limits = DEFAULT_LIMITS
     ) -> None:
         """Raises ModelError, and UnsupportedOperatorError, listing every operator of the model without a mapping."""
-        self.model = checked_model(Model(model), limits)
         self.target = target
         self.limits = limits
-        check_supported(self.model)
-        self.signature: Signature = signature_of(self.model)
-        self._names = self.signature.names
-        self._compiled: Kept[list[_Specialisation]] = Kept(_KEPT)  # by the types of the inputs
+        self._compiled: Kept[list[Specialisation | Loaded]] = Kept(_KEPT)  # by the types of the inputs
         self._first: object = None  # types of inputs
-        self._open: _Specialisation | None = None  # for all sizes of the inputs' dims
-        self._why_not_open: str | None = self._why_closed()
-        self._direct: Kept[_Direct] = Kept(_KEPT)  # by the shapes of the inputs
+        self._open: Specialisation | Loaded | None = None  # for all sizes of the inputs' dims
+        self._direct: Kept[Direct] = Kept(_KEPT)  # by the shapes of the inputs
         self._entry: Entry | None = (
             None  # of the shapes that came last, where it takes the inputs as they come
         )
+        self._cache = Remembered(model, target, limits)
+        if self._cache.facts is None:
+            self._cache.remember(self.model, self.signature, self._why_closed())
+        facts = self._cache.facts
+        self._names: tuple[str, ...] = self.signature.names if facts is None else facts.names
+        self._why_not_open = self._why_closed() if facts is None else facts.why_not_open
+
+    @lazy
+    def model(self) -> Model:
+        """The model, which keeps the rules, and all of whose operators have a mapping."""
+        with importing:
+            from .check import checked_model
+            from .supported import check_supported
+        found = checked_model(self._cache.model(), self.limits)
+        check_supported(found)
+        return found
+
+    @lazy
+    def signature(self) -> Signature:
+        """What the model takes and gives."""
+        with importing:
+            from .signature import signature_of
+        return signature_of(self.model)
 
     def __call__(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         """The outputs for the inputs. Raises ModelError for inputs that do not fit, UnsupportedOperatorError."""
@@ -69,6 +89,9 @@ class Program:
                 if direct is not None and direct.takes(arrays):
                     self._entry = direct.entry()
                     return direct.run(arrays)
+                result = self._remembered(arrays)
+                if result is not None:
+                    return result
             return self._specialised(self.signature.bind(inputs))
         except MemoryError as error:
             raise ModelError(f"there is not enough memory to run the model: {error}") from error
@@ -86,10 +109,44 @@ class Program:
             return None
         return arrays if all([type(array) is np.ndarray for array in arrays]) else None
 
+    def _remembered(self, arrays: list[np.ndarray]) -> list[Any] | None:
+        """The outputs of a program that another process has left in the cache; None where there is none.
+
+        It is what `_specialised` would take: that of the first shapes, then one for all sizes or for each shape.
+        """
+        if not self._cache.takes(arrays):
+            return None
+        arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
+        key = tuple([(array.dtype, array.shape) for array in arrays])
+        known = self._compiled.get(key) or []
+        found = next((each for each in known if isinstance(each, Loaded)), None)
+        if found is None and known:
+            return None
+        if found is None and self._first is not None and self._why_not_open is None:
+            if self._open is None:
+                self._open, self._why_not_open = self._cache.found_open(arrays)
+            if not isinstance(self._open, Loaded) or not self._allows(self._open, arrays):
+                if self._why_not_open is None:
+                    return None
+            else:
+                found = self._open
+        if found is None:
+            found = self._cache.found(arrays)
+        if found is None:
+            return None
+        if self._first is None:
+            self._first = key
+        if not known:
+            self._compiled.put(key, [found])
+        self._direct.put(tuple([array.shape for array in arrays]), found.direct())
+        return found.run(arrays)
+
     def _specialised(self, values: list[Any]) -> list[Any]:
         """The outputs of the specialisation that these inputs need; it is made where there is none."""
-        arrays = list(_flat(values))
-        key = _key(values)
+        with importing:
+            from .specialised import flat, key_of
+        arrays = list(flat(values))
+        key = key_of(values)
         known = self._compiled.get(key) or self._compiled.put(key, [])
         for found in known:
             result = found.run(arrays)
@@ -104,14 +161,21 @@ class Program:
             self._direct.put(tuple([array.shape for array in arrays]), direct)
         return result
 
-    def _made(self, values: list[Any], arrays: list[np.ndarray]) -> tuple[_Specialisation, list[Any]]:
+    def _made(self, values: list[Any], arrays: list[np.ndarray]) -> tuple[Specialisation, list[Any]]:
         """A program for the shapes at hand, with what it gives."""
-        found = _Specialisation(self.model, self._names, values, self.target, self.limits)
-        return found, found.first_result(arrays)
+        found = self._specialisation(values)
+        result = found.first_result(arrays)
+        self._cache.keep(found, values)
+        return found, result
+
+    def _specialisation(self, values: list[Any], kinds: Sequence[TensorType] | None = None) -> Specialisation:
+        with importing:
+            from .specialised import Specialisation
+        return Specialisation(self.model, self.signature.names, values, self.target, self.limits, kinds)
 
     def _opened(
         self, key: object, values: list[Any], arrays: list[np.ndarray]
-    ) -> tuple[_Specialisation, list[Any]] | None:
+    ) -> tuple[Specialisation | Loaded, list[Any]] | None:
         """The program for all sizes with what it gives; it is made when shapes come that are not the first ones.
 
         None where there is none, and where it refuses these arrays: a program for their shapes says why.
@@ -121,21 +185,32 @@ class Program:
             return None
         if self._open is None and self._why_not_open is None:
             try:
-                kinds = self._open_types(arrays)
-                self._open = _Specialisation(self.model, self._names, values, self.target, self.limits, kinds)
-                self._why_not_open = self._open.why_interpreted
+                made = self._specialisation(values, self._open_types(arrays))
+                self._open = made
+                self._why_not_open = made.why_interpreted
+                self._cache.keep(made, values, is_open=True)
             except OpgenError as error:
                 self._why_not_open = said(error)
-        if self._open is None or self._why_not_open is not None:
+            if self._why_not_open is not None:
+                self._cache.keep_closed(values, self._why_not_open)
+        if self._open is None or self._why_not_open is not None or not self._allows(self._open, arrays):
             return None
         try:
-            self._open.check_memory(arrays)
             return self._open, self._open.first_result(arrays)
         except OpgenError:
             return None
 
+    def _allows(self, program: Specialisation | Loaded, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether what a program for all sizes needs for arrays is no more than it may have."""
+        try:
+            return program.memory(arrays) <= self.limits.memory
+        except OpgenError:  # arrays that do not fit
+            return False
+
     def _why_closed(self) -> str | None:
         """Why the inputs alone say that there is no program for all sizes; None where there may be."""
+        with importing:
+            from .signature import TensorInput
         for each in self.signature.inputs:
             if not isinstance(each, TensorInput) or not isinstance(each.dtype, DType):
                 return f"input {each} is no tensor of numbers"
@@ -147,13 +222,9 @@ class Program:
 
     def _open_types(self, arrays: Sequence[np.ndarray]) -> list[TensorType]:
         """The types of the inputs with symbolic dims, to be scheduled for those of the arrays."""
-        dims: dict[str, Dim] = {}
-        found: list[TensorType] = []
-        for each, array in zip(self.signature.inputs, arrays, strict=True):
-            assert isinstance(each, TensorInput)
-            assert isinstance(each.dtype, DType)
-            found.append(each.open_type(each.dtype, dims, array.shape))
-        return found
+        with importing:
+            from .signature import open_types
+        return open_types(self.signature, arrays)
 
     def explain(self) -> str:
         """How the model is compiled: for all sizes of its open dims, or for each shape, and why."""
@@ -169,202 +240,18 @@ class Program:
         return "\n".join(lines)
 
 
-class _Direct:
-    """A specialisation that is one run of its executable on the inputs, if these are as `takes` says."""
+def prepare(model: ModelLike, target: Target | str | None = None, limits: Limits = DEFAULT_LIMITS) -> Program:
+    """A callable that takes the inputs (a sequence in the graph's order, or a mapping by name) and gives a list.
 
-    __slots__ = ("_dtypes", "_executable", "_order", "_run")
-
-    def __init__(self, executable: Executable, dtypes: Sequence[np.dtype[Any]], order: Sequence[int]) -> None:
-        self._executable = executable
-        self._run = executable.run
-        self._dtypes = tuple(dtypes)
-        self._order = None if tuple(order) == tuple(range(len(dtypes))) else tuple(order)
-
-    def takes(self, arrays: Sequence[np.ndarray]) -> bool:
-        """Whether arrays of its shapes have its dtypes and lie in order in memory."""
-        for array, dtype in zip(arrays, self._dtypes, strict=True):
-            if array.dtype is not dtype or not array.flags.c_contiguous:
-                return False
-        return True
-
-    def entry(self) -> Entry | None:
-        """Native functions of the inputs in their order, where the executable has some."""
-        return self._executable.entry() if self._order is None else None
-
-    def run(self, arrays: list[np.ndarray]) -> list[Any]:
-        order = self._order
-        found = self._run(arrays if order is None else [arrays[k] for k in order])
-        return list(found) if isinstance(found, tuple) else [found]
+    It compiles for the shapes of the first call, then once for all sizes of dims that the model leaves open, where its
+    operators allow that, else for each combination of shapes and of the values of shape-like inputs.
+    What another process has compiled of the same model is taken from the cache.
+    `model`: a `ModelProto`, its bytes, or the path of a file.  `limits`: what it may ask for.  Raises ModelError for a
+    model that breaks a rule of ONNX, UnsupportedOperatorError with all nodes that have no mapping.
+    """
+    return Program(model, Target.parse(target) if isinstance(target, str) else target, limits)
 
 
-class _Specialisation:
-    """A model converted and compiled for the types of its inputs and for the values of its probes."""
-
-    def __init__(
-        self,
-        model: Model,
-        names: Sequence[str],
-        values: Sequence[Any],
-        target: Target | None,
-        limits: Limits,
-        kinds: Sequence[TensorType] | None = None,
-    ) -> None:
-        """`kinds`: types of the inputs, all tensors, of symbolic dims; no value may decide the program then."""
-        self.params: list[Var] = []
-        given: dict[Var, np.ndarray] = {}
-        inputs: dict[str, Value] = {}
-        if kinds is None:
-            inputs = {name: self._parameter(name, v, given) for name, v in zip(names, values, strict=True)}
-        else:
-            self.params = [Var(name, kind) for name, kind in zip(names, kinds, strict=True)]
-            inputs = dict(zip(names, self.params, strict=True))
-        state = State(given if kinds is None else None, limits)
-        self.budget = state.budget
-        outputs = Conversion(model, inputs, state).outputs()
-        self.random = state.random
-        self.checks = [_Check(probe, target, state) for probe in state.probes]
-        leaves: list[Expr] = []
-        self.structure = [structure_of(value, leaves) for value in outputs]
-        self.leaves = leaves
-        self.refusals = [why for _, why in state.refusals]
-        self.computed = [flag for flag, _ in state.refusals]
-        self.computed += [leaf for leaf in leaves if not isinstance(leaf, Constant)]
-        self.executable: Executable | None = None
-        self.inputs: list[Var] = []
-        if self.computed:
-            body = self.computed[0] if len(self.computed) == 1 else Tuple(tuple(self.computed))
-            self.inputs = free_vars(body)
-            self.executable = _built(Function(tuple(self.inputs), body), target, state)
-
-    def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
-        if value is None:
-            return None
-        if isinstance(value, list):
-            return [self._parameter(f"{name}_{k}", item, given) for k, item in enumerate(value)]
-        if isinstance(value, Texts):
-            return value
-        if isinstance(value, NarrowArray):
-            carrier = self._parameter(name, value.array, given)
-            assert isinstance(carrier, Expr)
-            return Narrow(carrier, value.kind)
-        var = Var(name, array_type(value))
-        self.params.append(var)
-        given[var] = value
-        return var
-
-    @property
-    def why_interpreted(self) -> str | None:
-        """Why it is no native function; None where it is."""
-        return None if self.executable is None else self.executable.why_interpreted
-
-    def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
-        """Raises ModelError where results and what lies between kernels need more memory than is allowed."""
-        if self.executable is not None:
-            shapes = [arrays[self.params.index(var)].shape for var in self.inputs]
-            self.budget.program(self.executable.memory(shapes) or 0)
-
-    def direct(self) -> _Direct | None:
-        """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""
-        is_plain = self.executable is not None and len(self.computed) == len(self.leaves)
-        if (
-            not is_plain
-            or self.checks
-            or self.random
-            or self.refusals
-            or self.structure != list(range(len(self.leaves)))
-        ):
-            return None
-        assert self.executable is not None
-        types = [param.checked_type for param in self.params]
-        dtypes = [each.dtype.numpy for each in types if isinstance(each, TensorType)]
-        return _Direct(self.executable, dtypes, [self.params.index(var) for var in self.inputs])
-
-    def run(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
-        """The outputs; None if a value that the program was specialised on is another one now."""
-        values = self._given(arrays)
-        for check in self.checks:
-            found = check.value(values)
-            if not check.probe.holds(found):
-                return None
-            if check.probe.stands is not None:
-                values[check.probe.stands] = found
-        return self._outputs(values)
-
-    def first_result(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """The outputs for the inputs that the program was specialised for."""
-        values = self._given(arrays)
-        for check in self.checks:
-            if check.probe.stands is not None:
-                values[check.probe.stands] = check.probe.value
-        return self._outputs(values)
-
-    def _given(self, arrays: Sequence[np.ndarray]) -> dict[Var, np.ndarray]:
-        values = dict(zip(self.params, arrays, strict=True))
-        for var in self.random:
-            values[var] = fresh_key()
-        return values
-
-    def _outputs(self, values: dict[Var, np.ndarray]) -> list[Any]:
-        computed: Sequence[Any] = ()
-        if self.executable is not None:
-            result = self.executable.run([values[var] for var in self.inputs])
-            computed = result if isinstance(result, tuple) else (result,)
-        for flag, why in zip(computed, self.refusals, strict=False):
-            if flag:
-                raise ModelError(why)
-        rest = iter(computed[len(self.refusals) :])
-        leaves = [leaf.data.copy() if isinstance(leaf, Constant) else next(rest) for leaf in self.leaves]
-        return [filled(structure, leaves) for structure in self.structure]
-
-
-class _Check:
-    """A probe with the program that computes it, compiled when it is first needed."""
-
-    def __init__(self, probe: Probe, target: Target | None, state: State) -> None:
-        self.probe = probe
-        self.target = target
-        self.state = state
-        self.executable: Executable | None = None
-        self.inputs = free_vars(probe.expr)
-
-    def value(self, values: Mapping[Var, np.ndarray]) -> np.ndarray:
-        """The value of the probe for these inputs."""
-        if isinstance(self.probe.expr, Var):
-            return values[self.probe.expr]
-        if self.executable is None:
-            function = Function(tuple(self.inputs), self.probe.expr)
-            self.executable = _built(function, self.target, self.state)
-        found = self.executable.run([values[var] for var in self.inputs])
-        assert isinstance(found, np.ndarray)
-        return found
-
-
-def _built(function: Function, target: Target | None, state: State) -> Executable:
-    """The compiled function. Raises ModelError where it cannot be compiled, or needs more memory than is allowed."""
-    try:
-        found = build(state.program(function), target=target)
-    except OpgenError as error:
-        raise ModelError(f"the model's program cannot be compiled: {said(error)}") from error
-    if found.plan is not None:
-        state.budget.program(found.plan.memory)
-    return found
-
-
-def _key(value: object) -> object:
-    if isinstance(value, list):
-        return tuple([_key(item) for item in value])
-    if isinstance(value, Texts):
-        return (value.array.shape, *value.array.flat)
-    if isinstance(value, NarrowArray):
-        return (value.kind, value.array.shape)
-    return (value.dtype, value.shape) if isinstance(value, np.ndarray) else None
-
-
-def _flat(value: object) -> Iterator[np.ndarray]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _flat(item)
-    elif isinstance(value, NarrowArray):
-        yield from _flat(value.array)
-    elif isinstance(value, np.ndarray):
-        yield value if value.flags.c_contiguous else np.ascontiguousarray(value)
+def run(model: ModelLike, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+    """The outputs of a model, in the graph's order; `prepare` keeps what is compiled for further calls."""
+    return prepare(model)(inputs)

@@ -221,3 +221,14 @@ def random_inputs(
                 each.dtype.numpy
             )
     return found
+
+
+def open_types(signature: Signature, like: Sequence[np.ndarray]) -> list[TensorType]:
+    """The types of inputs that are all tensors of numbers, with symbolic dims, to be scheduled for those of arrays."""
+    dims: dict[str, Dim] = {}
+    found: list[TensorType] = []
+    for each, array in zip(signature.inputs, like, strict=True):
+        assert isinstance(each, TensorInput)
+        assert isinstance(each.dtype, DType)
+        found.append(each.open_type(each.dtype, dims, array.shape))
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import mappings as mappings
 from .emit import op
 from .errors import Unsupported, UnsupportedOperatorError
 from .graph import Graph, Model, Node, Opsets

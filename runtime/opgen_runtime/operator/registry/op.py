@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import local
 from typing import Any, ClassVar, Final, Self
 
+from ...base.altered import op_altered
 from ...base.errors import RegistryError, did_you_mean, hide_from_call_sites
 from ...base.forks import import_module
 from ...base.functions import add_finder
@@ -142,12 +143,15 @@ class Op:
                 f"attribute {key!r} of op {self.name!r} has a value at plevel {entry.plevel} (from {same.origin}); "
                 f"a second one (from {entry.origin}) needs another plevel"
             )
+        if _ops.get(self.name) is self:
+            op_altered(self.name)
         entries.append(entry)
         entries.sort(key=lambda e: -e.plevel)
         return self
 
     def reset_attr(self, key: str) -> Self:
         """Forgets all values of an attribute."""
+        op_altered(self.name)
         self._attrs.pop(key, None)
         return self
 
@@ -202,6 +206,7 @@ def register_op(
         if fill is not None:
             fill(made)
         return _ops.setdefault(name, made)
+    op_altered(name)
     if known.origin != origin:
         if not override:
             raise RegistryError(
@@ -252,6 +257,7 @@ def remove_op(name: str) -> None:
     """Forgets an op (tests, notebooks). Raises RegistryError if there is none."""
     if _ops.pop(name, None) is None:
         raise RegistryError(f"no op {name!r} to remove")
+    op_altered(name)
 
 
 def list_ops() -> list[str]:

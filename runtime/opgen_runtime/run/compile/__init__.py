@@ -3,7 +3,7 @@
 records.py    what stages hand to one another
 steps.py      the work of each stage
 segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
-key.py        the front key of the caches; provenance.py: digests of functions that users write
+key.py        the front key of the caches; provenance.py: digests of functions that users write; sources.py: of ours
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py, entry_words.py: their machine code;
               gate.py: objects that are called so
@@ -14,7 +14,8 @@ segments.py   the segments of a program: which of them are one kernel, and what 
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, numbering.py
               numbers slots, arena.py lays them out in memory
 driver.py     a plan as one native function; program.py: in memory, called like a kernel
-artifact.py   a compiled program in one file; c_library.py: as a C header and objects
+artifact.py   a compiled program in one file; files.py: files read whole; c_library.py: as a C header and objects
+store.py      compiled programs, kept for other processes
 extern.py     kernels that call hand-written functions
 interpret/    programs by Python and numpy, node by node: the oracle of passes, and how what is not compiled runs
 written.py    schedules that users write, as they enter the table; scheduled.py: as functions of arrays

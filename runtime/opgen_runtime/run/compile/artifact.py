@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -29,16 +29,16 @@ from ...codegen import compiled, key_of, modules_of, provide
 from .demands import Demand
 from .entry import ENTRY_LEVEL, ENTRY_MODULE
 from .entry_text import entry_text
+from .files import ALIGNMENT, aligned, in_memory
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, Run, Slots
-from .pointers import address_of
 from .sizes import SizesIn, SizesOut
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 
+Piece: TypeAlias = "bytes | memoryview"
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 8
+_FORM: Final = 9
 _FIXED: Final = struct.Struct("<16sIQ32s")
-_ALIGNMENT: Final = 64
 _MANY: Final = 1 << 16  # bytes, from which on their sums are digested
 _COLUMNS: Final = 1024  # words of a row of them
 _ROWS_AT_ONCE: Final = 64  # half a megabyte, which stays in a second-level cache while it is summed twice
@@ -70,11 +70,12 @@ class Chained:
 
 def write(path: str | os.PathLike[str], contents: Contents | Chained) -> None:
     """Write an artifact, whole or not at all.  Raises ExecutorError for kernels that are functions of Python."""
-    whole = encode(contents)
+    pieces = encoded(contents)
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
     try:
-        unfinished.write_bytes(whole)
+        with open(unfinished, "wb") as file:
+            file.writelines(pieces)
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -82,13 +83,21 @@ def write(path: str | os.PathLike[str], contents: Contents | Chained) -> None:
 
 def encode(contents: Contents | Chained) -> bytes:
     """The bytes of an artifact.  Raises ExecutorError for kernels that are functions of Python."""
+    return b"".join(encoded(contents))
+
+
+def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = None) -> list[Piece]:
+    """The bytes of an artifact in pieces, which are those of arrays where these are.
+
+    `facts`: kept with it, for `read_kept`; the runtime's own modules are left out then: the cache of objects has them.
+    """
     blobs = _Blobs()
-    header = _whole(contents, blobs) if isinstance(contents, Contents) else _chained(contents, blobs)
+    header = _whole(contents, blobs, facts) if isinstance(contents, Contents) else _chained(contents, blobs)
     header["blobs"] = blobs.table
+    header["facts"] = facts
     text = json.dumps(header).encode()
-    start = -(-(_FIXED.size + len(text)) // _ALIGNMENT) * _ALIGNMENT
     fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
-    return b"".join([(fixed + text).ljust(start, b"\0"), *blobs.parts])
+    return [(fixed + text).ljust(_padded(_FIXED.size + len(text)), b"\0"), *blobs.parts]
 
 
 def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
@@ -102,7 +111,7 @@ def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
     }
 
 
-def _whole(contents: Contents, blobs: _Blobs) -> dict[str, object]:
+def _whole(contents: Contents, blobs: _Blobs, facts: Mapping[str, object] | None = None) -> dict[str, object]:
     sizes = SizesOut()
     header: dict[str, object] = {
         "opgen": VERSION,
@@ -112,7 +121,7 @@ def _whole(contents: Contents, blobs: _Blobs) -> dict[str, object]:
         "kernels": [_kernel(kernel, blobs, sizes) for kernel in contents.kernels],
         "plan": None if contents.plan is None else _plan(contents.plan, blobs, sizes),
         "driver": blobs.add(contents.driver),
-        "runtime": [[key, blobs.add(code)] for key, code in _runtime_objects(contents)],
+        "runtime": [[key, blobs.add(code)] for key, code in (() if facts else _runtime_objects(contents))],
     }
     header["dims"] = sizes.table
     return header
@@ -129,26 +138,21 @@ def read(path: str | os.PathLike[str]) -> Contents | Chained:
 
     Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
     """
-    with open(path, "rb", buffering=0) as file:
-        memory = _aligned(os.fstat(file.fileno()).st_size)
-        filled = 0
-        while count := file.readinto(memory[filled:]):
-            filled += count
-    return _decoded(memory[:filled], str(path))
+    return _decoded(in_memory(path), str(path))
+
+
+def read_kept(path: str | os.PathLike[str]) -> tuple[Contents | Chained, Mapping[str, Any]]:
+    """Like `read`, with the facts that were kept with it."""
+    whole = in_memory(path)
+    facts = _header(whole, str(path))[0]["facts"] or {}
+    return _decoded(whole, str(path)), facts
 
 
 def decode(whole: bytes, what: str) -> Contents | Chained:
     """Like `read`, of the bytes; `what` names them in errors."""
-    memory = _aligned(len(whole))
+    memory = aligned(len(whole))
     memory[:] = whole
     return _decoded(memory, what)
-
-
-def _aligned(size: int) -> memoryview:
-    """New memory that begins as every array of an artifact does, so that arrays are used where they lie."""
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    begin = -address_of(memory) % _ALIGNMENT
-    return memory[begin : begin + size].data
 
 
 def _decoded(memory: memoryview, what: str) -> Contents | Chained:
@@ -158,7 +162,7 @@ def _decoded(memory: memoryview, what: str) -> Contents | Chained:
         raise ExecutorError(
             f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
         )
-    if not Target.parse(header["target"]).is_host:
+    if header["target"] != str(Target.host()) and not Target.parse(header["target"]).is_host:
         raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
     table = header["blobs"]
     blobs = [whole[start + offset : start + offset + size] for offset, size, _ in table]
@@ -205,26 +209,26 @@ def _header(whole: memoryview, path: str) -> tuple[dict[str, Any], int]:
 class _Blobs:
     """What follows the header; `table`: offset, size and digest of each."""
 
-    parts: list[bytes] = field(default_factory=list)
+    parts: list[Piece] = field(default_factory=list)
     table: list[tuple[int, int, str]] = field(default_factory=list)
     size: int = 0
     known: dict[str, int] = field(default_factory=dict)
 
-    def add(self, blob: bytes) -> int:
+    def add(self, blob: Piece) -> int:
         """The number of a blob; equal ones are kept once."""
         digest = _digest(blob).hex()
         if digest not in self.known:
             self.known[digest] = len(self.table)
             self.table.append((self.size, len(blob), digest))
-            self.parts.append(blob.ljust(_padded(len(blob)), b"\0"))
-            self.size += len(self.parts[-1])
+            self.parts += [blob, bytes(_padded(len(blob)) - len(blob))]
+            self.size += _padded(len(blob))
         return self.known[digest]
 
     def array(self, array: np.ndarray) -> dict[str, object]:
         return {
             "dtype": array.dtype.name,
             "shape": list(array.shape),
-            "blob": self.add(np.ascontiguousarray(array).tobytes()),
+            "blob": self.add(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data),
         }
 
 
@@ -354,7 +358,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _padded(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _digest(data: bytes | memoryview) -> bytes:

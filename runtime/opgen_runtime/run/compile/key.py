@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Final, TypeGuard
 
@@ -20,6 +18,7 @@ from ...lower.library.strategy import schedule_named
 from ...operator import Op
 from .dims import dims_in
 from .provenance import digest_of, stamp
+from .sources import sources_digest
 
 # The storeys whose sources decide what code a segment becomes.
 _STOREYS: Final = ("base", "operator", "compute", "ir", "declaration", "lower", "codegen", "run/compile")
@@ -61,7 +60,7 @@ def front_key(
 
 @lru_cache(maxsize=1)
 def _environment() -> str:
-    return f"{sources_digest()} llvm {LLVM_VERSION} llvmlite {LLVMLITE_VERSION}"
+    return f"{sources_digest(_STOREYS)} llvm {LLVM_VERSION} llvmlite {LLVMLITE_VERSION}"
 
 
 def _op_digest(op: Op) -> str | None:
@@ -113,26 +112,3 @@ def _declaration_digest(declaration: OpDeclaration) -> str | None:
 
 def _is_plain_own(function: Callable[..., object]) -> TypeGuard[FunctionType]:
     return is_own(function) and isinstance(function, FunctionType)
-
-
-@lru_cache(maxsize=1)
-def sources_digest() -> str:
-    """A digest of names, sizes and times of the runtime's source files, once a process."""
-    root = Path(__file__).resolve().parents[2]
-    entries = sorted(_sources(root))
-    return hashlib.blake2b("\n".join(entries).encode(), digest_size=16).hexdigest()
-
-
-def _sources(root: Path) -> Iterable[str]:
-    stack = [os.fspath(root / package) for package in _STOREYS]
-    stack.append(os.fspath(root))
-    top = os.fspath(root)
-    while stack:
-        folder = stack.pop()
-        with os.scandir(folder) as found:
-            for entry in found:
-                if entry.name.endswith(".py"):
-                    status = entry.stat()
-                    yield f"{entry.path[len(top) :]} {status.st_size} {status.st_mtime_ns}"
-                elif folder != top and entry.name != "__pycache__" and entry.is_dir():
-                    stack.append(entry.path)

@@ -5,7 +5,7 @@ handover.py      results as arrays of other libraries
 creating.py      create_executor()
 building.py      build(): a module, a function or a schedule, by what it is
 driver.py        a program compiled
-loading.py       load(): one that was saved
+loading.py       load(): one that was saved; kept.py: programs kept for other processes
 executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
 graph.py         the executor of kind "graph"
 profiling.py     what kernels cost, and plans as text

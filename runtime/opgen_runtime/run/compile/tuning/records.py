@@ -23,8 +23,8 @@ from .... import ir
 from ....base import Target
 from ....base.errors import StrategyError, shown
 from ....base.vocabulary import dataclass
-from ....codegen import default_cache
 from ....lower.library import schedules
+from ..tuned_file import records_file as records_file
 
 _FORMAT: Final = "opgen tuning records"
 _VERSION: Final = 1
@@ -51,15 +51,6 @@ class Record:
     def key(self) -> tuple[str, str, tuple[int, ...]]:
         """What a record is looked up by."""
         return self.target, self.segment, self.constant
-
-
-def records_file() -> Path | None:
-    """OPGEN_TUNED, else `tuned.json` beside the object cache; None where OPGEN_TUNED is empty or there is no cache."""
-    given = os.environ.get("OPGEN_TUNED")
-    if given is not None:
-        return Path(given) if given else None
-    folder = default_cache().directory
-    return None if folder is None else folder / "tuned.json"
 
 
 def tuned(target: Target, function: ir.Function, digest: str, constant: Collection[int]) -> Target:
