@@ -1,14 +1,35 @@
 """Reductions over the states of a scan as states of their own, with loops of their own.
 
-    scan t: h[t, i] = tanh(x[t, i] + sum(w[i, j] * h[t - 1, j] for j))
+    scan t: h[t, i] = tanh(x[t, i] + sum(w[i, j] * (h[t - 1, j] if t > 0 else 0) for j))
 -->
-    scan t: h_step_sum[t, i] = sum(w[i, j] * h[t - 1, j] for j)
+    scan t: h_row[t, j] = h[t - 1, j] if t > 0 else 0
+            h_step_sum[t, i] = sum(w[i, j] * h_row[t, j] for j)
             h[t, i] = tanh(x[t, i] + h_step_sum[t, i])
+
+A factor of a product that is computed from states, and would be again for each position along some axis, is a state,
+too: equal ones are one.  Loops of sums then read what lies there.
 """
 
 from __future__ import annotations
 
-from ...base.arith import Analyzer, Const, Expr, Var, cast, free_vars, post_order, substitute
+from collections.abc import Sequence
+
+from ...base.arith import (
+    Analyzer,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Var,
+    cast,
+    const,
+    free_vars,
+    is_size,
+    post_order,
+    select,
+    structural_equal,
+    substitute,
+)
 from ...base.vocabulary import INDEX, INT64
 from .graph import replace_tensors
 from .guards import Guards
@@ -22,7 +43,8 @@ def reductions_apart(scan: Scan) -> dict[Tensor, Tensor]:
     Empty where there is nothing to take out.
     """
     lines = {state.tensor: state.scan_axis for state in scan.states if state.tensor is not None}
-    parts = [_Parts(state, lines) for state in scan.states]
+    rows = _Rows(lines)
+    parts = [_Parts(state, lines, rows) for state in scan.states]
     if not any(part.made for part in parts):
         return {}
     states = [new for part in parts for new in part.states()]
@@ -37,14 +59,82 @@ def reductions_apart(scan: Scan) -> dict[Tensor, Tensor]:
     return {old: changed[old] for old in lines}
 
 
+class _Rows:
+    """Factors of the sums of all states, as states: each stands before the first sum that reads it."""
+
+    def __init__(self, lines: dict[Tensor, int]) -> None:
+        self.lines = lines
+        self.made: list[tuple[Expr, tuple[IterVar, ...], Tensor]] = []
+
+    def apart(self, node: Reduce, state: State) -> tuple[Reduce, list[tuple[State, Tensor]]]:
+        """A reduction that reads its factors as rows, and the states that are new."""
+        product = node.value
+        if not isinstance(product, Binary) or product.op != "mul":
+            return node, []
+        new: list[tuple[State, Tensor]] = []
+        a, b = (self._row(factor, node, state, new) for factor in (product.a, product.b))
+        if a is product.a and b is product.b:
+            return node, []
+        value = product.rebuild((a, b))
+        return Reduce(node.dtype, node.combiner, node.axes, value, node.condition, node.default), new
+
+    def _row(self, factor: Expr, node: Reduce, state: State, new: list[tuple[State, Tensor]]) -> Expr:
+        there = factor if node.condition is None else select(node.condition, factor, const(0, factor.dtype))
+        used = set(free_vars(there))
+        line = state.axes[state.scan_axis]
+        kept = [axis for axis in (*state.axes, *node.axes) if axis.var in used or axis is line]
+        again = [axis for axis in state.axes if axis not in kept and axis.extent != 1]
+        if not again or not self._is_computed(factor) or not all(_is_fixed(axis.extent) for axis in kept):
+            return factor
+        fresh = tuple(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in kept)
+        renamed = {old.var: each.var for old, each in zip(kept, fresh, strict=True)}
+        body = substitute(there, renamed)
+        indices = tuple(axis.var for axis in kept)
+        for other, axes, tensor in self.made:
+            if _is_same(other, axes, body, fresh):
+                return Read(factor.dtype, tensor, indices)
+        assert state.tensor is not None
+        name = f"{state.tensor.name}_row{len(self.made) or ''}"
+        tensor = Tensor(name, tuple(axis.extent for axis in fresh), factor.dtype, state.tensor.op)
+        self.made.append((body, fresh, tensor))
+        new.append((State(fresh, kept.index(line), body), tensor))
+        return Read(factor.dtype, tensor, indices)
+
+    def _is_computed(self, factor: Expr) -> bool:
+        """Whether a factor is more than an element of a state, and made of states."""
+        plain = factor.a if isinstance(factor, Cast) else factor
+        reads = [node for node in post_order(factor) if isinstance(node, Read)]
+        nested = any(isinstance(node, Reduce) for node in post_order(factor))
+        own = any(read.tensor in self.lines for read in reads)
+        return own and not nested and not isinstance(plain, Read) and factor.dtype is not INDEX
+
+
+def _is_fixed(extent: int | Expr) -> bool:
+    """Whether an axis is as long everywhere."""
+    return isinstance(extent, int) or is_size(extent)
+
+
+def _is_same(a: Expr, axes: Sequence[IterVar], b: Expr, others: Sequence[IterVar]) -> bool:
+    """Whether two bodies over axes in their order are one."""
+    if len(axes) != len(others) or not all(map(_as_long, axes, others)):
+        return False
+    return structural_equal(a, substitute(b, {y.var: x.var for x, y in zip(axes, others, strict=True)}))
+
+
+def _as_long(a: IterVar, b: IterVar) -> bool:
+    m, n = a.extent, b.extent
+    return m == n if isinstance(m, int) or isinstance(n, int) else structural_equal(m, n)
+
+
 class _Parts:
     """One state, and the states that its reductions become, which run before it."""
 
-    def __init__(self, state: State, lines: dict[Tensor, int]) -> None:
+    def __init__(self, state: State, lines: dict[Tensor, int], rows: _Rows) -> None:
         assert state.body is not None
         assert state.tensor is not None
-        self.state, self.lines = state, lines
+        self.state, self.lines, self.rows = state, lines, rows
         self.made: list[tuple[State, Tensor]] = []
+        self.sums = 0
         order = post_order(state.body)
         found = outermost_reduces(order, state.body)
         guards = Guards(order) if found else None
@@ -80,13 +170,16 @@ class _Parts:
             node = Reduce(
                 node.dtype, node.combiner, node.axes, node.value, None if holds else condition, node.default
             )
+        node, rows = self.rows.apart(node, state)
+        self.made += rows
         used = set(free_vars(node)) | {state.axes[state.scan_axis].var}
         axes = [axis for axis in state.axes if axis.var in used]
         fresh = tuple(IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in axes)
         body = substitute(node, {old.var: new.var for old, new in zip(axes, fresh, strict=True)})
         dtype = INT64 if node.dtype is INDEX else node.dtype
         assert state.tensor is not None
-        number = len(self.made) or ""
+        number = self.sums or ""
+        self.sums += 1
         name = f"{state.tensor.name}_step_{node.combiner}{number}"
         made = State(fresh, axes.index(state.axes[state.scan_axis]), cast(body, dtype))
         tensor = Tensor(name, tuple(axis.extent for axis in axes), dtype, state.tensor.op)

@@ -1,7 +1,8 @@
 """Scans: few rows kept, what reads them in their steps, and loops for a row where positions depend on each other.
 
 A product of a row and a constant matrix has the matrix packed before the scan, in panels of columns, and tiles of
-several sequences and a panel in registers; where a step is long enough, its panels are shared among threads.
+several sequences and a panel in registers; where a step is long enough, its panels are shared among threads.  Steps
+are many, and all threads meet at the end of each shared loop: what takes little longer than that stays in one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
-from .access import is_shared, likely_extent
+from .access import analyse, is_shared, likely_extent
 from .contractions import in_registers, tile_rows
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
@@ -20,10 +21,11 @@ from .reductions import schedule_reduction
 
 _MOST_ROWS: Final = 8  # of a tile
 _MOST_VECTORS: Final = 4  # of a panel
-_SUMS: Final = 8  # vectors of a tile; with 16, of rows that are read under a condition, products take longer
+_SUMS: Final = 0.5  # of the registers hold a tile
 _PANELS_A_THREAD: Final = (
     4  # are shared evenly enough; a loop over them alone has guards for the last one alone
 )
+_MEETINGS: Final = 4  # so many times the least work that is shared elsewhere
 
 
 def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
@@ -56,8 +58,11 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     if rows < LEAST_ROWS or columns < lanes or not theirs <= own:
         return None
     tile = tile_rows(found.row, _MOST_ROWS)
-    most = min(_MOST_VECTORS, max(1, _SUMS // tile))
-    panel = lanes * (1 if columns % lanes else _panel_vectors(columns // lanes, most))
+    most = min(_MOST_VECTORS, max(1, int(_SUMS * target.vectors.registers) // tile))
+    every = (*member.loop_axes, *member.reduce_axes)
+    shared = is_shared(every, likely_extent(every) // _MEETINGS, target)
+    vectors = -(-columns // lanes)
+    panel = lanes * min(most, vectors, max(1, vectors // _panels(target)) if shared else vectors)
     outer = [axis for axis in member.loop_axes if axis not in (found.row, *found.columns)]
     summed = member.reduce_axes
     moving = [axis for axis in outer if axis.var in theirs]
@@ -67,20 +72,18 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     row, column = (member.loop_axes[n] for n in at)
     rows_outer, row_tile = member.split(row, tile)
     panels, within = member.split(column, panel)
-    every = (*member.loop_axes, *member.reduce_axes)
-    shared = is_shared(every, likely_extent(every), target)
     nest = (panels, *outer, rows_outer) if shared else (*outer, panels, rows_outer)
     member.reorder(*nest, *member.reduce_axes, row_tile, within)
     if shared:
-        enough = likely_extent((panels,)) >= _PANELS_A_THREAD * target.num_threads
+        enough = likely_extent((panels,)) >= _panels(target)
         member.parallel(panels if enough else member.fuse(*nest))
     in_registers(member, row_tile, within, lanes)
     return packing
 
 
-def _panel_vectors(vectors: int, most: int) -> int:
-    """How many vectors a panel has: as many as leave none over."""
-    return next(n for n in range(most, 0, -1) if vectors % n == 0)
+def _panels(target: Target) -> int:
+    """How many panels all threads share evenly enough."""
+    return _PANELS_A_THREAD * target.num_threads
 
 
 def _schedule_row(member: Stage, target: Target) -> None:
@@ -90,4 +93,6 @@ def _schedule_row(member: Stage, target: Target) -> None:
     if member.reduce_axes:
         schedule_reduction(member, target)
     elif not any(isinstance(node, Reduce) for node in post_order(body)):
-        schedule_elementwise(member, target)
+        work = likely_extent(member.loop_axes) * analyse(body, member.tensor.dtype).cost
+        shared = is_shared(member.loop_axes, work // (2 * _MEETINGS), target)
+        schedule_elementwise(member, target, attached=not shared)
