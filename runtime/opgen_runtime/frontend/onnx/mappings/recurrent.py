@@ -1,55 +1,75 @@
-"""Recurrent networks: the declared ops where they fit, else cells unrolled over time."""
+"""Recurrent networks, by the declared ops: one call a direction where the op or its activations ask for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
-
-import numpy as np
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ....base.vocabulary import dataclass
 from ....ir import Expr
 from ..emit import op
 from ..errors import NotSupported
 from ..rules import Flag, converts
-from ._tools import (
-    cast,
-    check_rank,
-    check_shape,
-    dtype,
-    extent,
-    full,
-    index,
-    scalar,
-    shape,
-    sizes,
-    take_slice,
-    transpose,
-)
+from ._tools import cast, check_rank, check_shape, extent, index, sizes, take_slice, transpose
 
 if TYPE_CHECKING:
     from ..convert import NodeView
 
-Activation = Callable[[Expr], Expr]
-# ONNX's activations: a function of x, alpha and beta, and the defaults of the two.
-_ACTIVATIONS: Final[dict[str, tuple[Callable[..., Expr], float, float]]] = {
-    "relu": (lambda x, a, b: op.relu(x), 0, 0),
-    "tanh": (lambda x, a, b: op.tanh(x), 0, 0),
-    "sigmoid": (lambda x, a, b: op.sigmoid(x), 0, 0),
-    "affine": (lambda x, a, b: op.add(op.multiply(x, a), b), 1.0, 0.0),
-    "leakyrelu": (lambda x, a, b: op.where(op.less(x, 0.0), op.multiply(x, a), x), 0.01, 0),
-    "thresholdedrelu": (lambda x, a, b: op.where(op.greater(x, a), x, scalar(0, dtype(x))), 1.0, 0),
-    "scaledtanh": (lambda x, a, b: op.multiply(op.tanh(op.multiply(x, b)), a), 1.0, 1.0),
-    "hardsigmoid": (lambda x, a, b: op.maximum(op.minimum(op.add(op.multiply(x, a), b), 1.0), 0.0), 0.2, 0.5),
-    "elu": (
-        lambda x, a, b: op.where(op.less(x, 0.0), op.multiply(op.subtract(op.exp(x), 1.0), a), x),
-        1.0,
-        0,
-    ),
-    "softsign": (lambda x, a, b: op.divide(x, op.add(op.abs(x), 1.0)), 0, 0),
-    "softplus": (lambda x, a, b: op.log(op.add(op.exp(x), 1.0)), 0, 0),
+# ONNX's activations: the defaults of alpha and beta, None where the function has none.
+_ACTIVATIONS: Final[dict[str, tuple[float | None, float | None]]] = {
+    "relu": (None, None),
+    "tanh": (None, None),
+    "sigmoid": (None, None),
+    "affine": (1.0, 0.0),
+    "leakyrelu": (0.01, None),
+    "thresholdedrelu": (1.0, None),
+    "scaledtanh": (1.0, 1.0),
+    "hardsigmoid": (0.2, 0.5),
+    "elu": (1.0, None),
+    "softsign": (None, None),
+    "softplus": (None, None),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """What a node says of its activations; `names` may be left out, which means the default ones."""
+
+    default: tuple[str, ...]
+    names: Sequence[str] | None
+    alphas: Sequence[float] | None
+    betas: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """The activations of one direction, with the two numbers of each."""
+
+    names: tuple[str, ...]
+    alpha: tuple[float, ...]
+    beta: tuple[float, ...]
+
+
+def _functions(given: Activations, n: int) -> tuple[Functions, ...]:
+    """Those of each direction; alpha and beta are listed for the functions that have them."""
+    each = len(given.default)
+    chosen = [name.lower() for name in (given.names or given.default * n)]
+    if len(chosen) != each * n:
+        raise NotSupported(f"{len(chosen)} activations for {n} directions")
+    alphas, betas = iter(given.alphas or ()), iter(given.betas or ())
+    numbers: list[tuple[float, float]] = []
+    for name in chosen:
+        if name not in _ACTIVATIONS:
+            raise NotSupported(f"activation {name!r}")
+        a, b = _ACTIVATIONS[name]
+        numbers.append((1.0 if a is None else next(alphas, a), 1.0 if b is None else next(betas, b)))
+    parts = [slice(k * each, (k + 1) * each) for k in range(n)]
+    return tuple(
+        [
+            Functions(tuple(chosen[p]), tuple([a for a, _ in numbers[p]]), tuple([b for _, b in numbers[p]]))
+            for p in parts
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,48 +84,15 @@ class Layer:
     h0: Expr | None
     directions: tuple[bool, ...]
     """Whether each direction runs backwards."""
-    activations: tuple[tuple[Activation, ...], ...]
-    clip: float | None
-    hidden: int
+    functions: tuple[Functions, ...]
 
-    def part(self, weights: Expr | None, direction: int) -> Expr | None:
-        """The slice of one direction."""
-        return None if weights is None else index(weights, 0, direction)
-
-    def clipped(self, z: Expr) -> Expr:
-        return z if self.clip is None else op.minimum(op.maximum(z, -self.clip), self.clip)
+    def operands(self, direction: int) -> tuple[Expr | None, ...]:
+        """The sequence, and the slices of one direction: the weights, the recurrent ones, the biases."""
+        return (self.x, *[_slice(each, direction) for each in (self.w, self.r, self.bias)])
 
 
-@dataclass(frozen=True, slots=True)
-class Activations:
-    """What a node says of its activations; `names` may be left out, which means the default ones."""
-
-    default: tuple[str, ...]
-    names: Sequence[str] | None
-    alphas: Sequence[float] | None
-    betas: Sequence[float] | None
-
-
-def _activations(given: Activations, n: int) -> tuple[tuple[Activation, ...], ...]:
-    """The functions of each direction; alpha and beta are listed for those functions that have them."""
-    default = given.default
-    chosen = [name.lower() for name in (given.names or default * n)]
-    if len(chosen) != len(default) * n:
-        raise NotSupported(f"{len(chosen)} activations for {n} directions")
-    alpha, beta = iter(given.alphas or ()), iter(given.betas or ())
-    made: list[Activation] = []
-    for name in chosen:
-        if name not in _ACTIVATIONS:
-            raise NotSupported(f"activation {name!r}")
-        function, a, b = _ACTIVATIONS[name]
-        a = next(alpha, a) if a else a
-        b = next(beta, b) if b or name == "affine" else b
-        made.append(partial(_activated, function, a, b))
-    return tuple([tuple(made[k * len(default) : (k + 1) * len(default)]) for k in range(n)])
-
-
-def _activated(function: Callable[..., Expr], a: float, b: float, z: Expr) -> Expr:
-    return function(z, a, b)
+def _slice(weights: Expr | None, direction: int) -> Expr | None:
+    return None if weights is None else index(weights, 0, direction)
 
 
 def _layer(
@@ -117,14 +104,13 @@ def _layer(
     h0: Expr | None,
     activations: Activations,
     direction: str,
-    clip: float | None,
     layout: int,
     gates: int,
 ) -> Layer:
     """Raises ModelError for tensors that are not of the shapes that ONNX gives for so many gates."""
     check_rank(x, 3, 3)
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
-    functions = _activations(activations, len(backwards))
+    functions = _functions(activations, len(backwards))
     if layout:
         x = transpose(x, (1, 0, 2))
         h0 = None if h0 is None else transpose(h0, (1, 0, 2))
@@ -139,46 +125,13 @@ def _layer(
     ):
         if given is not None:
             check_shape(name, given, wanted)
-    return Layer(x, w, r, bias, lengths, h0, backwards, functions, clip, hidden)
+    return Layer(x, w, r, bias, lengths, h0, backwards, functions)
 
 
-Step = Callable[[int, Expr, "tuple[Expr, ...]"], "tuple[Expr, ...]"]
-
-
-def _unrolled(
-    layer: Layer, states: Sequence[Expr | None], cell: Callable[[int], Step]
-) -> tuple[Expr, list[Expr]]:
-    """The hidden state at each time (T, D, N, H) and the last states (D, N, H), from cells."""
-    steps, batch = shape(layer.x)[:2]
-    kind = dtype(layer.x)
-    all_rows, finals = [], []
-    for d, backwards in enumerate(layer.directions):
-        step = cell(d)
-        wide = op.matmul(layer.x, transpose(_must(layer.part(layer.w, d)), (1, 0)))
-        current = tuple([
-            full((batch, layer.hidden), 0, kind) if s is None else index(s, 0, d) for s in states
-        ])  # fmt: skip
-        rows: list[Expr] = []
-        for t in range(steps - 1, -1, -1) if backwards else range(steps):
-            new = step(t, index(wide, 0, t), current)
-            row = new[0]
-            if layer.lengths is not None:
-                alive = op.expand_dims(
-                    op.greater(cast(layer.lengths, "int64"), np.array(t, np.int64)), axis=1
-                )
-                new = tuple([op.where(alive, n, c) for n, c in zip(new, current, strict=True)])
-                row = op.where(alive, row, scalar(0, kind))
-            current = new
-            rows.append(row)
-        all_rows.append(op.stack(rows[::-1] if backwards else rows, axis=0))
-        finals.append(current)
-    y = op.stack(all_rows, axis=1)
-    return y, [op.stack([f[k] for f in finals], axis=0) for k in range(len(states))]
-
-
-def _must(x: Expr | None) -> Expr:
-    assert x is not None
-    return x
+def _stacked(parts: Sequence[Expr], layout: int, node: NodeView) -> tuple[Expr, ...]:
+    """The results of a node from those of its directions: all hidden states, and the last one."""
+    y = op.stack([part[0] for part in parts], axis=1)
+    return _finish(y, [op.stack([part[1] for part in parts], axis=0)], layout, node)
 
 
 def _finish(y: Expr, finals: Sequence[Expr], layout: int, node: NodeView) -> tuple[Expr, ...]:
@@ -186,25 +139,6 @@ def _finish(y: Expr, finals: Sequence[Expr], layout: int, node: NodeView) -> tup
         y = transpose(y, (2, 0, 1, 3))
         finals = [transpose(f, (1, 0, 2)) for f in finals]
     return (y, *finals)[: node.num_outputs]
-
-
-def _biases(layer: Layer, direction: int, gates: int) -> tuple[Expr | None, Expr | None]:
-    """The input's and the recurrent bias."""
-    both = layer.part(layer.bias, direction)
-    if both is None:
-        return None, None
-    size = gates * layer.hidden
-    return take_slice(both, 0, 0, size), take_slice(both, 0, size, 2 * size)
-
-
-def _plus(z: Expr, *terms: Expr | None) -> Expr:
-    for term in terms:
-        z = z if term is None else op.add(z, term)
-    return z
-
-
-def _gate(z: Expr, position: int, hidden: int) -> Expr:
-    return take_slice(z, len(shape(z)) - 1, position * hidden, (position + 1) * hidden)
 
 
 @converts("RNN", since=7)
@@ -225,22 +159,23 @@ def rnn(
     layout: Flag = 0,
     node: NodeView,
 ) -> tuple[Expr, ...]:
-    """Computed cell by cell: h = f(W x + R h + b)."""
+    """h = f(W x + R h + b)."""
     given = Activations(("Tanh",), activations, activation_alpha, activation_beta)
-    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout, gates=1)
-
-    def cell(d: int) -> Step:
-        (f,) = layer.activations[d]
-        wb, rb = _biases(layer, d, 1)
-        weights = transpose(_must(layer.part(layer.r, d)), (1, 0))
-
-        def step(t: int, wx: Expr, state: tuple[Expr, ...]) -> tuple[Expr, ...]:
-            return (f(layer.clipped(_plus(op.add(wx, op.matmul(state[0], weights)), wb, rb))),)
-
-        return step
-
-    y, finals = _unrolled(layer, [layer.h0], cell)
-    return _finish(y, finals, layout, node)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, layout, gates=1)
+    parts = [
+        op.rnn(
+            *layer.operands(d),
+            layer.lengths,
+            _slice(layer.h0, d),
+            activation=layer.functions[d].names[0],
+            alpha=layer.functions[d].alpha[0],
+            beta=layer.functions[d].beta[0],
+            clip=clip,
+            reverse=backwards,
+        )
+        for d, backwards in enumerate(layer.directions)
+    ]
+    return _stacked(parts, layout, node)
 
 
 @converts("GRU", since=7)
@@ -264,52 +199,24 @@ def gru(
 ) -> tuple[Expr, ...]:
     """Gates are ordered update, reset, hidden."""
     given = Activations(("Sigmoid", "Tanh"), activations, activation_alpha, activation_beta)
-    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout, gates=3)
-    if lengths is None and clip is None and _is_default(activations, ["sigmoid", "tanh"]):
-        parts = [
-            op.gru(
-                layer.x,
-                layer.part(w, d),
-                layer.part(r, d),
-                layer.part(bias, d),
-                layer.part(layer.h0, d),
-                reverse=backwards,
-                linear_before_reset=bool(linear_before_reset),
-            )
-            for d, backwards in enumerate(layer.directions)
-        ]
-        y = op.stack([p[0] for p in parts], axis=1)
-        return _finish(y, [op.stack([p[1] for p in parts], axis=0)], layout, node)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, layout, gates=3)
+    parts = [
+        op.gru(
+            *layer.operands(d),
+            _slice(layer.h0, d),
+            layer.lengths,
+            reverse=backwards,
+            linear_before_reset=bool(linear_before_reset),
+            **_shapes(layer.functions[d], clip),
+        )
+        for d, backwards in enumerate(layer.directions)
+    ]
+    return _stacked(parts, layout, node)
 
-    def cell(d: int) -> Step:
-        f, g = layer.activations[d]
-        wb, rb = _biases(layer, d, 3)
-        hidden = layer.hidden
-        recurrent = _must(layer.part(layer.r, d))
-        gates = transpose(take_slice(recurrent, 0, 0, 2 * hidden), (1, 0))
-        candidate = transpose(take_slice(recurrent, 0, 2 * hidden, 3 * hidden), (1, 0))
 
-        def of(bias: Expr | None, begin: int, end: int) -> Expr | None:
-            return None if bias is None else take_slice(bias, 0, begin * hidden, end * hidden)
-
-        def step(t: int, wx: Expr, state: tuple[Expr, ...]) -> tuple[Expr, ...]:
-            h = state[0]
-            z = _plus(
-                op.add(take_slice(wx, 1, 0, 2 * hidden), op.matmul(h, gates)), of(wb, 0, 2), of(rb, 0, 2)
-            )
-            z = f(layer.clipped(z))
-            update, reset = _gate(z, 0, hidden), _gate(z, 1, hidden)
-            if linear_before_reset:
-                inner = op.multiply(reset, _plus(op.matmul(h, candidate), of(rb, 2, 3)))
-            else:
-                inner = _plus(op.matmul(op.multiply(reset, h), candidate), of(rb, 2, 3))
-            new = g(layer.clipped(_plus(op.add(_gate(wx, 2, hidden), inner), of(wb, 2, 3))))
-            return (op.add(op.multiply(op.subtract(1.0, update), new), op.multiply(update, h)),)
-
-        return step
-
-    y, finals = _unrolled(layer, [layer.h0], cell)
-    return _finish(y, finals, layout, node)
+def _shapes(functions: Functions, clip: float | None) -> dict[str, Any]:
+    """The attrs that say what the activations are."""
+    return {"activations": functions.names, "alpha": functions.alpha, "beta": functions.beta, "clip": clip}
 
 
 @converts("LSTM", since=7)
@@ -335,43 +242,40 @@ def lstm(
 ) -> tuple[Expr, ...]:
     """Gates are ordered input, output, forget, cell; peepholes input, output, forget."""
     given = Activations(("Sigmoid", "Tanh", "Tanh"), activations, activation_alpha, activation_beta)
-    layer = _layer(x, w, r, bias, lengths, h0, given, direction, clip, layout, gates=4)
+    layer = _layer(x, w, r, bias, lengths, h0, given, direction, layout, gates=4)
     first = transpose(c0, (1, 0, 2)) if layout and c0 is not None else c0
     if first is not None:
-        check_shape("c0", first, (len(layer.directions), sizes(layer.x)[1], layer.hidden))
+        check_shape("c0", first, (len(layer.directions), sizes(layer.x)[1], extent(r, -1)))
     if peepholes is not None:
-        check_shape("peepholes", peepholes, (len(layer.directions), 3 * layer.hidden))
-    plain = peepholes is None and clip is None and not input_forget
-    if plain and _is_default(activations, ["sigmoid", "tanh", "tanh"]):
-        steps = None if lengths is None else cast(lengths, "int32")
-        made = op.lstm(layer.x, w, r, bias, steps, layer.h0, first, direction=direction)
-        return _finish(made[0], [made[1], made[2]], layout, node)
-
-    def cell(d: int) -> Step:
-        f, g, h_of = layer.activations[d]
-        wb, rb = _biases(layer, d, 4)
-        hidden = layer.hidden
-        weights = transpose(_must(layer.part(layer.r, d)), (1, 0))
-        holes = layer.part(peepholes, d)
-
-        def seen(gate: Expr, position: int, c: Expr) -> Expr:
-            return gate if holes is None else op.add(gate, op.multiply(_gate(holes, position, hidden), c))
-
-        def step(t: int, wx: Expr, state: tuple[Expr, ...]) -> tuple[Expr, ...]:
-            h, c = state
-            z = _plus(op.add(wx, op.matmul(h, weights)), wb, rb)
-            into = f(layer.clipped(seen(_gate(z, 0, hidden), 0, c)))
-            forget = seen(_gate(z, 2, hidden), 2, c)
-            kept = op.subtract(1.0, into) if input_forget else f(layer.clipped(forget))
-            new = op.add(op.multiply(kept, c), op.multiply(into, g(layer.clipped(_gate(z, 3, hidden)))))
-            out = f(layer.clipped(seen(_gate(z, 1, hidden), 1, new)))
-            return op.multiply(out, h_of(new)), new
-
-        return step
-
-    y, finals = _unrolled(layer, [layer.h0, first], cell)
+        check_shape("peepholes", peepholes, (len(layer.directions), 3 * extent(r, -1)))
+    steps = None if lengths is None else cast(lengths, "int32")
+    weights: tuple[Expr | None, ...] = (w, r, bias, layer.h0, first, peepholes)
+    calls: list[tuple[str, tuple[Expr | None, ...]]] = [(direction, weights)]
+    if len(set(layer.functions)) > 1 or lengths is not None:
+        calls = [
+            ("reverse" if backwards else "forward", tuple([_kept(each, d) for each in weights]))
+            for d, backwards in enumerate(layer.directions)
+        ]
+    parts = [
+        op.lstm(
+            layer.x,
+            *slices[:3],
+            steps,
+            *slices[3:],
+            direction=way,
+            coupled=bool(input_forget),
+            **_shapes(functions, clip),
+        )
+        for (way, slices), functions in zip(calls, layer.functions, strict=False)
+    ]
+    y, *finals = [_joined([part[k] for part in parts], axis=int(k == 0)) for k in range(3)]
     return _finish(y, finals, layout, node)
 
 
-def _is_default(names: Sequence[str] | None, default: list[str]) -> bool:
-    return names is None or [name.lower() for name in names] == default * (len(names) // len(default))
+def _kept(weights: Expr | None, direction: int) -> Expr | None:
+    """The slice of one direction, as an axis of 1."""
+    return None if weights is None else take_slice(weights, 0, direction, direction + 1)
+
+
+def _joined(parts: Sequence[Expr], axis: int) -> Expr:
+    return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis)
