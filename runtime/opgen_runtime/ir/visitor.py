@@ -34,17 +34,19 @@ def post_order(expr: Expr, is_leaf: Callable[[Expr], bool] | None = None) -> lis
     """Every node of `expr` once, each after its children; what lies below a leaf is left out."""
     order: list[Expr] = []
     done: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(expr, False)]
+    stack: list[Expr | None] = [expr]  # below None is a node whose children are done
     while stack:
-        node, ready = stack.pop()
-        if ready:
+        node = stack.pop()
+        if node is None:
+            node = stack.pop()
+            assert node is not None
             order.append(node)
         elif id(node) not in done:
             done.add(id(node))
             children = () if is_leaf is not None and is_leaf(node) else node.children()
             if children:
-                stack.append((node, True))
-                stack.extend([(child, False) for child in reversed(children) if id(child) not in done])
+                stack += (node, None)
+                stack += children[::-1]
             else:
                 order.append(node)
     return order

@@ -11,7 +11,7 @@ from ...base import Target
 from ...base.errors import OpgenError
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...operator import TensorType
-from ...run.executor import Executable, array_type, build
+from ...run.executor import Executable, array_type, build_program
 from .convert import Conversion
 from .direct import Direct
 from .errors import ModelError, said
@@ -167,7 +167,7 @@ class _Check:
 def _built(function: Function, target: Target | None, state: State) -> Executable:
     """The compiled function. Raises ModelError where it cannot be compiled, or needs more memory than is allowed."""
     try:
-        found = build(state.program(function), target=target)
+        found = build_program(state.program(function), target=target)
     except OpgenError as error:
         raise ModelError(f"the model's program cannot be compiled: {said(error)}") from error
     if found.plan is not None:

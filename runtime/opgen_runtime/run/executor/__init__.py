@@ -3,7 +3,7 @@
 debug.py         the executor of kind "debug"
 handover.py      results as arrays of other libraries
 creating.py      create_executor()
-building.py      build(): a module, a function or a schedule, by what it is
+building.py      build(): a module, a function or a schedule, by what it is; module_key.py: a module in the cache
 driver.py        a program compiled
 loading.py       load(): one that was saved; kept.py: programs kept for other processes
 executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
@@ -40,6 +40,7 @@ __all__ = [
     "asarray",
     "bind",
     "build",
+    "build_program",
     "concrete_types",
     "create_executor",
     "dim_value",
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from .building import build
     from .creating import create_executor
     from .debug import DebugExecutor
-    from .driver import CompilingEvaluator
+    from .driver import CompilingEvaluator, build_program
     from .executable import Executable
     from .graph import GraphExecutor
     from .graph_runtime import GraphRuntime
@@ -83,7 +84,7 @@ else:
         "building": ("build",),
         "creating": ("create_executor",),
         "debug": ("DebugExecutor",),
-        "driver": ("CompilingEvaluator",),
+        "driver": ("CompilingEvaluator", "build_program"),
         "executable": ("Executable",),
         "graph": ("GraphExecutor",),
         "graph_runtime": ("GraphRuntime",),

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from ...base import Target
+from ...base.forks import importing
 from ...ir import Function, IRModule, Var
 from ...transform import PassContext
 from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_schedule
-from .driver import build as build_program
+from .driver import build_program, module_given
 from .executable import Executable
+from .module_key import key_of_module
 
 
 @overload
@@ -39,4 +41,28 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
     """
     if isinstance(program, Schedule):
         return build_schedule(program, *args, **options)
-    return build_program(program, *args, **options)
+    return _build_module(program, *args, **options)
+
+
+def _build_module(
+    program: IRModule | Function,
+    params: Mapping[str, object] | Mapping[Var, object] | None = None,
+    target: Target | str | None = None,
+    opt_level: int | None = None,
+    *,
+    context: PassContext | None = None,
+) -> Executable:
+    """The program compiled, or as another process has left it in the cache."""
+    module = module_given(program, params)
+    chosen = None if target is None else Target.parse(target)
+    key = None if context is not None else key_of_module(module, chosen, opt_level)
+    if key is None:
+        return build_program(module, None, chosen, opt_level, context=context)
+    with importing:
+        from . import kept
+    known = kept.found(key)
+    if known is not None:
+        return known[0]
+    made = build_program(module, None, chosen, opt_level)
+    kept.keep(key, made, {})
+    return made

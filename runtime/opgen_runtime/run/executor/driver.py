@@ -1,4 +1,4 @@
-"""`build`: a program compiled."""
+"""`build_program`: a program compiled."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @rare_collections()
-def build(
+def build_program(
     module: IRModule | Function,
     params: Mapping[str, object] | Mapping[Var, object] | None = None,
     target: Target | str | None = None,
@@ -57,12 +57,12 @@ def build(
     if opt_level is not None:
         context = context.at_level(opt_level)
     chosen = Target.host() if target is None else Target.parse(target)
-    module = _given(module, params)
+    module = module_given(module, params)
     if any([is_dynamic(node) for function in module.functions.values() for node in post_order(function)]):
         with importing:
             from .cut import in_parts
 
-        found = in_parts(module, context, lambda part: build(part, None, chosen, context=context))
+        found = in_parts(module, context, lambda part: build_program(part, None, chosen, context=context))
         if found is not None:
             return found
     module = partitioned(module, None, chosen, context)
@@ -122,7 +122,7 @@ def partitioned(
 ) -> IRModule:
     """A module in segments, as `build` compiles them: optimised, with the values of what takes constants alone."""
     context = context.evaluating_by(CompilingEvaluator)
-    module = optimise(_given(module, params), context)
+    module = optimise(module_given(module, params), context)
     known = {
         var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
         for var, function in module.functions.items()
@@ -130,7 +130,7 @@ def partitioned(
     return module.with_functions({name: with_dims_told(function) for name, function in known.items()})
 
 
-def _given(
+def module_given(
     module: IRModule | Function, params: Mapping[str, object] | Mapping[Var, object] | None
 ) -> IRModule:
     """A module whose main has constants for some parameters."""
@@ -266,4 +266,4 @@ class CompilingEvaluator(Evaluator):
                 arrays.append(np.ascontiguousarray(node.data))
         function = Function(tuple(leaves.values()), rewrite_leaves(expr, leaves))
         module = self.module(function)
-        return build(module, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold
+        return build_program(module, context=PassContext(opt_level=1)).run(arrays)  # nothing is left to fold

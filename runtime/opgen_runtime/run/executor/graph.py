@@ -13,7 +13,7 @@ from ...operator import Type
 from ...transform import PassContext
 from ..compile.interpret import Arrays, array_type, concrete_types
 from .base import Executor
-from .driver import build
+from .driver import build_program
 from .executable import Executable
 
 _KEPT = 128
@@ -59,4 +59,4 @@ class GraphExecutor(Executor):
             substitute(expr, dict(narrowed)) if narrowed else expr,
         )
         whole = IRModule.from_expr(main) if module is None else module.with_functions({"main": main})
-        return build(whole, target=self.target, context=self.context)
+        return build_program(whole, target=self.target, context=self.context)

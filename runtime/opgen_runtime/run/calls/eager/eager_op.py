@@ -24,7 +24,7 @@ from ....ir import (
     make_call,
 )
 from ....operator import Attrs, Op, TensorType
-from ...executor import Entry, Executable, Gated, array_type, build, entered
+from ...executor import Entry, Executable, Gated, array_type, build_program, entered
 
 _KEPT: Final = 1024  # compiled signatures an op
 
@@ -165,7 +165,7 @@ class EagerOp(Gated):
             args.append(
                 Tuple(tuple([next(rest) for _ in arg.fields])) if isinstance(arg, Tuple) else next(rest)
             )
-        executable = build(Function(tuple(variables), Call(self.op, tuple(args), attrs)))
+        executable = build_program(Function(tuple(variables), Call(self.op, tuple(args), attrs)))
         return _Compiled(executable, tuple(literals))
 
     def __repr__(self) -> str:

@@ -35,7 +35,7 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, Gated, build, entered
+from ...executor import Entry, Executable, Gated, build_program, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 from .programs import as_function
@@ -93,7 +93,9 @@ class Jitted(Gated, Generic[P, R]):
                 function
             ):  # it reads values of the program that is being traced around
                 return self.__wrapped__(*args, **kwargs)
-            found = self._compiled.put(key, _Compiled(build(function, target=self.target), shape, given))
+            found = self._compiled.put(
+                key, _Compiled(build_program(function, target=self.target), shape, given)
+            )
         elif found.as_compiled and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
             if self._gate is not None:
@@ -129,7 +131,7 @@ class Jitted(Gated, Generic[P, R]):
         if any([leaf is None for leaf in leaves]):
             raise CallError("a function is explained for arrays and numbers, not for values of a program")
         function, shape, given = self._trace(args, kwargs)
-        return _Compiled(build(function, target=self.target), shape, given), leaves
+        return _Compiled(build_program(function, target=self.target), shape, given), leaves
 
     def _key(self, place: int | str, value: object, leaves: list[Any]) -> object:
         if place in self._static_positions or place in self._static_names:

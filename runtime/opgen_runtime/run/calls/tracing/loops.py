@@ -29,7 +29,7 @@ from ....ir.loops import EVERY, MOST, loop_of, own_name
 from ....operator import TensorType, TupleType
 from ....transform.build import zeros
 from ....transform.gradient import written_out
-from ...executor import build
+from ...executor import build_program
 from .operands import is_weak, tensor, to
 from .rules import gradients
 from .tracer import Tracer, wrap
@@ -81,7 +81,7 @@ def while_loop(
     made: Expr = Call(loop_of("while_loop", params, body, result, **attrs), args)
     if free_vars(made):
         return filled(state, iter(wrap(made)))
-    found = build(Function((), made)).run([])
+    found = build_program(Function((), made)).run([])
     return filled(state, iter(found if isinstance(found, tuple) else (found,)))
 
 
