@@ -23,6 +23,7 @@ _LAWS: Final[tuple[tuple[Any, Any], ...]] = (
     (laws.test_caches_and_partial_reductions, programs()),
     (laws.test_repacked_stages, st.one_of(programs(), laws.congruent())),
     (laws.test_separated_windows, laws.windows()),
+    (laws.test_scattered_products, laws.scatterable()),
 )
 
 

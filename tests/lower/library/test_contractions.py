@@ -18,7 +18,7 @@ from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
 from opgen_runtime.lower.library.segment import segment_of
-from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.lower.schedule import ForKind, create_schedule
 from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
@@ -364,6 +364,29 @@ def test_conditions_of_what_is_packed_are_decided_once() -> None:
     schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
     (packing,) = [stage for stage in schedule.stages if stage.origin == "pack for C_flat"]
     assert [leaf.var.name for leaf in packing.leaves] == ["x_o", "x_i_o", "k", "x_i_i"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "channels", "scattered"), [(8, 64, True), (256, 64, False), (8, 2, False)]
+)
+def test_windows_that_few_filters_share_are_summed_after_the_products(
+    filters: int, channels: int, scattered: bool
+) -> None:
+    """Many filters pay for packing the windows; few channels do not pay for storing the products."""
+    x, w = var("x", 1, channels, 16, 16), var("w", channels, filters, 3, 3)
+    function = ir.Function((x, w), ops.conv2d_transpose(x, w, strides=2), attrs={"Primitive": 1})
+    cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
+    schedule = generic(segment_of(function, cpu).outputs, cpu)
+    assert any(stage.origin.startswith("scatter") for stage in schedule.stages) == scattered
+
+
+@pytest.mark.parametrize(("rows", "vectors"), [(8, 3), (9, 3), (10, 2), (12, 2)])
+def test_accumulators_of_a_tile_fit_the_registers(rows: int, vectors: int) -> None:
+    _, _, c = _product(rows, 48, 64)
+    schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    (flat,) = [stage for stage in schedule.stages if stage.origin == "flatten of C"]
+    unrolled = [leaf.extent for leaf in flat.leaves if flat.kind(leaf) is ForKind.UNROLLED]
+    assert unrolled == [rows, vectors]
 
 
 @pytest.mark.parametrize(("taps", "unrolled"), [(2, True), (3, False)])

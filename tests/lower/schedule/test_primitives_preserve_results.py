@@ -12,6 +12,7 @@ from opgen_runtime.base.arith import (
     Expr,
     const,
     eq,
+    floordiv,
     floormod,
     free_vars,
     ge,
@@ -276,3 +277,63 @@ def test_separated_windows(data: st.DataObject, program: Program) -> None:
         scramble(data.draw, lines)
     check_lowered(program, schedule)
     check_lowered(program, schedules.generic(program.outputs, eager("x86-64-v3")))
+
+
+@st.composite
+def scatterable(draw: st.DrawFn) -> Program:
+    """Transposed convolutions, written as sums over what each result is made of; some weights are infinite."""
+    channels, r, s = (draw(st.integers(2, 3)) for _ in range(3))
+    filters, n, m, up, across = (draw(st.integers(1, 3)) for _ in range(5))
+    x = te.placeholder("x", (channels, n, m), "float32")
+    w = te.placeholder("w", (channels, filters, r, s), "float32")
+    c, k, j = te.reduce_axis(channels, "c"), te.reduce_axis(r, "k"), te.reduce_axis(s, "j")
+    scale = const(draw(st.sampled_from([1.0, float("inf")])), "float32")
+    weights = te.compute(
+        "weights",
+        w.shape,
+        "float32",
+        lambda *at: select(eq(at[3], 1), te.read(w, *at) * scale, te.read(w, *at)),
+    )
+
+    def value(o: Expr, y: Expr, z: Expr) -> Expr:
+        row, column = y - k.var, z - j.var
+        up_there, left_of = floordiv(row, up), floordiv(column, across)
+        inside = logical_and(
+            logical_and(ge(row, 0), lt(up_there, n)), logical_and(ge(column, 0), lt(left_of, m))
+        )
+        products = select(inside, te.read(x, c.var, up_there, left_of), const(0, x.dtype))
+        counts = logical_and(eq(floormod(row, up), 0), eq(floormod(column, across), 0))
+        return te.reduce("sum", (c, k, j), products * te.read(weights, c.var, o, k.var, j.var), counts)
+
+    shape = (filters, (n - 1) * up + r + draw(st.integers(0, 2)), (m - 1) * across + s)
+    return Program((x, w), (te.compute("out", shape, "float32", value),))
+
+
+@settings(max_examples=20)
+@given(st.data(), scatterable())
+def test_scattered_products(data: st.DataObject, program: Program) -> None:
+    schedule = create_schedule(program.outputs)
+    (out,) = program.outputs
+    products = schedule[schedule.scatter(out)]
+    scramble(data.draw, products)
+    while isinstance(schedule[out].body, Reduce) and any(congruences(schedule[out].body)):
+        schedule.solve(out)
+    scramble(data.draw, schedule[out])
+    check_lowered(program, schedule)
+    check_lowered(program, schedules.generic(program.outputs, eager("x86-64-v3")))
+
+
+def test_sums_without_windows_are_not_scattered() -> None:
+    """Nothing slides; nothing is around what is read; another condition than that of the windows is asked."""
+    x, w = dsl.placeholder((4, 9), name="x"), dsl.placeholder((4, 3), name="w")
+    c, k = dsl.reduce_axis((0, 4), name="c"), dsl.reduce_axis((0, 3), name="k")
+
+    def refused(value: Expr, what: str) -> None:
+        made = dsl.compute((7,), lambda i: dsl.sum(value(i), axis=(c, k)), name="out")
+        with pytest.raises(ScheduleError, match=f"scatter on stage out: {what}"):
+            create_schedule((made,)).scatter(made)
+
+    refused(lambda i: x[c, i] * w[c, k], "it has no windows")
+    refused(lambda i: x[c, i + k] * w[c, k], "it has no windows")
+    refused(lambda i: dsl.if_then_else(c < i, x[c, i + k], 0.0) * w[c, k], "it has no windows")
+    refused(lambda i: x[c, i + k], "its elements are no products")

@@ -16,6 +16,7 @@ cover.py     an operand of a stage, once for each position that is read
 congruence.py conditions that hold in every s-th step: the steps in which they do
 slopes.py    how indices move with variables
 separate.py  what separate makes of a reduction over windows
+scatter.py   what scatter makes of a sum of products over windows
 rows.py      the steps of a scan: what runs in each, how many rows are kept
 roll.py      which stages follow a scan row by row
 prepare.py   the stages that depend on constants alone, split off
@@ -40,6 +41,7 @@ from .prepare import Parts, constant_stages, parts_of
 from .relations import Fuse, Split
 from .repack import divided
 from .rows import Line, Rows
+from .scatter import Windows, windows_of
 from .schedule import Schedule, create_schedule, replay
 from .schedule_base import reads_of
 from .separate import why_not_separable
@@ -66,6 +68,7 @@ __all__ = [
     "Split",
     "Stage",
     "Trace",
+    "Windows",
     "congruences",
     "constant_stages",
     "create_schedule",
@@ -83,4 +86,5 @@ __all__ = [
     "slope",
     "spread",
     "why_not_separable",
+    "windows_of",
 ]

@@ -16,6 +16,7 @@ from .partials import partials
 from .relations import Split
 from .repack import divided, flattened, packed, padded, permuted
 from .roll import Roller
+from .scatter import scattered
 from .schedule_base import ScheduleBase, reads_of
 from .separate import separated
 from .stage import Stage
@@ -135,6 +136,21 @@ class Schedule(ScheduleBase):
         stage = self._fresh(tensor, "separate")
         made, body = separated(stage, data, window)
         self._add(Stage((made,), made.op, f"separate of {tensor.name}"), self.stages.index(stage))
+        stage.set_compute(stage.axes, body)
+        return made
+
+    @primitive
+    def scatter(self, tensor: Tensor) -> Tensor:
+        """C[y] = sum((X[c, y - r] if y >= r else 0) * W[c, r] ..)  -->  V[r, i] = sum(X[c, i] * W[c, r] ..); C[y] = ..
+
+        The products of each position of X come first, summed over the axes along which no window moves; their tensor is
+        returned.  C sums them over its windows.  Refuses what is no sum of products over windows of a tensor with what
+        is around it, floats of which parts would be rounded, symbolic extents, and scheduled loops.
+        """
+        stage = self._fresh(tensor, "scatter")
+        made, outside, body = scattered(stage)
+        for each in (made, outside):
+            self._add(Stage((each,), each.op, f"scatter of {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made
 

@@ -76,9 +76,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     lanes = target.lanes(found.packed.dtype)
     registers = target.vectors.registers
     vectors = -(-likely_extent(found.columns) // lanes)
-    panel = lanes * min(vectors, PANEL_VECTORS.of(target, _panel_vectors(vectors, registers)))
     most = TILE_ROWS.of(target, _MANY_ROWS if registers >= _MANY_REGISTERS else _FEW_ROWS)
     rows = tile_rows(found.row, most)
+    panel = lanes * min(vectors, PANEL_VECTORS.of(target, _panel_vectors(vectors, registers, rows)))
     is_one_tile = _most_rows(found.row, most) is not None
     made = prepare(schedule, stage, form)
     whole_tiles = made
@@ -176,10 +176,12 @@ def _is_readable(schedule: Schedule, flat: Stage, whole: Contraction, far: int) 
     return near and not is_constant(schedule, whole.packed)
 
 
-def _panel_vectors(vectors: int, registers: int) -> int:
-    """How many vectors a panel has: two, three where that leaves none over."""
-    if registers >= _MANY_REGISTERS and vectors % 2 and vectors % (_VECTORS + 1) == 0:
-        return _VECTORS + 1
+def _panel_vectors(vectors: int, registers: int, rows: int) -> int:
+    """How many vectors a panel has: two, three where that leaves none over and there are registers for all rows."""
+    wide = _VECTORS + 1
+    fits = registers >= _MANY_REGISTERS and wide * (rows + 1) < registers
+    if fits and vectors % _VECTORS and vectors % wide == 0:
+        return wide
     return min(_VECTORS, vectors)
 
 

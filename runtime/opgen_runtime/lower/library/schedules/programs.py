@@ -19,6 +19,7 @@ from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
 from .plan import Placement, inline_cheap, place, place_near, readers_of
 from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
 from .scans import schedule_scans
+from .scattering import scatter_products
 from .uneven import schedule_uneven
 from .windows import schedule_windows
 
@@ -51,6 +52,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     check_tuned(target)
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
+    scatter_products(schedule)
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_uneven(schedule, target)

@@ -1,0 +1,56 @@
+"""Which sums of products over windows multiply all that a position meets first, and sum along the windows then.
+
+    C[o, y] = sum(X[c, y - r] * W[c, o, r] for c, r)
+-->
+    V[o, r, i] = sum(X[c, i] * W[c, o, r] for c); C[o, y] = sum(V[o, r, y - r] for r)
+
+So no window is packed, which takes each element as often as it is read, and nothing is multiplied where windows reach
+beyond X.  V is stored and read again, instead: it pays where few filters share the windows, and products have many
+steps; where windows do not overlap, or many of them leave positions out, there is nothing to gain.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from ....base.arith import free_vars
+from ...schedule import Schedule, Windows, congruences, windows_of
+from .access import likely_extent
+
+_PACKED: Final = (
+    9  # steps of a filter that take as long as packing an element of a window, with what is around it
+)
+_STORED: Final = 16  # steps that take as long as storing a product and reading it again
+_BETTER: Final = 1.1  # so many times less is to be done
+
+
+def scatter_products(schedule: Schedule) -> None:
+    """Take apart every sum over windows for which it pays."""
+    for stage in list(schedule.stages):
+        if stage.inlined or stage.follows is not None or not stage.reduce_axes:
+            continue
+        found = windows_of(stage)
+        if not isinstance(found, str) and _pays(found, likely_extent(stage.axes)):
+            schedule.scatter(stage.tensor)
+
+
+def _pays(found: Windows, results: int) -> bool:
+    """Whether far less is done, for so many results, and lines of the image are lines of the products."""
+    if len(found.image.indices) - 1 not in found.moving or not results:
+        return False
+    theirs = set(free_vars(found.filters))
+    filters = likely_extent([axis for axis in found.kept if axis.var in theirs])
+    steps, taps = likely_extent(found.summed), likely_extent(found.taps)
+    apart = math.prod([each.step for each in congruences(found.body)])
+    products = likely_extent(found.kept) * taps * _places(found)
+    windows = results * taps // apart
+    if windows <= products:
+        return False
+    return _BETTER * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters)
+
+
+def _places(found: Windows) -> int:
+    """The positions of the image along its windows."""
+    extents = [found.image.tensor.shape[n] for n in found.moving]
+    return math.prod([extent for extent in extents if isinstance(extent, int)])
