@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
 
@@ -49,6 +50,8 @@ def check_op(
 ) -> CheckedOp | None:
     """The checked op, or None if anything was reported."""
     closing = ExitStack()  # lets go of what was needed for it
+    closing.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")  # what Python warns of in a declaration's code is found where it is run
     try:
         before, first = diagnostics.count, len(diagnostics.found)
         namespace = resolve_names(op, diagnostics)

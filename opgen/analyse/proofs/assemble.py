@@ -145,6 +145,10 @@ def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:
     exec(code, names, local)
 
 
+_COPIED: Final = (ast.AST, list)
+_SHARED: Final = (ast.Name, ast.Constant, ast.Load, ast.Store)
+
+
 class _Checked:
     """Copies a tree with what keeps static work within limits.
 
@@ -152,13 +156,18 @@ class _Checked:
     """
 
     def copy(self, node: Any) -> Any:
-        """The copied node; annotations are left out."""
-        if isinstance(node, list):
-            return [self.copy(item) for item in node]
-        if not isinstance(node, ast.AST):
+        """The copied node; annotations are left out, and parts in which nothing changes are shared."""
+        kind = type(node)
+        if kind in _SHARED:
             return node
-        parts = vars(node).items()  # fields, and its place
-        made = type(node)(**{name: self.copy(part) for name, part in parts if name not in _ANNOTATIONS})
+        if kind is list:
+            return [self.copy(item) if isinstance(item, ast.AST) else item for item in node]
+        made = kind.__new__(kind)
+        made.__dict__ = {  # its fields, and its place
+            name: self.copy(part) if isinstance(part, _COPIED) else part
+            for name, part in vars(node).items()
+            if name not in _ANNOTATIONS
+        }
         if isinstance(made, ast.BinOp):
             return _at(node, _call("_l", _CHECKED[type(made.op)], made.left, made.right))
         if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Tuple):

@@ -37,11 +37,10 @@ class Sample:
     place: Place | None = None
     case: int | None = None
     symbolic: bool = field(default=False)
+    key: Hashable = field(init=False, compare=False)  # equal for the same signature, wherever it comes from
 
-    @property
-    def key(self) -> Hashable:
-        """Equal for the same signature, wherever it comes from."""
-        return self.operands, repr(sorted(self.attrs.items()))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", (self.operands, repr(sorted(self.attrs.items()))))
 
     def describe(self, names: Sequence[str]) -> str:
         """`data: Tensor[(3, 4), float32], axis=1`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -105,11 +104,9 @@ class Trials:
         self.meter.reset()
         try:
             made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                binding = bind(
-                    self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
-                )
+            binding = bind(
+                self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
+            )
         except _ERRORS as error:
             return error
         return made, binding

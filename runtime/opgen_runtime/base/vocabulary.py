@@ -23,11 +23,22 @@ class DType(str):
     integer type (except uint64) in int64.  It is never the type of a tensor.
     """
 
-    __slots__ = ("bits", "float_format", "is_extension", "kind")
+    # Attributes, not properties: these are read hundreds of thousands of times while declarations are checked.
+    __slots__ = (
+        "bits", "float_format", "highest", "is_bool", "is_extension", "is_float", "is_int", "is_signed", "is_storage",
+        "kind", "lowest",
+    )  # fmt: skip
     kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float
     bits: int  # width of one element in memory
     float_format: FloatFormat | None
     is_extension: bool  # numpy's arrays of it are of the package ml_dtypes
+    is_bool: bool
+    is_float: bool
+    is_int: bool  # of signed and unsigned integers and of `index`, not of bool
+    is_signed: bool  # of signed integers and of `index`
+    is_storage: bool  # of floats of storage alone: computed in float32 and rounded once (`te.widen`)
+    lowest: int | float | bool  # the least value: -inf of floats that have it, False of bool
+    highest: int | float | bool  # the greatest value: inf of floats that have it, True of bool
 
     def __new__(cls, name: str) -> DType:
         found = _INTERNED.get(str(name))
@@ -37,28 +48,6 @@ class DType(str):
 
     def __reduce__(self) -> tuple[type[DType], tuple[str]]:
         return DType, (str(self),)
-
-    @property
-    def is_float(self) -> bool:
-        return self.kind == "f"
-
-    @property
-    def is_storage(self) -> bool:
-        """True for the floats that are a format of storage: computed in float32 and rounded once (`te.widen`)."""
-        return self.kind == "f" and self.bits < 32
-
-    @property
-    def is_int(self) -> bool:
-        """True for signed and unsigned integers and for `index`, not for bool."""
-        return self.kind in "iu"
-
-    @property
-    def is_signed(self) -> bool:
-        return self.kind == "i"
-
-    @property
-    def is_bool(self) -> bool:
-        return self.kind == "b"
 
     @property
     def itemsize(self) -> int:
@@ -74,24 +63,6 @@ class DType(str):
         if self.is_extension:
             return _extension(self)
         return np.dtype("int64" if self == "index" else str(self))
-
-    @property
-    def lowest(self) -> int | float | bool:
-        """The least value: -inf for floats that have it, False for bool."""
-        if self.is_bool:
-            return False
-        if self.float_format is not None:
-            return -self.float_format.most
-        return -(1 << (self.bits - 1)) if self.is_signed else 0
-
-    @property
-    def highest(self) -> int | float | bool:
-        """The greatest value: inf for floats that have it, True for bool."""
-        if self.is_bool:
-            return True
-        if self.float_format is not None:
-            return self.float_format.most
-        return (1 << (self.bits - (1 if self.is_signed else 0))) - 1
 
 
 def _extension(name: str) -> np.dtype[np.generic]:
@@ -163,11 +134,23 @@ class FloatFormat:
 _INTERNED: Final[dict[str, DType]] = {}
 
 
+def _span(kind: str, bits: int, float_format: FloatFormat | None) -> tuple[int | float | bool, ...]:
+    """The least and the greatest value."""
+    if kind == "b":
+        return False, True
+    if float_format is not None:
+        return -float_format.most, float_format.most
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind == "i" else (0, (1 << bits) - 1)
+
+
 def _intern(
     name: str, kind: str, bits: int, float_format: FloatFormat | None = None, *, extension: bool = False
 ) -> DType:
     made = str.__new__(DType, name)
     made.kind, made.bits, made.float_format, made.is_extension = kind, bits, float_format, extension
+    made.is_bool, made.is_float, made.is_int = kind == "b", kind == "f", kind in "iu"
+    made.is_signed, made.is_storage = kind == "i", kind == "f" and bits < 32
+    made.lowest, made.highest = _span(kind, bits, float_format)
     _INTERNED[name] = made
     return made
 

@@ -19,6 +19,8 @@ BOOLS: Final = (Const(BOOL, False), Const(BOOL, True))
 
 def const(value: object, dtype: DType | str) -> Const:
     """A literal of `dtype`.  Raises DTypeError where the value does not fit."""
+    if type(value) is int and dtype is INDEX and -16 <= value <= 256:  # most of all
+        return _SMALL_INDEX[value]
     dtype = dtype if isinstance(dtype, DType) else DType(dtype)
     if isinstance(value, np.generic):
         value = value.item()

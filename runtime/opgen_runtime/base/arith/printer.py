@@ -52,6 +52,8 @@ def to_text(e: Expr) -> str:
     In a text that would be very long, values that are used more than once are written once: `%0 * %0 where %0 = x + 1`.
     A var that a loop binds has another name than those that are read beside it: `sum(a[i, i_1] for i_1 in range(n))`.
     """
+    if isinstance(e, Var):
+        return e.name
     order = post_order(e)
     uses: Counter[int] = Counter()
     for node in order:
@@ -74,10 +76,11 @@ def to_text(e: Expr) -> str:
 
 def _told_apart(order: Sequence[Expr]) -> dict[Var, str]:
     """Names of the vars that loops bind which have the name of another var that is read in the same loop."""
-    taken = Counter(node.name for node in order if isinstance(node, Var))
+    read_names = [node.name for node in order if isinstance(node, Var)]
     names: dict[Var, str] = {}
-    if all(count == 1 for count in taken.values()):
+    if len(read_names) == len(set(read_names)):
         return names
+    taken = Counter(read_names)
     free: dict[int, frozenset[Var]] = {}
     for node in order:
         read = frozenset[Var]().union(*[free[id(child)] for child in node.children()])

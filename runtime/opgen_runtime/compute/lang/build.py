@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -111,7 +111,7 @@ class Builder:
     @contextmanager
     def static(self) -> Iterator[None]:
         """Outside every definition and update, wherever the builder stands."""
-        with self.recorder.outermost(), entered(replace(self.around.template, extents={}, guards=[])):
+        with self.recorder.outermost(), entered(self.around.template.apart()):
             yield
 
     def expand(self) -> None:

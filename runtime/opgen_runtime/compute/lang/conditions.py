@@ -28,7 +28,7 @@ def _comparison(
     def apply(a: Value, b: Value) -> Value:
         if type(a) is int and type(b) is int:  # most comparisons of a declaration's static part
             return bool(python(a, b))
-        if not isinstance(a, Expr | Weak) and not isinstance(b, Expr | Weak):
+        if not isinstance(a, (Expr, Weak)) and not isinstance(b, (Expr, Weak)):
             if _has_symbol(a) or _has_symbol(b):
                 return _equal_tuples(a, b, symbol)
             try:
@@ -36,7 +36,7 @@ def _comparison(
             except TypeError:
                 raise LanguageError(f"cannot compare {describe(a)} {symbol} {describe(b)}", "value") from None
         for value in (a, b):
-            if not isinstance(value, Expr | Weak | int | float):
+            if not isinstance(value, (Expr, Weak, int, float)):
                 if symbol in ("==", "!="):
                     return symbol == "!="
                 raise LanguageError(f"cannot compare {describe(a)} {symbol} {describe(b)}", "value")
@@ -146,7 +146,7 @@ def at_build(make: Callable[[], Value]) -> Value:
     """
     with static_code():
         value = make()
-    if isinstance(value, Expr | Weak):
+    if isinstance(value, (Expr, Weak)):
         raise LanguageError(f"a static value is needed here, found {describe(value)}", "stage")
     return value
 
@@ -207,10 +207,10 @@ def join(condition: Expr, a: Value, b: Value) -> Value:
     """The select of two values of one kind; tuples are joined entry by entry."""
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return tuple(join(condition, x, y) for x, y in zip(a, b, strict=True))
-    if not isinstance(a, Expr | Weak) and not isinstance(b, Expr | Weak) and type(a) is type(b) and a == b:
+    if not isinstance(a, (Expr, Weak)) and not isinstance(b, (Expr, Weak)) and type(a) is type(b) and a == b:
         return a
     for value in (a, b):
-        if not isinstance(value, Expr | Weak | int | float):
+        if not isinstance(value, (Expr, Weak, int, float)):
             raise LanguageError(
                 f"the branches of a run-time `if` must be numbers, found {describe(value)}", "stage"
             )

@@ -26,9 +26,9 @@ def _numbers(name: str, *values: Value) -> bool:
     """True if all are static numbers; False if some are element values; else an error."""
     static = True
     for value in values:
-        if isinstance(value, Expr | Weak):
+        if isinstance(value, (Expr, Weak)):
             static = False
-        elif not isinstance(value, int | float):
+        elif not isinstance(value, (int, float)):
             raise LanguageError(f"{name} takes numbers, found {describe(value)}", "value")
     return static
 
@@ -60,7 +60,7 @@ def _bounded(value: Value) -> Value:
         raise LanguageError(
             f"a static integer has {value.bit_length()} bits; the limit is {MAX_STATIC_BITS}", "too-large"
         )
-    if isinstance(value, tuple | str):
+    if isinstance(value, (tuple, str)):
         _bound_length(value, len(value))
     return value
 
@@ -87,7 +87,7 @@ def checked_add(a: Value, b: Value) -> Value:
                 f"found {describe(a)} and {describe(b)}",
                 "value",
             )
-    if not isinstance(a, tuple | str):
+    if not isinstance(a, (tuple, str)):
         _numbers("+", a, b)
     return _bounded(a + b)
 
@@ -104,13 +104,13 @@ def checked_mul(a: Value, b: Value) -> Value:
     """`a * b` with the limits on static values; also repeats a tuple or a text."""
     if type(a) is int and type(b) is int:
         return _bounded(a * b)
-    if not isinstance(a, tuple | str) and not isinstance(b, tuple | str):
+    if not isinstance(a, (tuple, str)) and not isinstance(b, (tuple, str)):
         _numbers("*", a, b)
         return _bounded(a * b)
-    values, count = (a, b) if isinstance(a, tuple | str) else (b, a)
+    values, count = (a, b) if isinstance(a, (tuple, str)) else (b, a)
     if isinstance(count, bool) or not isinstance(count, int):
         text = f"* repeats a tuple or a text a static number of times, found {describe(count)}"
-        raise LanguageError(text, "stage" if isinstance(count, Expr | Weak) else "value")
+        raise LanguageError(text, "stage" if isinstance(count, (Expr, Weak)) else "value")
     _bound_length(values, len(values) * max(count, 0))
     return values * count
 
@@ -334,7 +334,7 @@ def reinterpret(a: Value, dtype: DType) -> Value:
 
 def to_int(a: Value) -> Value:
     """Static `int(a)`; element values use `cast`."""
-    if isinstance(a, Expr | Weak) and not (isinstance(a, Expr) and a.dtype == INDEX):
+    if isinstance(a, (Expr, Weak)) and not (isinstance(a, Expr) and a.dtype == INDEX):
         raise LanguageError("int() takes a static value; use cast(x, int64) on element values", "stage")
     return a if isinstance(a, Expr) else int(a)
 
@@ -343,7 +343,7 @@ def to_float(a: Value) -> Value:
     """Static `float(a)`; element values use `cast`."""
     if _is_dim(a):
         return _float_of(a)
-    if isinstance(a, Expr | Weak):
+    if isinstance(a, (Expr, Weak)):
         raise LanguageError("float() takes a static value; use cast(x, float32) on element values", "stage")
     if kind_of(a) == "bool":
         raise LanguageError("float() takes a number, found a bool", "value")

@@ -75,13 +75,13 @@ def clip(x: Value, low: Value, high: Value) -> Value:
 def item(values: Value, key: Value) -> Value:
     """`values[key]`: of a tensor, of a tuple or text at a static place, or a constant table at an element
     place."""
-    if isinstance(values, Operand | Defined):
+    if isinstance(values, (Operand, Defined)):
         return values[key]
-    if isinstance(values, tuple | list) or is_text(values):
+    if isinstance(values, (tuple, list)) or is_text(values):
         kind = "text" if isinstance(values, str) else "tuple"
-        if isinstance(key, bool) or not isinstance(key, int | slice | Expr | Weak):
+        if isinstance(key, bool) or not isinstance(key, (int, slice, Expr, Weak)):
             raise LanguageError(f"a {kind} is indexed by an integer, found {describe(key)}", "value")
-        if isinstance(key, int | slice):
+        if isinstance(key, (int, slice)):
             try:
                 return values[key]
             except IndexError:
@@ -98,7 +98,7 @@ def _table(values: tuple[Value, ...], key: Value) -> Value:
     if not values:
         current().prove_access("an empty tuple", 0, index, 0)  # right where the domain is empty, too
         return 0
-    if not all(isinstance(v, int | float) for v in values):
+    if not all(isinstance(v, (int, float)) for v in values):
         result: Value = values[-1]
         for position in range(len(values) - 2, -1, -1):
             result = select(equal(index, position), partial(_same, values[position]), partial(_same, result))

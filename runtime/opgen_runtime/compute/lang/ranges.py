@@ -104,7 +104,7 @@ def range_(*args: Value) -> Range:
     if not 1 <= len(args) <= 3:
         raise LanguageError(f"range takes 1 to 3 operands, found {len(args)}", "value")
     for value in args:
-        if isinstance(value, bool) or not isinstance(value, int | Expr | Weak):
+        if isinstance(value, bool) or not isinstance(value, (int, Expr, Weak)):
             raise LanguageError(f"range takes integers, found {describe(value)}", "value")
     start, stop = (0, args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else 1
@@ -140,16 +140,16 @@ def ndindex(shape: Value) -> NdIndex:
     if not isinstance(shape, tuple):
         raise LanguageError(f"ndindex takes a shape, found {describe(shape)}", "value")
     for extent in shape:
-        if not isinstance(extent, int | Expr | Weak):
+        if not isinstance(extent, (int, Expr, Weak)):
             raise LanguageError(f"ndindex takes a shape, but one of its dims is {describe(extent)}", "value")
     return NdIndex(shape)
 
 
 def reversed_(values: Value) -> Value:
     """`reversed(values)` of a range, an ndindex or a tuple."""
-    if isinstance(values, Range | NdIndex):
+    if isinstance(values, (Range, NdIndex)):
         return reversed(values)
-    if isinstance(values, tuple | list) or is_text(values):
+    if isinstance(values, (tuple, list)) or is_text(values):
         return tuple(values)[::-1]
     raise LanguageError(
         f"reversed takes a range, an ndindex, a tuple or a text, found {describe(values)}", "value"
@@ -158,7 +158,7 @@ def reversed_(values: Value) -> Value:
 
 def each(values: Value) -> Iterable[AnyType]:
     """The static entries of what a tuple's comprehension runs over."""
-    if isinstance(values, Range | NdIndex | tuple | list) or is_text(values):
+    if isinstance(values, (Range, NdIndex, tuple, list)) or is_text(values):
         return values
     raise no_sequence(values)
 
@@ -166,7 +166,7 @@ def each(values: Value) -> Iterable[AnyType]:
 def no_sequence(values: Value) -> LanguageError:
     """That a `for` cannot run over `values`."""
     text = f"cannot run over {describe(values)}; expected a range, an ndindex, a tuple or a text"
-    if isinstance(values, int | Expr) and not isinstance(values, bool):
+    if isinstance(values, (int, Expr)) and not isinstance(values, bool):
         text += "; so many steps are `range(...)`"
     return LanguageError(text, "value")
 

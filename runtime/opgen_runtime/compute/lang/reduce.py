@@ -59,13 +59,13 @@ def over(source: Value, body: Callable[..., Value], unpack: bool = False) -> Ter
 
     Among elements a range or an ndindex is a loop; in static code it is unrolled.
     """
-    if isinstance(source, Range | NdIndex) and not among_elements():
+    if isinstance(source, (Range, NdIndex)) and not among_elements():
         return over(tuple(source), body, unpack)
-    if isinstance(source, Range | NdIndex):
+    if isinstance(source, (Range, NdIndex)):
         axes, value = source.axes(names_of(body))
         with bound(axes):
             return Looped(axes, body(*value) if unpack else body(value))
-    if isinstance(source, tuple | list) or is_text(source):
+    if isinstance(source, (tuple, list)) or is_text(source):
         entries = tuple(source)
         if len(entries) > MAX_UNROLLED:
             raise LanguageError(
@@ -144,7 +144,7 @@ def _flatten(term: Value) -> tuple[tuple[IterVar, ...], Expr | None, Value]:
     """
     axes: tuple[IterVar, ...] = ()
     condition: Expr | None = None
-    while isinstance(term, Looped | Conditional):
+    while isinstance(term, (Looped, Conditional)):
         if isinstance(term, Looped):
             if _depends(term.axes, axes):
                 break
@@ -196,7 +196,7 @@ def _operand(combiner: str, value: Value) -> Value:
         return as_condition(value, combiner)
     if isinstance(value, Expr) and value.dtype.is_bool:
         raise LanguageError(f"{combiner} takes numbers, found bool; cast it to an integer first", "dtype")
-    if not isinstance(value, Expr | Weak | int | float):
+    if not isinstance(value, (Expr, Weak, int, float)):
         raise LanguageError(f"{combiner} takes numbers, found {describe(value)}", "value")
     return value
 
@@ -212,7 +212,7 @@ def _as_term(values: tuple[Value, ...]) -> Value:
         return over(only, lambda k: k)
     if isinstance(only, Iterable) and not isinstance(only, str):
         return Unrolled(tuple(only))
-    if isinstance(only, Expr | Weak | int | float):
+    if isinstance(only, (Expr, Weak, int, float)):
         raise LanguageError(
             f"a reduction takes a comprehension, a tuple or several values, found {describe(only)}", "value"
         )

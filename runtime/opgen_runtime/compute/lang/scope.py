@@ -35,6 +35,12 @@ class Scope:
     trusted: bool = False  # every access is taken to be in bounds
     elements: bool = False  # inside a definition or an update, where a range is a loop
 
+    def apart(self, dead: int = 0, elements: bool = False) -> Scope:
+        """A place of the same build where no index is bound and no guard holds."""
+        return Scope(
+            {}, [], dead, self.unproved, self.assumptions, self.values, self.proved, self.trusted, elements
+        )
+
     def prove_access(self, name: str, position: int, index: Expr, extent: Dim) -> None:
         """Prove 0 <= index < extent, or raise AccessError; LanguageError (code "dtype") for uint64."""
         if index.dtype == UINT64:

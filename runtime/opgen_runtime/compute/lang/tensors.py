@@ -4,7 +4,6 @@ defined."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -280,7 +279,7 @@ class Defined:
     def _value(self, axes: tuple[IterVar, ...], dead: bool = False) -> Value:
         if not self.definitions:
             raise LanguageError(f"{self.name} is never defined", "undefined")
-        scope = replace(self._around.template, extents={}, guards=[], dead=int(dead), elements=True)
+        scope = self._around.template.apart(int(dead), elements=True)
         with entered(scope), bound(axes):
             return self._first_that_covers(axes, self.definitions)
 
@@ -375,7 +374,7 @@ def applied(body: Callable[..., Value], arguments: list[Value]) -> Callable[[], 
 
 def _covers(position: Value, extent: Dim) -> bool | None:
     """True: the position is the whole dim; False: it is outside; None: it is one of several."""
-    if not isinstance(position, int | Expr) or isinstance(position, bool):
+    if not isinstance(position, (int, Expr)) or isinstance(position, bool):
         raise LanguageError(f"a fixed index must be a static int, found {describe(position)}", "stage")
     if isinstance(position, int) and isinstance(extent, int):
         if not 0 <= position < extent:

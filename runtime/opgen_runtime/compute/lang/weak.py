@@ -64,7 +64,7 @@ def is_static(value: Value) -> bool:
     """True if `value` is known when the kernel is built."""
     if isinstance(value, tuple):
         return all(map(is_static, value))
-    return not isinstance(value, Expr | Weak)
+    return not isinstance(value, (Expr, Weak))
 
 
 def is_text(value: Value) -> TypeGuard[str]:
@@ -164,7 +164,7 @@ def settle(value: Value, dtype: DType | None = None) -> Expr:
 
 def as_index(value: Value, what: str) -> Expr:
     """`value` as an integer expression used as an index or a bound of a range."""
-    if isinstance(value, bool) or not isinstance(value, Expr | Weak | int):
+    if isinstance(value, bool) or not isinstance(value, (Expr, Weak, int)):
         raise LanguageError(f"{what} must be an integer, found {describe(value)}", "dtype")
     expr = as_expr(value, INDEX)
     if not expr.dtype.is_int:
