@@ -162,7 +162,7 @@ class _Checked:
             return node
         if kind is list:
             return [self.copy(item) if isinstance(item, ast.AST) else item for item in node]
-        made = kind.__new__(kind)
+        made: Any = ast.AST.__new__(kind)
         made.__dict__ = {  # its fields, and its place
             name: self.copy(part) if isinstance(part, _COPIED) else part
             for name, part in vars(node).items()

@@ -66,6 +66,7 @@ def _nothing_known() -> None:
 def test_what_follows_with_every_rank_tried_follows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call = CALLS[name]()
     found = followed(call)
+    monkeypatch.setattr(Foresight, "possible", lambda self, choices: choices)
     monkeypatch.setattr(Foresight, "refuses", lambda self, ranks: False)
     monkeypatch.setattr(Foresight, "results", lambda self, ranks: ())
     backward._answers.clear()

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import prod
 from typing import Any, Final
 
 from ....base.arith.expr import Shape
@@ -116,7 +117,7 @@ class _Trials:
         """
         agreed: list[tuple[Any, ...] | None] | None = None
         refused: list[RefusedError] = []
-        untried = self._ranks()
+        untried = self._ranks(foresight)
         while (ranks := next(untried, None)) is not None:
             if foresight is not None and foresight.refuses(ranks):
                 continue
@@ -168,12 +169,11 @@ class _Trials:
             ranks,
         )
 
-    def _ranks(self) -> Iterator[tuple[int, ...]]:
+    def _ranks(self, foresight: Foresight | None) -> Iterator[tuple[int, ...]]:
         choices = [self._choices(one) for one in self.unknown]
-        count = 1
-        for each in choices:
-            count *= len(each)
-        return iter(()) if count > _MOST_TRIALS else product(*choices)
+        if prod(map(len, choices)) > _MOST_TRIALS:
+            return iter(())
+        return product(*(choices if foresight is None else foresight.possible(choices)))
 
     def _choices(self, one: Unknown) -> Sequence[int]:
         """The ranks of the stored shape."""

@@ -130,11 +130,15 @@ class Foresight:
                 for position in self._positions(frozenset((name,))):
                     self._only[position] = len(known) - offset
 
+    def possible(self, choices: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+        """The ranks that each operand is tried with, without those that a result's rank alone refuses."""
+        return [
+            [rank for rank in each if self._only.get(position, rank) == rank]
+            for position, each in enumerate(choices)
+        ]
+
     def refuses(self, ranks: Ranks) -> bool:
-        """Whether a trial of these ranks would be refused; False where that is not known."""
-        for position, rank in self._only.items():
-            if ranks[position] != rank:
-                return True
+        """Whether a trial of ranks that are `possible` would be refused; False where that is not known."""
         for part, known in self._refused.items():
             if tuple([ranks[k] for k in part]) in known:
                 return True
