@@ -168,6 +168,34 @@ def test_constant_rows_change_places_with_columns_that_waste_lanes(
     assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
 
 
+@pytest.mark.parametrize(
+    ("channels", "side", "filters", "window", "turned"),
+    [
+        (64, 56, 64, 3, True),
+        (64, 56, 64, 1, False),  # each element is packed once
+        (3, 56, 64, 3, False),  # more is turned than would be packed
+        (64, 56, 40, 3, False),  # filters would waste lanes
+        (22, 28, 512, 3, False),  # packing is little beside the products
+        (64, 12, 64, 3, True),  # lines are shorter than vectors
+    ],
+)
+def test_windows_that_overlap_change_places_with_filters(
+    channels: int, side: int, filters: int, window: int, turned: bool
+) -> None:
+    x = te.placeholder((channels, side + window - 1, side + window - 1), name="X")
+    w = constructing.placeholder("W", (filters, channels, window, window), "float32", True)
+    c, r, s = (
+        te.reduce_axis((0, n), name=name) for n, name in ((channels, "c"), (window, "r"), (window, "s"))
+    )
+    out = te.compute(
+        (filters, side, side),
+        lambda o, i, j: te.sum(x[c, i + r, j + s] * w[o, c, r, s], axis=[c, r, s]),
+        name="C",
+    )
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
+
+
 def test_few_rows_are_no_columns() -> None:
     """However little would be packed then: most lanes would be wasted."""
     a, b = te.placeholder((26, 5, 236), name="A"), te.placeholder((26, 236, 185), name="B")

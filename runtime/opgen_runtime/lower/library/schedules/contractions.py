@@ -9,8 +9,8 @@ element of k each.  Where Y is constant all of it is packed, panel by panel, onc
 panel of columns stay in registers over all of k.  What reads the result element by element runs where the tile is
 stored.
 
-Where the rows are constant and fill vectors better than the columns, the two change places: C[.., i, j..] is read from
-T[.., j, i].
+Where rows fill vectors better than the columns, or these are windows that overlap, the two may change places
+(`turning`): C[.., i, j..] is read from T[.., j.., i].
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .products import (
     vars_of,
 )
 from .shares import blocks_of
-from .turning import fills_as_well, turned, wants_turning
+from .turning import turned_of
 
 _VECTORS: Final = 2  # a panel has so many
 _MANY_REGISTERS: Final = 32  # vector registers
@@ -59,12 +59,9 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
-        if form is not None and form.heavy and fills_as_well(schedule, form, target):
-            stage = turned(schedule, stage, form, joined=False)
-            form = form_of(stage)
-        elif form is not None and wants_turning(schedule, form, target):
-            stage = turned(schedule, stage, form, joined=True)
-            form = form_of(stage)
+        turned = None if form is None else turned_of(schedule, stage, form, target)
+        if turned is not None:
+            stage, form = turned, form_of(turned)
         if form is not None:
             leader = leader_of(schedule, stage, {*placed, *done})
             done.update(_schedule(schedule, stage, form, leader, target))

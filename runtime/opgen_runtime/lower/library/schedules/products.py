@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
@@ -17,8 +17,6 @@ _LEAST_COLUMNS: Final = 4
 LEAST_SUMMED: Final = (
     8  # with fewer steps, columns of several axes that lie side by side are read as they lie
 )
-_LEAST_LINE: Final = 16  # elements side by side that are read in vectors
-_APART: Final = 8  # elements that are read or stored one by one take so much longer than in vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +38,14 @@ class Contraction:
 class Form:
     """What makes a stage a contraction: `factors` divide its axes, conditions are pushed into its operands.
 
-    `summed`: how many steps each element has.
-
-    `heavy`: far less would be packed if the row were the columns.
+    `axes` and `body` are what it is then.
     """
 
     contraction: Contraction
-    summed: int
     factors: Mapping[IterVar, int]
     conditional: bool
-    heavy: bool
+    axes: tuple[IterVar, ...]
+    body: Reduce
 
 
 def form_of(stage: Stage) -> Form | None:
@@ -66,43 +62,20 @@ def form_of(stage: Stage) -> Form | None:
     conditional = body.condition is not None
     body = simplified(made.axes, pushed(body) if conditional else body)
     found = contraction_of(made.axes, body)
-    if found is None or not _pays(found, body):
+    if found is None or not pays(found, body):
         return None
-    return Form(
-        found,
-        likely_extent(body.axes),
-        factors,
-        conditional,
-        not conditional and _is_heavy(found, made.axes, body),
-    )
+    assert isinstance(body, Reduce)
+    return Form(found, factors, conditional, made.axes, body)
 
 
-def _is_heavy(found: Contraction, axes: Sequence[IterVar], body: Reduce) -> bool:
-    """Whether far less would be packed if the row were the columns, though its elements are stored apart then.
-
-    So it is where columns are windows that overlap, which are packed element by element, each as often as it is read.
-    """
-    rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
-    row = max(rows, key=lambda axis: likely(axis.extent))
-    turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
-    if not isinstance(found.row.extent, int) or total_extent(rows) is None or not _pays(turned, body):
-        return False
-    return 2 * (_to_pack(turned, body) + _APART * likely_extent(axes)) <= _to_pack(found, body)
-
-
-def _to_pack(found: Contraction, body: Reduce) -> int:
-    """About how much work it is to pack the columns."""
-    theirs = vars_of(found.packed)
-    axes = [axis for axis in (*found.outer, *body.axes, *found.columns) if axis.var in theirs]
-    return likely_extent(axes) * (1 if _line(found) >= _LEAST_LINE else _APART)
-
-
-def _line(found: Contraction) -> int:
-    """How many elements of the columns lie side by side in what is read."""
+def line_of(found: Contraction, apart: int = 1) -> int:
+    """How many elements of the columns lie side by side in what is read, or at most so far `apart`."""
     accesses = analyse(found.packed, found.packed.dtype)
     line = contiguous_groups(found.columns, accesses)[-1]
     var = leading_axis(line).var
-    near = all(read.strides.get(var) == 1 and var not in read.entangled for read in accesses.reads)
+    near = all(
+        1 <= read.strides.get(var, 0) <= apart and var not in read.entangled for read in accesses.reads
+    )
     return likely_extent(line) if near else 1
 
 
@@ -159,11 +132,6 @@ def vars_of(e: Expr) -> set[Var]:
     return {node for node in post_order(e) if isinstance(node, Var)}
 
 
-def is_plain(operand: Expr) -> bool:
-    """Whether an operand is read as it lies, or cast on the way."""
-    return isinstance(operand.a if isinstance(operand, Cast) else operand, Read)
-
-
 def is_constant(schedule: Schedule, operand: Expr) -> bool:
     """Whether all that an expression reads is constant."""
     constant = constant_stages(schedule)
@@ -171,14 +139,19 @@ def is_constant(schedule: Schedule, operand: Expr) -> bool:
     return bool(reads) and all(schedule[read.tensor] in constant for read in reads)
 
 
-def _pays(found: Contraction, body: Reduce) -> bool:
+def is_plain(operand: Expr) -> bool:
+    """Whether an operand is read as it lies, or cast on the way."""
+    return isinstance(operand.a if isinstance(operand, Cast) else operand, Read)
+
+
+def pays(found: Contraction, body: Reduce) -> bool:
     """Whether extents are large enough, those of symbolic dims for their hints."""
     rows, columns, summed = (likely_extent(axes) for axes in ((found.row,), found.columns, body.axes))
     if total_extent(found.outer) == 0:
         return False
     if not isinstance(found.row.extent, int):
         rows = LEAST_ROWS  # one row is a case of its own
-    several = len(found.columns) > 1 and (_line(found) == columns or rows >= _ENOUGH_ROWS)
+    several = len(found.columns) > 1 and (line_of(found) == columns or rows >= _ENOUGH_ROWS)
     if summed < LEAST_SUMMED and not several:
         return False  # one axis that is read as it lies needs no contraction
     return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS

@@ -1,7 +1,8 @@
-"""Rows and columns of a contraction that change places: C[.., i, j..] is read from T[.., j, i].
+"""Rows and columns of contractions change places: C[.., i, j..] = T[.., j.., i], where T has the rows as its columns.
 
-So it is done where the rows are constant and fill vectors better than the columns, by so much that what is saved is
-more than moving the results takes; and where far less is packed then.
+So it is where the rows fill vectors better, and where columns are windows that overlap.  These would be packed, each
+element as often as it is read, and lie in vectors; as rows they are read one by one from what they cover, beside
+vectors of what were the rows, and T is turned in squares when it is stored.
 """
 
 from __future__ import annotations
@@ -9,34 +10,94 @@ from __future__ import annotations
 from typing import Final
 
 from ....base import Target
-from ...schedule import Schedule, Stage
-from .access import total_extent
-from .products import LEAST_ROWS, Form, contraction_of, is_constant, prepare
+from ...schedule import Schedule, Stage, positions
+from .access import likely, likely_extent, total_extent
+from .products import (
+    LEAST_ROWS,
+    Contraction,
+    Form,
+    contraction_of,
+    is_constant,
+    line_of,
+    pays,
+    prepare,
+    vars_of,
+)
 
-_MOVED: Final = 8  # steps of an element, in whole vectors, take as long as moving it to its place
 _BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
+_MOVED: Final = 8  # steps of an element, in whole vectors, take as long as moving it to its place
+_LEAST_LINE: Final = 16  # elements side by side that are read in vectors
+_APART: Final = 8  # elements that are read or stored one by one take so much longer than in vectors
+_FAR: Final = 4  # elements so far apart are read in vectors, too, and those between them left out
+_SKIPPED: Final = 2  # these take so much longer
+_SHORT: Final = 4  # and lines of windows that are shorter than vectors
+# In the time that it takes to pack an element: what it takes to copy one of what windows cover, and to store one of
+# the result that is turned; and how many products are summed.
+_COVERED: Final = 2
+_TURNED: Final = 3
+_PRODUCTS: Final = 6
+_GAIN: Final = 1.01  # so much time must be saved before windows change places
 
 
-def wants_turning(schedule: Schedule, form: Form, target: Target) -> bool:
-    """Whether rows fill vectors better than columns do, and lie in panels of constants that are packed in advance."""
-    found = form.contraction
-    lanes = target.lanes(found.fixed.dtype)
-    columns, rows = total_extent(found.columns), found.row.extent
-    if columns is None or columns < LEAST_ROWS or not isinstance(rows, int):
-        return False
-    mine, theirs = _filled(rows, lanes), _filled(columns, lanes)
-    saved = form.summed * (1 / theirs - 1 / mine)  # steps of an element, each of which is moved then
-    better = mine >= _BETTER * theirs and saved >= _MOVED
-    return better and is_constant(schedule, found.fixed) and not is_constant(schedule, found.packed)
-
-
-def fills_as_well(schedule: Schedule, form: Form, target: Target) -> bool:
-    """Whether columns that are packed at each call may change places with the row: it wastes few more lanes."""
+def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
+    """The stage whose rows are the columns of the given one; None where it stays as it is."""
     found = form.contraction
     lanes, columns, rows = target.lanes(found.fixed.dtype), total_extent(found.columns), found.row.extent
     if columns is None or not isinstance(rows, int) or is_constant(schedule, found.packed):
+        return None
+    now, then = _filled(columns, lanes), _filled(rows, lanes)
+    constant = is_constant(schedule, found.fixed)
+    if _takes_less(form, constant, now, then):
+        return _turned(schedule, stage, form, joined=False)
+    saved = likely_extent(form.body.axes) * (
+        1 / now - 1 / then
+    )  # steps of an element, each of which is moved then
+    if constant and columns >= LEAST_ROWS and then >= _BETTER * now and saved >= _MOVED:
+        return _turned(schedule, stage, form, joined=True)
+    return None
+
+
+def _takes_less(form: Form, constant: bool, now: float, then: float) -> bool:
+    """Whether it takes less time, all in all, if the row were the columns, though its elements are stored apart then.
+
+    So it is where columns are windows that overlap.  `now` and `then` are the shares of the lanes that are used;
+    `constant`: the rows are.
+    """
+    found, axes = form.contraction, form.axes
+    rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
+    row = max(rows, key=lambda axis: likely(axis.extent))
+    turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
+    if form.conditional or _BETTER * then < now or total_extent(rows) is None or not pays(turned, form.body):
         return False
-    return _BETTER * _filled(rows, lanes) >= _filled(columns, lanes)
+    packed, turning, elements = _to_pack(found, form), _to_pack(turned, form), likely_extent(axes)
+    covered = _covered(form)
+    if covered is None:
+        return 2 * (turning + _APART * elements) <= packed
+    if line_of(found) < _LEAST_LINE:
+        packed = packed // _APART * (_SKIPPED if line_of(found, _FAR) >= _LEAST_LINE else _SHORT)
+    if constant:
+        turning = 0
+    products = elements * likely_extent(form.body.axes) / _PRODUCTS
+    changed = turning + _COVERED * covered + _TURNED * elements + products / then
+    return _GAIN * changed <= packed + products / now
+
+
+def _to_pack(found: Contraction, form: Form) -> int:
+    """About how much work it is to pack the columns."""
+    theirs = vars_of(found.packed)
+    axes = [axis for axis in (*found.outer, *form.body.axes, *found.columns) if axis.var in theirs]
+    return likely_extent(axes) * (1 if line_of(found) >= _LEAST_LINE else _APART)
+
+
+def _covered(form: Form) -> int | None:
+    """How many elements the columns read, where they are windows that overlap; None where they are not."""
+    packed = form.contraction.packed
+    every, theirs = (*form.axes, *form.body.axes), vars_of(packed)
+    found = positions(every, packed)
+    if isinstance(found, str):
+        return None
+    count = likely_extent(found[0])
+    return count if count < likely_extent([axis for axis in every if axis.var in theirs]) else None
 
 
 def _filled(extent: int, lanes: int) -> float:
@@ -44,7 +105,7 @@ def _filled(extent: int, lanes: int) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage:
+def _turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage:
     """C[.., i, j..] = T[.., j.., i]: the stage of T, whose columns are the rows; `joined` columns become one row."""
     made = prepare(schedule, stage, form)
     found = contraction_of(made.axes, made.body)
@@ -52,9 +113,9 @@ def turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage:
     at_row = made.axes.index(found.row)
     flat = schedule[schedule.flatten(made.tensor, len(found.columns))] if joined else made
     order = (*[axis for n, axis in enumerate(flat.axes) if n != at_row], flat.axes[at_row])
-    changed = schedule[schedule.permute(flat.tensor, order)]
+    turned = schedule[schedule.permute(flat.tensor, order)]
     for each in dict.fromkeys((flat, made, stage)):
         if not each.is_output:
             each.compute_inline()
     schedule.normalize()
-    return changed
+    return turned
