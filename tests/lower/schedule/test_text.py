@@ -64,6 +64,11 @@ def split(s: Schedule) -> None:
     s[P].split(s[P].axes[1], 4)
 
 
+def split_lapped(s: Schedule) -> None:
+    s[P].split(s[P].axes[0], 4, lapped=True)
+    s[P].split(s[P].axes[1], 4, lapped=True)
+
+
 def split_into_parts(s: Schedule) -> None:
     outer, _ = s[P].split(s[P].axes[1], nparts=5)
     s[P].split(outer, 2)
@@ -123,6 +128,17 @@ OF_P = [
             i1_i  4  i1 % 4
             p[i0, i1] = a[i0, i1] + 1.0
             guarded: i1 < 10
+        """,
+    ),
+    (
+        split_lapped,
+        """
+        p: float32[8, 10], output
+            i0_o  2  i0 // 4
+            i0_i  4  i0 % 4
+            i1_o  3  i1 // 4
+            i1_i  4  lap(i1, 4)
+            p[i0, i1] = a[i0, i1] + 1.0
         """,
     ),
     (
@@ -426,6 +442,11 @@ def fused(*parts: Walk) -> Walk:
     return whole
 
 
+def lap(whole: Walk, factor: int) -> Walk:
+    """Where a position is in its part, of which the last begins earlier."""
+    return Walk(whole.value - min(whole.value // factor * factor, whole.extent - factor), factor)
+
+
 def rows_of(stage: Stage) -> list[tuple[str, bool, int, str]]:
     """Name, whether it is a bound, trips, and what is walked, of each loop in the text of one stage."""
     rows = []
@@ -457,7 +478,7 @@ def test_rows_are_the_loops_of_lowering(data: st.DataObject, program: Program) -
         axes = (*stage.axes, *stage.reduce_axes)
         for point in itertools.product(*(range(int(str(axis.extent))) for axis in axes)):
             names = {a.var.name: Walk(v, int(str(a.extent))) for a, v in zip(axes, point, strict=True)}
-            walked = [eval(row[3], {"fuse": fused}, names).value for row in rows]
+            walked = [eval(row[3], {"fuse": fused, "lap": lap}, names).value for row in rows]
             loops = {leaf.var: value for leaf, value in zip(stage.leaves, walked, strict=True)}
             assert tuple(evaluate_scalar(domain.values[axis.var], loops) for axis in axes) == point
 

@@ -77,6 +77,28 @@ def test_compute_at_text() -> None:
     )
 
 
+def test_lapped_splits_have_whole_parts() -> None:
+    out = te.compute("out", (7, 6), "float32", lambda i, j: read(X, minimum(i, 5), j) + 1.0)
+    program = Program((X,), (out,))
+    schedule = create_schedule(program.outputs)
+    stage = schedule[out]
+    i, j = stage.axes
+    outer, _ = stage.split(i, 2, lapped=True)
+    stage.split(outer, 3, lapped=True)
+    stage.split(j, 3, lapped=True)
+    assert tir.to_text(tir.lower(schedule, program.inputs, program.outputs, "kernel")) == (
+        "kernel(x: float32[6, 7]) -> (out: float32[7, 6]):\n"
+        "    for i0_o_o in range(2):\n"
+        "        for i0_o_i in range(3):\n"
+        "            for i0_i in range(2):\n"
+        "                for i1_o in range(2):\n"
+        "                    for i1_i in range(3):\n"
+        "                        out[min((min(i0_o_o * 3, 1) + i0_o_i) * 2, 5) + i0_i, i1_o * 3 + i1_i] ="
+        " x[min(min((min(i0_o_o * 3, 1) + i0_o_i) * 2, 5) + i0_i, 5), i1_o * 3 + i1_i] + 1.0\n"
+    )
+    check_lowered(program, schedule, every_phase=True)
+
+
 def test_outputs_that_are_inputs_or_given_twice() -> None:
     y = te.compute("y", (6, 7), "float32", lambda i, j: read(X, i, j) + 1.0)
     check(X, y, y)

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ...base.arith import Analyzer, Binary, Const, Expr, Var, const, lt, post_order, rewrite, substitute
+from ...base.arith import (
+    Analyzer,
+    Binary,
+    Const,
+    Expr,
+    Var,
+    const,
+    lt,
+    minimum,
+    post_order,
+    rewrite,
+    substitute,
+)
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Read
 from .relations import Fuse, Relation, Split
@@ -133,9 +145,9 @@ def _pass_up(stage: Looped, domain: Domain) -> None:
     domain.whole = dict(values)
     for var, value in values.items():
         values[var] = _resolved(value, domain)
-    for axis, minimum in zip(stage.axes, domain.minimums, strict=True):
-        values[axis.var] = values[axis.var] + minimum
-        domain.whole[axis.var] = domain.whole[axis.var] + minimum
+    for axis, first in zip(stage.axes, domain.minimums, strict=True):
+        values[axis.var] = values[axis.var] + first
+        domain.whole[axis.var] = domain.whole[axis.var] + first
 
 
 def _resolved(e: Expr, domain: Domain) -> Expr:
@@ -148,7 +160,11 @@ def _resolved(e: Expr, domain: Domain) -> Expr:
 def _join(split: Split, domain: Domain, is_implied: bool) -> None:
     """`is_implied`: the axis is the quotient of another, of a symbolic extent, whose guard is enough."""
     whole, var = domain.extents[split.parent], split.parent.var
-    value = domain.values[split.outer.var] * split.factor + domain.values[split.inner.var]
+    start = domain.values[split.outer.var] * split.factor
+    if isinstance(whole, int) and split.laps(whole):
+        domain.values[var] = minimum(start, whole - split.factor) + domain.values[split.inner.var]
+        return
+    value = start + domain.values[split.inner.var]
     domain.values[var] = value
     if is_implied or divides(split.factor, whole) or (isinstance(whole, int) and whole < split.factor):
         return

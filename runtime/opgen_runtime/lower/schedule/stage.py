@@ -27,12 +27,14 @@ class Stage(StageBase):
 
     @primitive
     def split(
-        self, axis: IterVar, factor: int | None = None, nparts: int | None = None
+        self, axis: IterVar, factor: int | None = None, nparts: int | None = None, *, lapped: bool = False
     ) -> tuple[IterVar, IterVar]:
         """for i in range(n)  -->  for i_o in range(ceil(n / factor)): for i_i in range(factor): if i < n
 
         `nparts` gives the extent of the outer loop instead; it needs a constant extent.  Returns (outer, inner).
-        Refuses a factor below 1, and an axis that is not a loop of the stage.
+        `lapped`: where the extent is a constant, the last of the inner loops begins earlier, i = min(i_o * factor,
+        n - factor) + i_i, and computes again what it laps over, so that none is in part and nothing is guarded.
+        Refuses a factor below 1, an axis that is not a loop of the stage, and lapping of a stage that reduces.
         """
         self.require_loops("split")
         position = self.leaf(axis, "split")
@@ -46,6 +48,10 @@ class Stage(StageBase):
             raise ScheduleError(
                 f"split of {axis.var.name} on stage {self.name}: {what} must be at least 1, found {given}"
             )
+        if lapped and self.reduce_axes:
+            raise ScheduleError(
+                f"split of {axis.var.name} on stage {self.name}: it reduces; what is computed twice would count twice"
+            )
         if factor is None:
             if not isinstance(axis.extent, int):
                 raise ScheduleError(
@@ -55,7 +61,7 @@ class Stage(StageBase):
             factor = max(1, -(-axis.extent // given))
         outer = self._axis(f"{axis.var.name}_o", ceil_div(axis.extent, factor), axis.kind)
         inner = self._axis(f"{axis.var.name}_i", factor, axis.kind)
-        self.relations.append(Split(axis, outer, inner, factor))
+        self.relations.append(Split(axis, outer, inner, factor, lapped))
         self.leaves[position : position + 1] = [outer, inner]
         return outer, inner
 

@@ -172,13 +172,17 @@ def _trips(stage: Stage) -> dict[IterVar, int | Expr]:
 
 def _walks(stage: Stage) -> dict[IterVar, str]:
     """What each loop that was made by splits and fusions walks, in terms of the stage's axes."""
+    trips = _trips(stage)
     texts: dict[IterVar, str] = {}
     parts: dict[IterVar, list[str]] = {}  # of fused loops; fusing them again is one longer fusion
     for relation in stage.relations:
         if isinstance(relation, Split):
             parent = texts.get(relation.parent, relation.parent.var.name)
+            laps = relation.laps(trips[relation.parent])
             texts[relation.outer] = f"{parent} // {relation.factor}"
-            texts[relation.inner] = f"{parent} % {relation.factor}"
+            texts[relation.inner] = (
+                f"lap({parent}, {relation.factor})" if laps else f"{parent} % {relation.factor}"
+            )
             continue
         both = (relation.outer, relation.inner)
         made = [text for axis in both for text in parts.get(axis, [texts.get(axis, axis.var.name)])]
@@ -195,6 +199,8 @@ def _guards(stage: Stage) -> list[str]:
         if isinstance(split, Fuse) or (stage.attach is not None and split.parent.kind == "data"):
             continue
         whole = trips[split.parent]
+        if split.laps(whole):
+            continue
         if not isinstance(whole, int) or (whole % split.factor and whole > split.factor):
             found.append(f"{split.parent.var.name} < {_number(whole)}")
     return found

@@ -33,6 +33,7 @@ _CHEAP: Final = 4  # the cost of what narrow vectors do not slow down
 _MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
 _REPEATED: Final = (2, 4)  # times that a vector has each element side by side
 _MOST_INTERLEAVED: Final = 4  # further apart, stores are scattered
+_MOST_LAPPED: Final = 1 << 20  # elements of a tensor
 _UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
@@ -65,12 +66,16 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     work = rows * columns * accesses.cost
     shared = not attached and is_shared(loops, work, target)
     outer = loops[:-1] if crossing is None else loops[:-2]
-    if shared and crossing is None:
-        chunk = _chunk(rows, columns, work, lanes * vectors, target)
-        if chunk < columns:
-            part, inner = stage.split(inner, chunk)
-            outer = [*outer, part]
-    vectorize_inner(stage, inner, lanes, vectors)
+    chunked = shared and crossing is None
+    if not attached and crossing is None and _laps(stage, inner, lanes, vectors, chunked):
+        outer += _lapped(stage, inner, lanes, chunked, (rows, work), target)
+    else:
+        if chunked:
+            chunk = _chunk(rows, columns, work, lanes * vectors, target)
+            if chunk < columns:
+                part, inner = stage.split(inner, chunk)
+                outer = [*outer, part]
+        vectorize_inner(stage, inner, lanes, vectors)
     if shared and outer:
         stage.parallel(stage.fuse(*outer))
 
@@ -251,11 +256,48 @@ def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> N
         stage.unroll(step)
 
 
+def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool) -> bool:
+    """Whether the last vector of a line, and the last chunk, are better whole ones that begin earlier than parts.
+
+    The body is there once then; that of few operations is cheap to have twice.  A large tensor is written past the
+    caches, in whole lines of them; a member of a scan may write where it reads.
+    """
+    whole, size = inner.extent, total_extent(stage.loop_axes)
+    if not isinstance(whole, int) or size is None or stage.follows is not None:
+        return False
+    ragged = whole % lanes != 0
+    return vectors == 1 < lanes < whole and (size <= _MOST_LAPPED if ragged else chunked)
+
+
+def _lapped(
+    stage: Stage, inner: IterVar, lanes: int, chunked: bool, load: tuple[int, int], target: Target
+) -> list[IterVar]:
+    """for i in range(63)  -->  for v in range(4): vectorized for l in range(16): i = min(v * 16, 63 - 16) + l
+
+    Gives the loop over chunks of vectors, where there is one; `load` has the rows and the work of all.
+    """
+    vector, lane = stage.split(inner, lanes, lapped=True)
+    stage.vectorize(lane)
+    count = likely(vector.extent)
+    if not chunked:
+        return []
+    parts = _parts(*load, target)
+    if parts <= 1:
+        return []
+    part, _ = stage.split(vector, -(-count // min(parts, count)), lapped=True)
+    return [part]
+
+
 def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int:
     """How many columns one chunk of a parallel loop has: a multiple of `step`, so that only the last one is ragged."""
-    most = CHUNKS.of(target, _CHUNKS_PER_THREAD) * target.num_threads
-    wanted = min(most, max(target.num_threads, work // target.parallel_threshold))
-    parts = -(-wanted // rows)
+    parts = _parts(rows, work, target)
     if parts <= 1:
         return columns
     return max(step, columns // parts // step * step)
+
+
+def _parts(rows: int, work: int, target: Target) -> int:
+    """How many chunks each row is worth."""
+    most = CHUNKS.of(target, _CHUNKS_PER_THREAD) * target.num_threads
+    wanted = min(most, max(target.num_threads, work // target.parallel_threshold))
+    return -(-wanted // rows)
