@@ -43,6 +43,7 @@ from .inline import Inline
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
+from .winograd import Winograd
 
 __all__ = [
     "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
@@ -50,8 +51,8 @@ __all__ = [
     "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
     "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass",
     "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions",
-    "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "all_passes", "config_keys", "facts", "find_pass",
-    "function_pass", "fuse", "infer_type", "module_pass", "register_config", "why_apart",
+    "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes", "config_keys", "facts",
+    "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config", "why_apart",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

@@ -188,6 +188,7 @@ BY_LEVEL = {
     2: "FoldConstant",
     3: "CanonicalizeOps FoldScaleAxis AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
     4: "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FastMath",
+    5: "Winograd",
 }
 
 

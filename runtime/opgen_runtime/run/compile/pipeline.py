@@ -47,6 +47,7 @@ from ...transform import (
     RemoveUnusedFunctions,
     SimplifyExpr,
     SimplifyInference,
+    Winograd,
 )
 from ...transform.contract import PASS, SEGMENTS
 from . import steps
@@ -117,6 +118,7 @@ GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
     graph_stage(CombineParallelConv2D()),
     graph_stage(CombineParallelDense()),
     graph_stage(CombineParallelBatchMatmul()),
+    graph_stage(Winograd()),
     graph_stage(FastMath()),
     graph_stage(EliminateCommonSubexpr()),
     graph_stage(CanonicalizeCast()),

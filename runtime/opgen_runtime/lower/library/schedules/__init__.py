@@ -7,6 +7,7 @@ programs.py     the schedules of whole programs
 plan.py         what to inline, what to store, and where stored stages are computed
 access.py       how a body goes through memory, and what it costs
 elementwise.py  loops of stages without reduce axes
+alternatives.py loops of stages that choose, by position, among alternatives of the same elements
 reductions.py   loops of reduction stages
 uneven.py       operands of reductions at positions that move unevenly, each position read once
 congruences.py  sums that count in every s-th step: divided and solved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Final
 
 from ....base import Target
@@ -19,6 +20,7 @@ from .access import (
     likely_extent,
     total_extent,
 )
+from .alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
 from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
 from .products import is_plain
 
@@ -46,6 +48,12 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     if not stage.loop_axes or total_extent(stage.loop_axes) in (0, 1):
         return
     accesses = analyse(stage.body, stage.tensor.dtype)
+    choosing = choosing_axes(stage)
+    column = vector_axis(stage, choosing) if choosing else None
+    if column is not None:
+        lanes, _ = vector_shape(column, accesses, target)
+        schedule_alternatives(stage, choosing, column, lanes, accesses, target, attached)
+        return
     if len(accesses.reads) > _MOST_READS:
         return  # lowering makes a loop for each of the alternatives
     factors = interleaved(stage, accesses)
@@ -78,6 +86,14 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         vectorize_inner(stage, inner, lanes, vectors)
     if shared and outer:
         stage.parallel(stage.fuse(*outer))
+
+
+def schedule_tiles(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
+    """Loops for the stages that compute tiles of tiles; gives these stages, which are computed whole."""
+    found = [s for s in schedule.stages if s not in placed and not s.inlined and is_of_tiles(s)]
+    for stage in found:
+        schedule_elementwise(stage, target)
+    return set(found)
 
 
 def covering_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target) -> Stage | None:

@@ -10,6 +10,7 @@ from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, reads_of
 from .access import cost_of, likely_extent
+from .alternatives import is_of_tiles
 
 _COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
 _DEAR_READS: Final = 4  # and one of moderate cost when they are read so often
@@ -26,12 +27,16 @@ def inline_cheap(schedule: Schedule) -> None:
     constant = constant_stages(schedule)
     readers = readers_of(schedule)
     sinks: dict[Stage, dict[Stage, None]] = {}
+    tiled: set[Stage] = set()
     for stage in reversed(schedule.stages):
         found: dict[Stage, None] = {}
         for reader in readers.get(stage, ()):
             found.update(sinks[reader] if reader.inlined else {reader: None})
         sinks[stage] = found
         if stage.body is None or stage.is_output or isinstance(stage.body, Reduce):
+            continue
+        if is_of_tiles(stage) or any(reader in tiled for reader in found):
+            tiled.update((stage,) if is_of_tiles(stage) else ())
             continue
         known = stage in constant and cost_of(post_order(stage.body)) >= _MODERATE
         if not known and not _worth_storing(stage, list(found)):

@@ -13,7 +13,14 @@ from .access import analyse, contiguous_groups, cost_of, is_shared, likely, like
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .correlations import schedule_correlations
-from .elementwise import interleaved, schedule_elementwise, vector_shape, vectorize_inner, vectorize_residues
+from .elementwise import (
+    interleaved,
+    schedule_elementwise,
+    schedule_tiles,
+    vector_shape,
+    vectorize_inner,
+    vectorize_residues,
+)
 from .filters import schedule_filters
 from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
 from .plan import Placement, inline_cheap, place, place_near, readers_of
@@ -55,6 +62,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     scatter_products(schedule)
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
+    placed |= schedule_tiles(schedule, target, placed)
     placed |= schedule_uneven(schedule, target)
     placed |= schedule_correlations(schedule, target, placed)
     placed |= schedule_contractions(schedule, target, placed)

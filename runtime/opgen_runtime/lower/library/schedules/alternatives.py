@@ -1,0 +1,141 @@
+"""Stages that choose, by the position on small axes, among alternatives that read the same elements.
+
+    t[i, x] = a[0, x] + a[1, x] if i == 0 else a[0, x] - a[1, x]
+
+Linear maps of small tiles with constant coefficients are such: the transforms of Winograd's convolutions, changes of
+colour spaces, Haar wavelets.  The small axes are unrolled inside the loop over vectors, so that each alternative is
+chosen when the kernel is made, and what several of them read and compute is loaded and computed once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ....base import Target
+from ....base.arith import Expr, Select, ValueNumbers, Var, evaluate_scalar, free_vars, post_order
+from ....compute.te.tensor import IterVar, Read
+from ...schedule import Stage
+from .access import Accesses, is_shared, likely, likely_extent
+
+_MOST_ALTERNATIVES: Final = 64
+_LEAST_SHARED: Final = 2  # times that an element is read before alternatives are worth being unrolled
+_MANY_READS: Final = 16  # elements that alternatives read: a tile
+_MOST_APART: Final = 4  # elements that are stored side by side; further apart, stores are scattered
+
+
+def choosing_axes(stage: Stage) -> tuple[IterVar, ...]:
+    """The axes whose positions choose among alternatives that share what they read; () where there are none.
+
+    Their positions decide conditions, and nothing else.
+    """
+    if stage.body is None or stage.reduce_axes or not stage.axes:
+        return ()
+    small = [a for a in stage.axes if isinstance(a.extent, int) and 1 < a.extent <= _MOST_ALTERNATIVES]
+    conditions = (
+        [node.condition for node in post_order(stage.body) if isinstance(node, Select)] if small else []
+    )
+    deciding = {var for condition in conditions for var in free_vars(condition)}
+    found = [axis for axis in small if axis.var in deciding]
+    if not found:
+        return ()
+    elsewhere = _read_with(stage.body, {axis.var for axis in found})
+    found = [axis for axis in found if axis.var not in elsewhere]
+    if not found or likely_extent(found) > _MOST_ALTERNATIVES or len(found) == len(stage.axes):
+        return ()
+    reads = _reads_of_alternatives(stage.body, found)
+    distinct = set().union(*reads)
+    return tuple(found) if distinct and sum(map(len, reads)) >= _LEAST_SHARED * len(distinct) else ()
+
+
+def is_of_tiles(stage: Stage) -> bool:
+    """Whether a stage chooses among alternatives that read so many elements, a tile, that it is stored with them."""
+    axes = choosing_axes(stage)
+    if not axes:
+        return False
+    assert stage.body is not None
+    return len(set().union(*_reads_of_alternatives(stage.body, axes))) >= _MANY_READS
+
+
+def vector_axis(stage: Stage, axes: tuple[IterVar, ...]) -> IterVar | None:
+    """The axis for vectors: the last one that chooses nothing, if elements side by side on it are stored near."""
+    column = next(axis for axis in reversed(stage.loop_axes) if axis not in axes)
+    after = stage.loop_axes[stage.loop_axes.index(column) + 1 :]
+    return column if likely_extent(after) <= _MOST_APART else None
+
+
+def schedule_alternatives(
+    stage: Stage, axes: tuple[IterVar, ...], column: IterVar, lanes: int, accesses: Accesses, target: Target,
+    attached: bool,
+) -> None:  # fmt: skip
+    """for i: for y: for x  -->  for y: for x_o: unrolled for i: vectorized for x_i; `axes` are those of i."""
+    rest = [axis for axis in stage.loop_axes if axis not in axes and axis is not column]
+    for axis in axes:
+        stage.unroll(axis)
+    if lanes > 1:
+        column, lane = stage.split(column, lanes)
+        stage.reorder(*rest, column, *axes, lane)
+        stage.vectorize(lane)
+    else:
+        stage.reorder(*rest, column, *axes)
+    if not attached and is_shared(stage.axes, likely_extent(stage.axes) * accesses.cost, target):
+        stage.parallel(stage.fuse(*rest, column))
+
+
+def _read_with(body: Expr, among: set[Var]) -> set[Var]:
+    """Which variables values depend on other than by conditions of choices."""
+    found: set[Var] = set()
+    stack, seen = [body], set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Var) and node in among:
+            found.add(node)
+        if isinstance(node, Select) and _is_decided(node.condition, among):
+            stack += (node.then, node.otherwise)
+        else:
+            stack.extend(node.children())
+    return found
+
+
+def _is_decided(condition: Expr, by: set[Var]) -> bool:
+    """Whether positions alone decide a condition."""
+    return by.issuperset(free_vars(condition)) and not any(isinstance(n, Read) for n in post_order(condition))
+
+
+def _reads_of_alternatives(body: Expr, axes: Sequence[IterVar]) -> list[set[int]]:
+    """What each alternative reads: equal numbers stand for one element."""
+    variables = [axis.var for axis in axes]
+    among = set(variables)
+    deciders = {
+        id(node.condition): node.condition
+        for node in post_order(body)
+        if isinstance(node, Select) and _is_decided(node.condition, among)
+    }
+    found, numbers = [], ValueNumbers()
+    for position in itertools.product(*[range(likely(axis.extent)) for axis in axes]):
+        values = dict(zip(variables, position, strict=True))
+        decided = {n: bool(evaluate_scalar(c, values)) for n, c in deciders.items()}
+        found.append(_reads_where(body, decided, numbers))
+    return found
+
+
+def _reads_where(body: Expr, decided: Mapping[int, bool], numbers: ValueNumbers) -> set[int]:
+    """What is read where conditions are decided; `decided` has their values, by id."""
+    reads: set[int] = set()
+    stack, seen = [body], set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Read):
+            reads.add(numbers.of(node))
+        elif isinstance(node, Select) and id(node.condition) in decided:
+            stack.append(node.then if decided[id(node.condition)] else node.otherwise)
+        else:
+            stack.extend(node.children())
+    return reads
