@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Final
 
 from . import polynomial as poly
@@ -58,14 +58,13 @@ class Ranges(ABC):
 
     # Work
 
-    @contextmanager
-    def nested(self) -> Iterator[None]:
+    def nested(self) -> AbstractContextManager[None]:
         """Work inside takes credit."""
-        self._supposed += 1
-        try:
-            yield
-        finally:
-            self._supposed -= 1
+        return _Nested(self)
+
+    def deepen(self, levels: int) -> None:
+        """So many suppositions more are around from now on, or fewer."""
+        self._supposed += levels
 
     def spend(self) -> bool:
         """Whether one more step may be taken.
@@ -283,12 +282,36 @@ class Ranges(ABC):
         lo = self.monomial_range(m).lo
         return lo is not None and lo >= 0
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> AbstractContextManager[None]:
         """What is bound or assumed inside is forgotten at the end."""
-        outer = self.context
-        self.context = outer.child()
-        try:
-            yield
-        finally:
-            self.context = outer
+        return _Scope(self)
+
+
+# Classes, since proofs enter thousands of these: a generator takes three times as long.
+
+
+class _Nested(AbstractContextManager[None]):
+    __slots__ = ("_ranges",)
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def __enter__(self) -> None:
+        self._ranges.deepen(1)
+
+    def __exit__(self, *raised: object) -> None:
+        self._ranges.deepen(-1)
+
+
+class _Scope(AbstractContextManager[None]):
+    __slots__ = ("_outer", "_ranges")
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def __enter__(self) -> None:
+        self._outer = outer = self._ranges.context
+        self._ranges.context = outer.child()
+
+    def __exit__(self, *raised: object) -> None:
+        self._ranges.context = self._outer
