@@ -176,7 +176,9 @@ def test_constant_rows_change_places_with_columns_that_waste_lanes(
         (3, 56, 64, 3, False),  # more is turned than would be packed
         (64, 56, 40, 3, False),  # filters would waste lanes
         (22, 28, 512, 3, False),  # packing is little beside the products
+        (128, 28, 128, 3, True),
         (64, 12, 64, 3, True),  # lines are shorter than vectors
+        (12, 51, 14, 3, False),  # little is saved for what is wasted
     ],
 )
 def test_windows_that_overlap_change_places_with_filters(

@@ -36,7 +36,7 @@ _SHORT: Final = 4  # and lines of windows that are shorter than vectors
 _COVERED: Final = 2
 _TURNED: Final = 3
 _PRODUCTS: Final = 6
-_GAIN: Final = 1.01  # so much time must be saved before windows change places
+_GAIN: Final = 1.015  # so much time must be saved before windows change places
 
 
 def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
