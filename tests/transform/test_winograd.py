@@ -176,6 +176,14 @@ def test_errors_are_within_the_bound(
 
 
 @pytest.mark.parametrize("tile", [2, 4])
+def test_it_is_the_convolution(tile: int) -> None:
+    """In float64 nothing but the last digits differs."""
+    image, weight = RANDOM.uniform(-1, 1, (2, 5, 10, 7)), RANDOM.uniform(-1, 1, (6, 5, 3, 3))
+    found = eager.winograd_conv2d(image, eager.winograd_filters(weight, tile=tile), padding=(1, 2), tile=tile)
+    assert np.allclose(np.asarray(found), direct(image, weight, (1, 2, 1, 2)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("tile", [2, 4])
 def test_an_infinity_stays_in_its_tiles(tile: int) -> None:
     image = RANDOM.standard_normal((1, 4, 12, 12)).astype("float32")
     weight = RANDOM.standard_normal((8, 4, 3, 3)).astype("float32")

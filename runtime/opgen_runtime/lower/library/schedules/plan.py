@@ -21,8 +21,8 @@ _ASIDE: Final = 8  # a stage is little work for a leader that has so many times 
 def inline_cheap(schedule: Schedule) -> None:
     """Inline the stages that are not worth storing, and fold them.
 
-    Reductions, outputs, and costly stages of which elements are read again are stored, and what can be computed of
-    constants once and for all.
+    Reductions, outputs, and costly stages of which elements are read again are stored, what can be computed of
+    constants once and for all, and tiles of alternatives with what they read.
     """
     constant = constant_stages(schedule)
     readers = readers_of(schedule)
@@ -35,8 +35,10 @@ def inline_cheap(schedule: Schedule) -> None:
         sinks[stage] = found
         if stage.body is None or stage.is_output or isinstance(stage.body, Reduce):
             continue
-        if is_of_tiles(stage) or any(reader in tiled for reader in found):
-            tiled.update((stage,) if is_of_tiles(stage) else ())
+        if is_of_tiles(stage):
+            tiled.add(stage)
+            continue
+        if not tiled.isdisjoint(found):
             continue
         known = stage in constant and cost_of(post_order(stage.body)) >= _MODERATE
         if not known and not _worth_storing(stage, list(found)):
