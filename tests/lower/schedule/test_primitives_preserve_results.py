@@ -282,8 +282,8 @@ def test_separated_windows(data: st.DataObject, program: Program) -> None:
 @st.composite
 def scatterable(draw: st.DrawFn) -> Program:
     """Transposed convolutions, written as sums over what each result is made of; some weights are infinite."""
-    channels, r, s = (draw(st.integers(2, 3)) for _ in range(3))
-    filters, n, m, up, across = (draw(st.integers(1, 3)) for _ in range(5))
+    channels, r, s = 2, draw(st.integers(2, 3)), draw(st.integers(2, 3))
+    filters, n, m, up, across = (draw(st.integers(1, 2)) for _ in range(5))
     x = te.placeholder("x", (channels, n, m), "float32")
     w = te.placeholder("w", (channels, filters, r, s), "float32")
     c, k, j = te.reduce_axis(channels, "c"), te.reduce_axis(r, "k"), te.reduce_axis(s, "j")
@@ -305,11 +305,11 @@ def scatterable(draw: st.DrawFn) -> Program:
         counts = logical_and(eq(floormod(row, up), 0), eq(floormod(column, across), 0))
         return te.reduce("sum", (c, k, j), products * te.read(weights, c.var, o, k.var, j.var), counts)
 
-    shape = (filters, (n - 1) * up + r + draw(st.integers(0, 2)), (m - 1) * across + s)
+    shape = (filters, (n - 1) * up + r + draw(st.integers(0, 1)), (m - 1) * across + s)
     return Program((x, w), (te.compute("out", shape, "float32", value),))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.data(), scatterable())
 def test_scattered_products(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)
