@@ -8,6 +8,7 @@ import pytest
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.schedule.relations import Split
 from opgen_runtime.run.compile import pipeline
 from tests.lower.library.test_contractions import target, var
 
@@ -27,7 +28,17 @@ def test_turned(shape: tuple[int, ...], threads: int) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "columns", "lanes", "height"),
-    [(64, 64, 16, 64), (300, 500, 16, 64), (40, 40, 8, 40), (9, 22, 4, 8), (13, 11, 4, 12), (18, 17, 16, 16)],
+    [
+        (64, 64, 16, 64),
+        (300, 500, 16, 64),
+        (40, 40, 8, 40),
+        (9, 22, 4, 4),
+        (13, 11, 4, 8),
+        (18, 17, 4, 4),
+        (65, 70, 8, 24),
+        (7140, 61, 16, 64),
+        (5133, 53, 16, 64),
+    ],
 )
 def test_lanes_leave_few_elements_over(rows: int, columns: int, lanes: int, height: int) -> None:
     """Of `columns` that lie side by side in the result, whose elements are a row apart in what is read."""
@@ -37,6 +48,29 @@ def test_lanes_leave_few_elements_over(rows: int, columns: int, lanes: int, heig
         Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"),
     )
     assert [leaf.extent for leaf in schedule[out].leaves[-2:]] == [height, lanes]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(61, 51, 5), (17, 3, 67), (35, 131), (131, 35), (9, 10)])
+def test_squares_begin_earlier(shape: tuple[int, ...], dtype: str, threads: int) -> None:
+    """The first axis comes last, whose extent no vector divides: the last squares lap over those before."""
+    x = var("x", *shape, dtype=dtype)
+    order = (*range(1, len(shape)), 0)
+    function = ir.Function((x,), ops.transpose(x, axes=order), attrs={"Primitive": 1})
+    given = np.random.default_rng(0).integers(-128, 128, shape).astype(dtype)
+    (found,) = pipeline.compile_segment(function, target(threads)).run([given])
+    np.testing.assert_array_equal(found, given.transpose(order))
+
+
+def test_no_square_is_in_part() -> None:
+    x = te.placeholder((61, 70), name="X")
+    out = te.compute((70, 61), lambda i, j: x[j, i], name="C")
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert [(each.factor, each.lapped) for each in schedule[out].relations if isinstance(each, Split)] == [
+        (16, True),
+        (16, True),
+    ]
 
 
 def test_costly_elements_keep_wide_vectors() -> None:

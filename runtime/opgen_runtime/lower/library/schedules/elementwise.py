@@ -10,6 +10,7 @@ from ....base import Target
 from ....base.arith import Binary, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
+from ...schedule.domain import Extent
 from .access import (
     Accesses,
     analyse,
@@ -30,7 +31,8 @@ _LEAST_GATHERED: Final = (
     32  # bits: machines gather no narrower elements, and one by one is faster without vectors
 )
 _LEAST_CROSSED: Final = 4  # lanes of a vector of a transposition
-_WIDER: Final = 1.15  # narrower ones must turn so many times the elements
+_WIDER: Final = 1.22  # narrower ones must fit so many times better
+_MUCH: Final = 1.1  # times what is computed where tiles lap over least
 _CHEAP: Final = 4  # the cost of what narrow vectors do not slow down
 _MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
 _REPEATED: Final = (2, 4)  # times that a vector has each element side by side
@@ -65,10 +67,11 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     loops = [stage.fuse(*group) for group in groups]
     inner = loops[-1]
     lanes, vectors = vector_shape(inner, accesses, target)
-    crossing, width = _crossing(leading, [likely(loop.extent) for loop in loops], accesses, lanes)
+    lapped = not attached and stage.follows is None
+    crossing, width = _crossing(leading, [loop.extent for loop in loops], accesses, lanes, lapped)
     if crossing is not None:
         lanes = width
-        loops = _tile(stage, loops, crossing, lanes, CROSSED_ROWS.of(target, _TILE_ROWS))
+        loops = _tile(stage, loops, crossing, lanes, CROSSED_ROWS.of(target, _TILE_ROWS), lapped)
         inner, vectors = loops[-1], 1
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
     work = rows * columns * accesses.cost
@@ -205,12 +208,13 @@ def vectorize_residues(
 
 
 def _crossing(
-    leading: list[IterVar], extents: list[int], accesses: Accesses, lanes: int
+    leading: list[IterVar], extents: list[Extent], accesses: Accesses, lanes: int, lapped: bool
 ) -> tuple[int | None, int]:
     """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
 
     `leading` holds the leading axis of every loop, `extents` how often these run.  Gives the lanes of vectors, too:
-    fewer where more of the elements lie in whole squares of so many then, and little else is done with them.
+    fewer where squares of so many fit the elements better, and little else is done with them.  `lapped`: the last
+    squares may begin earlier.
     """
     inner, narrower = leading[-1], lanes if accesses.cost <= _CHEAP else 1
     widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= _LEAST_CROSSED]
@@ -221,27 +225,45 @@ def _crossing(
         for position, axis in enumerate(leading[:-1]):
             if read.strides.get(axis.var) != 1 or axis.var in read.entangled:
                 continue
-            best = most = 0
+            best, most = 0, 0.0
             for width in widths:
-                covered = math.prod([extents[n] // width * width for n in (position, -1)])
-                if width <= apart and covered > most * _WIDER:
-                    best, most = width, covered
+                fit = math.prod([_fit(extents[n], width, lapped) for n in (position, -1)])
+                if width <= apart and fit > most * _WIDER:
+                    best, most = width, fit
             if best:
                 return position, best
     return None, lanes
 
 
-def _tile(stage: Stage, loops: list[IterVar], crossing: int, lanes: int, height: int) -> list[IterVar]:
+def _fit(extent: Extent, width: int, lapped: bool) -> float:
+    """How well squares so wide fit: the share of the extent that is in whole ones, of what they compute if they lap."""
+    count = likely(extent)
+    whole = count // width * width
+    if lapped and isinstance(extent, int) and whole:
+        return count / (-(-count // width) * width)
+    return whole / max(1, count)
+
+
+def _height(rows: int, lanes: int, most: int) -> int:
+    """How many rows a tile has, whole squares: as many as may be unless the last tile laps over much."""
+    fitting = [n for n in range(lanes, min(most, rows) + 1, lanes)] or [lanes]
+    computed = {n: -(-rows // n) * n for n in fitting}
+    return max(n for n in fitting if computed[n] <= min(computed.values()) * _MUCH)
+
+
+def _tile(
+    stage: Stage, loops: list[IterVar], crossing: int, lanes: int, height: int, lapped: bool
+) -> list[IterVar]:
     """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(height): for j_i in range(lanes)
 
-    The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.  Returns
-    the loops.
+    The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.  `lapped`:
+    the last tiles begin earlier, so that all squares are whole.  Returns the loops.
     """
     rows, columns = loops[crossing], loops[-1]
     if isinstance(rows.extent, int):
-        height = min(height, rows.extent // lanes * lanes)  # whole squares, which are turned in registers
-    row_tile, row = stage.split(rows, height)
-    column_tile, column = stage.split(columns, lanes)
+        height = _height(rows.extent, lanes, height)  # whole squares, which are turned in registers
+    row_tile, row = stage.split(rows, height, lapped=lapped)
+    column_tile, column = stage.split(columns, lanes, lapped=lapped)
     outer = [*loops[:crossing], row_tile, *loops[crossing + 1 : -1], column_tile]
     stage.reorder(*outer, row, column)
     return [*outer, row, column]
