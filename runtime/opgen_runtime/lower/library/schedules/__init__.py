@@ -17,6 +17,7 @@ correlations.py loops of sums over planes, one of which slides along the other
 windows.py      loops of reductions over overlapping windows, one axis after the other
 contractions.py loops of sums of products of two operands, one of them packed
 turning.py      whose rows and columns change places
+strips.py       and which are stored in parts that stay near
 ahead.py        hints for what later tiles of contractions read
 parameters.py   what a target may be tuned to, with the legal values
 """

@@ -10,7 +10,7 @@ panel of columns stay in registers over all of k.  What reads the result element
 stored.
 
 Where rows fill vectors better than the columns, or these are windows that overlap, the two may change places
-(`turning`): C[.., i, j..] is read from T[.., j.., i].
+(`turning`): C[.., i, j..] is read from T[.., j.., i], and where that is large, in `strips`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from .products import (
     vars_of,
 )
 from .shares import blocks_of
+from .strips import Strips, strips_of
 from .turning import turned_of
 
 _VECTORS: Final = 2  # a panel has so many
@@ -89,7 +90,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     for each in folded:
         each.compute_inline()
     schedule.normalize()
-    covering = _cover_rows(schedule, flat, target)
+    covering, strips = _cover_rows(schedule, leader, flat, target)
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
     moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
@@ -109,7 +110,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     panels, within = leader.split(leader.fuse(*columns), panel)
     tiles, tile = leader.split(kept[at_row], rows)
     every = (*flat.axes, *flat.reduce_axes)
-    shared = is_shared(every, likely_extent(every), target)
+    shared = strips is None and is_shared(every, likely_extent(every), target)
     constant = packing is not None and packing in constant_stages(schedule)
     blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
     if packing is None or constant:
@@ -150,7 +151,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     if isinstance(found.columns[-1].extent, Var) and len(found.columns) == 1 and not constant:
         schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
     flat.compute_at(leader, at)
-    return [leader, stage, made, whole_tiles, flat, *[each for each in (packing, fixed) if each is not None]]
+    stripped = () if strips is None else strips.attach()
+    others = [each for each in (packing, fixed) if each is not None]
+    return [leader, stage, made, whole_tiles, flat, *others, *stripped]
 
 
 def _bytes(stage: Stage, operand: Expr) -> int:
@@ -206,21 +209,24 @@ def _pack(
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
 
 
-def _cover_rows(schedule: Schedule, flat: Stage, target: Target) -> Stage | None:
-    """What the rows read, with what is around it, where they are windows that overlap; None where they are not."""
+def _cover_rows(
+    schedule: Schedule, leader: Stage, flat: Stage, target: Target
+) -> tuple[Stage | None, Strips | None]:
+    """What the rows read, with what is around it, where they are windows that overlap, and strips that stay near."""
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
     if is_plain(whole.fixed) or is_constant(schedule, whole.fixed):
-        return None
+        return None, None
     every, mine = (*flat.axes, *flat.reduce_axes), vars_of(whole.fixed)
     found = positions(every, whole.fixed)
     if isinstance(found, str) or likely_extent(found[0]) >= likely_extent(
         [a for a in every if a.var in mine]
     ):
-        return None
+        return None, None
     covering = schedule[schedule.cover(flat.tensor, whole.fixed)]
-    schedule_elementwise(covering, target)
-    return covering
+    strips = strips_of(schedule, leader, flat, covering, target)
+    schedule_elementwise(covering, target, attached=strips is not None)
+    return covering, strips
 
 
 def _pack_rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ....base import Target
@@ -65,20 +65,15 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     groups = contiguous_groups(stage.loop_axes, accesses)
     leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]
-    inner = loops[-1]
-    lanes, vectors = vector_shape(inner, accesses, target)
     lapped = not attached and stage.follows is None
-    crossing, width = _crossing(leading, [loop.extent for loop in loops], accesses, lanes, lapped)
-    if crossing is not None:
-        lanes = width
-        loops = _tile(stage, loops, crossing, lanes, CROSSED_ROWS.of(target, _TILE_ROWS), lapped)
-        inner, vectors = loops[-1], 1
+    loops, lanes, vectors, crossed = _crossed(stage, loops, leading, accesses, target, lapped)
+    inner = loops[-1]
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
     work = rows * columns * accesses.cost
     shared = not attached and is_shared(loops, work, target)
-    outer = loops[:-1] if crossing is None else loops[:-2]
-    chunked = shared and crossing is None
-    if not attached and crossing is None and _laps(stage, inner, lanes, vectors, chunked):
+    outer = loops[:-2] if crossed else loops[:-1]
+    chunked = shared and not crossed
+    if not attached and not crossed and _laps(stage, inner, lanes, vectors, chunked):
         outer += _lapped(stage, inner, lanes, chunked, (rows, work), target)
     else:
         if chunked:
@@ -89,6 +84,27 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         vectorize_inner(stage, inner, lanes, vectors)
     if shared and outer:
         stage.parallel(stage.fuse(*outer))
+
+
+def schedule_strips(
+    stage: Stage, outer: Sequence[IterVar], axis: IterVar, size: int, target: Target
+) -> IterVar:
+    """for i: for y: for x  -->  (outer n) for n: for y_o: loops over i, y_i and x as of a stage of its own
+
+    `size` positions of the axis at once.  Gives the loop over these, in which other stages may be computed.
+    """
+    assert stage.body is not None
+    accesses = analyse(stage.body, stage.tensor.dtype)
+    groups = contiguous_groups([each for each in stage.axes if each not in outer], accesses)
+    leading = [leading_axis(group) for group in groups]
+    strip, part = stage.split(axis, size)
+    groups = [[part if each is axis else each for each in group] for group in groups]
+    stage.reorder(*outer, strip, *[each for group in groups for each in group])
+    loop = stage.fuse(*outer, strip)
+    loops = [stage.fuse(*group) for group in groups]
+    loops, lanes, vectors, _ = _crossed(stage, loops, leading, accesses, target, lapped=False)
+    vectorize_inner(stage, loops[-1], lanes, vectors)
+    return loop
 
 
 def schedule_tiles(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
@@ -249,6 +265,23 @@ def _height(rows: int, lanes: int, most: int) -> int:
     fitting = [n for n in range(lanes, min(most, rows) + 1, lanes)] or [lanes]
     computed = {n: -(-rows // n) * n for n in fitting}
     return max(n for n in fitting if computed[n] <= min(computed.values()) * _MUCH)
+
+
+def _crossed(
+    stage: Stage,
+    loops: list[IterVar],
+    leading: list[IterVar],
+    accesses: Accesses,
+    target: Target,
+    lapped: bool,
+) -> tuple[list[IterVar], int, int, bool]:
+    """The loops, those of a transposition cut in tiles; lanes and vectors of the innermost; whether there is one."""
+    lanes, vectors = vector_shape(loops[-1], accesses, target)
+    crossing, width = _crossing(leading, [loop.extent for loop in loops], accesses, lanes, lapped)
+    if crossing is None:
+        return loops, lanes, vectors, False
+    height = CROSSED_ROWS.of(target, _TILE_ROWS)
+    return _tile(stage, loops, crossing, width, height, lapped), width, 1, True
 
 
 def _tile(

@@ -1,0 +1,110 @@
+"""Strips of what was turned: windows' copy and the turned result are computed in parts that stay near.
+
+C[.., i, y, x] = T[.., y, x, i] is stored strip by strip of y: of each, what its windows cover is copied, T computed,
+and turned while both are in the second-level cache.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....base import Target
+from ....base.arith import post_order
+from ....base.vocabulary import dataclass
+from ....compute.te.tensor import IterVar, Read
+from ...schedule import Schedule, Stage
+from .access import analyse, is_shared, likely_extent, total_extent
+from .alternatives import choosing_axes
+from .elementwise import interleaved, schedule_strips
+from .plan import readers_of
+from .products import vars_of
+
+_NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside operands
+_FAR: Final = 1 << 21  # and that are not there any more when they are read
+_LEAST: Final = 2  # positions along the first axis: around a strip lies what the next one copies again
+_PER_THREAD: Final = 4  # strips, at least
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """The stage that reads what was turned, with the loop over its strips, and what is made in these."""
+
+    reader: Stage
+    loop: IterVar
+    made: tuple[Stage, ...]
+
+    def attach(self) -> tuple[Stage, ...]:
+        """Compute what is turned, and what it reads, in that loop; gives all these stages."""
+        for stage in self.made:
+            stage.compute_at(self.reader, self.loop)
+        return (*self.made, self.reader)
+
+
+def strips_of(
+    schedule: Schedule, turned: Stage, flat: Stage, covering: Stage, target: Target
+) -> Strips | None:
+    """Loops for the one reader of what was turned, over strips of it that stay near; None where there are none.
+
+    `flat` is what it is made of, whose windows read `covering`.  A strip is a part of the windows' first axis, and one
+    position of those before it that the reader has, too.
+    """
+    size, every = _bytes(turned) + _bytes(covering), (*flat.axes, *flat.reduce_axes)
+    reader = _reader_of(schedule, turned)
+    if size <= _FAR or reader is None or total_extent((*every, *covering.axes)) is None:
+        return None
+    assert reader.body is not None
+    accesses = analyse(reader.body, reader.tensor.dtype)
+    along = [_read_along(reader, turned, n) for n in range(len(turned.axes) - 1)]
+    at = next((n for n in _of_windows(flat, covering) if along[n] is not None), None)
+    if at is None or choosing_axes(reader) or interleaved(reader, accesses):
+        return None
+    axis = along[at]
+    assert axis is not None
+    outer = [each for each in dict.fromkeys(along[:at]) if each is not None and each is not axis]
+    assert isinstance(axis.extent, int)
+    number = likely_extent((*outer, axis))
+    most = min(axis.extent, _NEAR * number // size)
+    shared = is_shared(every, likely_extent(every), target)
+    if shared:
+        most = min(most, number // (_PER_THREAD * target.num_threads))
+    behind, lanes = likely_extent(turned.axes[at + 1 : -1]), target.lanes(accesses.widest)
+    fitting = [n for n in range(_LEAST, most + 1) if axis.extent % n == 0 and n * behind % lanes == 0]
+    if not fitting:
+        return None  # parts of squares would be turned one by one, and guards stand around what is computed
+    loop = schedule_strips(reader, outer, axis, max(fitting), target)
+    if shared:
+        reader.parallel(loop)
+    return Strips(reader, loop, (covering, turned))
+
+
+def _bytes(stage: Stage) -> int:
+    return likely_extent(stage.axes) * stage.tensor.dtype.itemsize
+
+
+def _reader_of(schedule: Schedule, turned: Stage) -> Stage | None:
+    """The one stage that reads what was turned, element by element; None where there is no such."""
+    readers = [each for each in readers_of(schedule).get(turned, ()) if not each.inlined]
+    if turned.is_output or len(readers) != 1:
+        return None
+    (reader,) = readers
+    plain = reader.body is not None and not reader.reduce_axes and reader.follows is None
+    return reader if plain and not reader.is_scheduled else None
+
+
+def _of_windows(flat: Stage, covering: Stage) -> list[int]:
+    """Where among the axes of a stage those stand that it reads at together with steps: along which windows slide."""
+    assert flat.body is not None
+    steps = {axis.var for axis in flat.reduce_axes}
+    reads = [n for n in post_order(flat.body) if isinstance(n, Read) and n.tensor is covering.tensor]
+    used = [vars_of(index) for read in reads for index in read.indices]
+    sliding = [each for each in used if not steps.isdisjoint(each)]
+    return [n for n, axis in enumerate(flat.axes[:-1]) if any([axis.var in each for each in sliding])]
+
+
+def _read_along(reader: Stage, turned: Stage, at: int) -> IterVar | None:
+    """The axis of a stage along all of which it reads an axis of another, position by position; None if it is none."""
+    assert reader.body is not None
+    reads = [n for n in post_order(reader.body) if isinstance(n, Read) and n.tensor is turned.tensor]
+    along = {read.indices[at] for read in reads}
+    found = [axis for axis in reader.axes if along == {axis.var} and axis.extent == turned.axes[at].extent]
+    return found[0] if found else None
