@@ -249,25 +249,22 @@ def lstm(
     if peepholes is not None:
         check_shape("peepholes", peepholes, (len(layer.directions), 3 * extent(r, -1)))
     steps = None if lengths is None else cast(lengths, "int32")
-    weights: tuple[Expr | None, ...] = (w, r, bias, layer.h0, first, peepholes)
-    calls: list[tuple[str, tuple[Expr | None, ...]]] = [(direction, weights)]
+    slices: tuple[Expr | None, ...] = (w, r, bias, layer.h0, first, peepholes)
+    calls: list[tuple[str, tuple[Expr | None, ...]]] = [(direction, slices)]
     if len(set(layer.functions)) > 1 or lengths is not None:
         calls = [
-            ("reverse" if backwards else "forward", tuple([_kept(each, d) for each in weights]))
+            ("reverse" if backwards else "forward", tuple([_kept(each, d) for each in slices]))
             for d, backwards in enumerate(layer.directions)
         ]
-    parts = [
-        op.lstm(
-            layer.x,
-            *slices[:3],
-            steps,
-            *slices[3:],
-            direction=way,
-            coupled=bool(input_forget),
-            **_shapes(functions, clip),
-        )
-        for (way, slices), functions in zip(calls, layer.functions, strict=False)
-    ]
+    plain = peepholes is None and clip is None and not input_forget
+    parts = []
+    for (way, (*weights, first_h, first_c, holes)), functions in zip(calls, layer.functions, strict=False):
+        given_to = (layer.x, *weights, steps, first_h, first_c)
+        if plain and functions.names == ("sigmoid", "tanh", "tanh"):
+            parts.append(op.lstm(*given_to, direction=way))
+        else:
+            options = {"coupled": bool(input_forget), **_shapes(functions, clip)}
+            parts.append(op.peephole_lstm(*given_to, holes, direction=way, **options))
     y, *finals = [_joined([part[k] for part in parts], axis=int(k == 0)) for k in range(3)]
     return _finish(y, finals, layout, node)
 

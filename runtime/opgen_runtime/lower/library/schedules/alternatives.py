@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Expr, Select, ValueNumbers, Var, evaluate_scalar, free_vars, post_order
+from ....base.arith import Expr, Select, ValueNumbers, Var, evaluate_scalar, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Stage
 from .access import Accesses, is_shared, likely, likely_extent
@@ -33,10 +33,7 @@ def choosing_axes(stage: Stage) -> tuple[IterVar, ...]:
     if stage.body is None or stage.reduce_axes or not stage.axes:
         return ()
     small = [a for a in stage.axes if isinstance(a.extent, int) and 1 < a.extent <= _MOST_ALTERNATIVES]
-    conditions = (
-        [node.condition for node in post_order(stage.body) if isinstance(node, Select)] if small else []
-    )
-    deciding = {var for condition in conditions for var in free_vars(condition)}
+    deciding = _vars_of_conditions(stage.body) if small else set()
     found = [axis for axis in small if axis.var in deciding]
     if not found:
         return ()
@@ -83,9 +80,23 @@ def schedule_alternatives(
         stage.parallel(stage.fuse(*rest, column))
 
 
+def _vars_of_conditions(body: Expr) -> set[Var]:
+    """The variables of all conditions of choices."""
+    stack: list[Expr] = [node.condition for node in post_order(body) if isinstance(node, Select)]
+    found, seen = set[Var](), set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            if isinstance(node, Var):
+                found.add(node)
+            stack.extend(node.children())
+    return found
+
+
 def _read_with(body: Expr, among: set[Var]) -> set[Var]:
     """Which variables values depend on other than by conditions of choices."""
-    found: set[Var] = set()
+    found, settled = set[Var](), _settled(body, among)
     stack, seen = [body], set[int]()
     while stack:
         node = stack.pop()
@@ -94,26 +105,34 @@ def _read_with(body: Expr, among: set[Var]) -> set[Var]:
         seen.add(id(node))
         if isinstance(node, Var) and node in among:
             found.add(node)
-        if isinstance(node, Select) and _is_decided(node.condition, among):
+        if isinstance(node, Select) and id(node.condition) in settled:
             stack += (node.then, node.otherwise)
         else:
             stack.extend(node.children())
     return found
 
 
-def _is_decided(condition: Expr, by: set[Var]) -> bool:
-    """Whether positions alone decide a condition."""
-    return by.issuperset(free_vars(condition)) and not any(isinstance(n, Read) for n in post_order(condition))
+def _settled(body: Expr, by: set[Var]) -> set[int]:
+    """The parts of `body`, by id, that positions alone decide."""
+    found: set[int] = set()
+    for node in post_order(body):
+        if isinstance(node, Var):
+            is_settled = node in by
+        else:
+            is_settled = not isinstance(node, Read) and all(id(each) in found for each in node.children())
+        if is_settled:
+            found.add(id(node))
+    return found
 
 
 def _reads_of_alternatives(body: Expr, axes: Sequence[IterVar]) -> list[set[int]]:
     """What each alternative reads: equal numbers stand for one element."""
     variables = [axis.var for axis in axes]
-    among = set(variables)
+    settled = _settled(body, set(variables))
     deciders = {
         id(node.condition): node.condition
         for node in post_order(body)
-        if isinstance(node, Select) and _is_decided(node.condition, among)
+        if isinstance(node, Select) and id(node.condition) in settled
     }
     found, numbers = [], ValueNumbers()
     for position in itertools.product(*[range(likely(axis.extent)) for axis in axes]):
