@@ -279,6 +279,42 @@ def test_windows_are_packed_once_for_each_position() -> None:
     assert math.prod(shapes["pack"]) == 2 * 14 * 14 * 32
 
 
+@pytest.mark.parametrize(
+    ("channels", "side", "filters", "stride", "covered"),
+    [
+        (6, 96, 9, 3, True),  # one tile of rows, windows side by side
+        (16, 64, 12, 2, True),
+        (8, 56, 6, 2, True),  # a guard for each few steps
+        (32, 56, 6, 2, False),  # each guard is for many steps
+        (32, 128, 6, 2, False),
+        (32, 64, 6, 2, True),  # each line is a panel
+        (32, 56, 13, 2, True),  # packed
+        (344, 60, 104, 3, True),  # windows are rows
+        (6, 96, 9, 4, False),  # some are left out between windows
+        (6, 64, 9, 1, False),  # lines lie side by side
+    ],
+)
+def test_windows_with_strides_are_covered_before_they_are_read(
+    channels: int, side: int, filters: int, stride: int, covered: bool
+) -> None:
+    """The padded image is made once, so that no window asks where the image ends."""
+    x, w = var("x", 1, channels, side, side), var("w", filters, channels, 3, 3)
+    function = ir.Function((x, w), ops.conv2d(x, w, strides=stride, padding=1), attrs={"Primitive": 1})
+    cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
+    schedule = generic(segment_of(function, cpu).outputs, cpu)
+    assert any(stage.origin.startswith("cover") for stage in schedule.stages) == covered
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+@pytest.mark.parametrize(("channels", "filters", "groups"), [(6, 9, 1), (8, 16, 8), (24, 13, 1), (40, 48, 1)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_convolutions_with_strides(
+    stride: int, channels: int, filters: int, groups: int, threads: int
+) -> None:
+    x, w = var("x", 2, channels, 31, 34), var("w", filters, channels // groups, 3, 3)
+    agrees([x, w], ops.conv2d(x, w, strides=stride, padding=1, groups=groups), threads)
+
+
 def test_two_products_in_one_program() -> None:
     a, b, c = var("a", 24, 30), var("b", 30, 40), var("c", 30, 40)
     agrees([a, b, c], ops.add(ops.matmul(a, b), ops.matmul(a, c)), 2)

@@ -36,6 +36,7 @@ from .products import (
     form_of,
     is_constant,
     is_plain,
+    line_of,
     prepare,
     vars_of,
 )
@@ -49,6 +50,7 @@ _MANY_ROWS: Final = 8  # of a tile where there are so many
 _FEW_ROWS: Final = 4  # and where there are fewer
 _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
 _FEW_STEPS: Final = 2
+_MANY_STEPS: Final = 12  # beside these, a guard that is decided once takes little
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 4  # elements; further apart they are gathered
 
@@ -85,6 +87,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         same = contraction_of(made.axes, made.body)
         assert same is not None
         whole_tiles = schedule[schedule.pad(made.tensor, same.row, rows)]
+    wide = _cover_columns(schedule, whole_tiles, rows, panel, target)
     flat = schedule[schedule.flatten(whole_tiles.tensor, len(found.columns), panel)]
     folded = [each for each in dict.fromkeys((whole_tiles, made, stage)) if each is not leader]
     for each in folded:
@@ -152,7 +155,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
     flat.compute_at(leader, at)
     stripped = () if strips is None else strips.attach()
-    others = [each for each in (packing, fixed) if each is not None]
+    others = [each for each in (wide, packing, fixed) if each is not None]
     return [leader, stage, made, whole_tiles, flat, *others, *stripped]
 
 
@@ -212,21 +215,51 @@ def _pack(
 def _cover_rows(
     schedule: Schedule, leader: Stage, flat: Stage, target: Target
 ) -> tuple[Stage | None, Strips | None]:
-    """What the rows read, with what is around it, where they are windows that overlap, and strips that stay near."""
+    """What the rows read, with what is around it, where they are windows, and strips that stay near."""
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
-    if is_plain(whole.fixed) or is_constant(schedule, whole.fixed):
+    covering = _cover(schedule, flat, whole.fixed)
+    if covering is None:
         return None, None
-    every, mine = (*flat.axes, *flat.reduce_axes), vars_of(whole.fixed)
-    found = positions(every, whole.fixed)
-    if isinstance(found, str) or likely_extent(found[0]) >= likely_extent(
-        [a for a in every if a.var in mine]
-    ):
-        return None, None
-    covering = schedule[schedule.cover(flat.tensor, whole.fixed)]
     strips = strips_of(schedule, leader, flat, covering, target)
     schedule_elementwise(covering, target, attached=strips is not None)
     return covering, strips
+
+
+def _cover(schedule: Schedule, stage: Stage, operand: Expr) -> Stage | None:
+    """What an operand reads, with what is around it, where these are windows with none left out between them.
+
+    None where they are not.  Conditions are decided once for each position, of which elements lie side by side.
+    """
+    if is_plain(operand) or is_constant(schedule, operand):
+        return None
+    every, mine = (*stage.axes, *stage.reduce_axes), vars_of(operand)
+    found, read = positions(every, operand), [axis for axis in every if axis.var in mine]
+    if isinstance(found, str) or len(found[0]) >= len(read) or likely_extent(found[0]) > likely_extent(read):
+        return None
+    return schedule[schedule.cover(stage.tensor, operand)]
+
+
+def _cover_columns(schedule: Schedule, stage: Stage, rows: int, panel: int, target: Target) -> Stage | None:
+    """What the columns read, where they do not lie side by side; before they become one axis.
+
+    What one tile of `rows` reads, of lines that are not a `panel` each, is read as it lies where each guard is decided
+    once for many steps.
+    """
+    whole = contraction_of(stage.axes, stage.body)
+    assert whole is not None
+    assert stage.body is not None
+    if line_of(whole) > 1:
+        return None
+    used = analyse(stage.body, stage.tensor.dtype).used
+    steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
+    is_panel = likely(whole.columns[-1].extent) == panel
+    if whole.row.extent == rows and not is_panel and steps >= _MANY_STEPS:
+        return None
+    covering = _cover(schedule, stage, whole.packed)
+    if covering is not None:
+        schedule_elementwise(covering, target)
+    return covering
 
 
 def _pack_rows(
