@@ -9,7 +9,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper, numpy_helper, parser  # noqa: E402
+from onnx import TensorProto, helper, parser  # noqa: E402
 
 import opgen_runtime as rt  # noqa: E402
 from opgen_runtime.frontend.onnx import (  # noqa: E402
@@ -21,16 +21,9 @@ from opgen_runtime.frontend.onnx import (  # noqa: E402
     prepare,
     run,
 )
+from tests.frontend.onnx.text import model  # noqa: E402
 
 RANDOM = np.random.default_rng(3)
-
-
-def model(text: str, *initializers: Any) -> Any:
-    """A model from ONNX's text, with arrays as initializers."""
-    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
-    for name, array in initializers:
-        made.graph.initializer.append(numpy_helper.from_array(array, name))
-    return made
 
 
 def f32(*shape: int) -> np.ndarray:

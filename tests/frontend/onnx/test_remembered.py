@@ -15,13 +15,14 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-from onnx import numpy_helper, parser  # noqa: E402
+from onnx import numpy_helper  # noqa: E402
 
 import opgen_runtime  # noqa: E402
 from opgen_runtime import PassContext, register_op_attr  # noqa: E402
 from opgen_runtime.base import altered  # noqa: E402
 from opgen_runtime.frontend.onnx import Limits, ModelError, prepare  # noqa: E402
 from opgen_runtime.frontend.onnx.direct import Loaded  # noqa: E402
+from tests.frontend.onnx.text import model  # noqa: E402
 
 RANDOM = np.random.default_rng(5)
 
@@ -32,13 +33,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(altered, "_ops", set())
     return tmp_path / "cache"
-
-
-def model(text: str, *initializers: Any) -> Any:
-    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
-    for name, array in initializers:
-        made.graph.initializer.append(numpy_helper.from_array(array, name))
-    return made
 
 
 def f32(*shape: int) -> np.ndarray:

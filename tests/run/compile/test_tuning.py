@@ -44,7 +44,7 @@ PROGRAMS = {
         (20, 50),
         (30, 50),
     ),
-    "transpose": function(lambda a: ops.transpose(a), (130, 70)),
+    "transpose": function(lambda a: ops.transpose(a), (130, 192)),
     "sum of columns": function(lambda a: ops.sum(a, axis=0), (70, 90)),
     "sum of all": function(lambda a: ops.sum(a), (400, 700)),
     "softmax": function(lambda a: ops.softmax(a), (9, 133)),

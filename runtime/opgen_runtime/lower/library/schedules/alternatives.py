@@ -10,7 +10,7 @@ chosen when the kernel is made, and what several of them read and compute is loa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ....base import Target
@@ -80,36 +80,33 @@ def schedule_alternatives(
         stage.parallel(stage.fuse(*rest, column))
 
 
-def _vars_of_conditions(body: Expr) -> set[Var]:
-    """The variables of all conditions of choices."""
-    stack: list[Expr] = [node.condition for node in post_order(body) if isinstance(node, Select)]
-    found, seen = set[Var](), set[int]()
+def _reached(roots: Iterable[Expr], below: Callable[[Expr], Iterable[Expr]]) -> Iterator[Expr]:
+    """Every node that `below` leads to from `roots`, once."""
+    stack, seen = list(roots), set[int]()
     while stack:
         node = stack.pop()
         if id(node) not in seen:
             seen.add(id(node))
-            if isinstance(node, Var):
-                found.add(node)
-            stack.extend(node.children())
-    return found
+            yield node
+            stack.extend(below(node))
+
+
+def _vars_of_conditions(body: Expr) -> set[Var]:
+    """The variables of all conditions of choices."""
+    conditions = [node.condition for node in post_order(body) if isinstance(node, Select)]
+    return {node for node in _reached(conditions, lambda node: node.children()) if isinstance(node, Var)}
 
 
 def _read_with(body: Expr, among: set[Var]) -> set[Var]:
     """Which variables values depend on other than by conditions of choices."""
-    found, settled = set[Var](), _settled(body, among)
-    stack, seen = [body], set[int]()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Var) and node in among:
-            found.add(node)
+    settled = _settled(body, among)
+
+    def below(node: Expr) -> Iterable[Expr]:
         if isinstance(node, Select) and id(node.condition) in settled:
-            stack += (node.then, node.otherwise)
-        else:
-            stack.extend(node.children())
-    return found
+            return node.then, node.otherwise
+        return node.children()
+
+    return {node for node in _reached([body], below) if isinstance(node, Var) and node in among}
 
 
 def _settled(body: Expr, by: set[Var]) -> set[int]:
@@ -144,17 +141,10 @@ def _reads_of_alternatives(body: Expr, axes: Sequence[IterVar]) -> list[set[int]
 
 def _reads_where(body: Expr, decided: Mapping[int, bool], numbers: ValueNumbers) -> set[int]:
     """What is read where conditions are decided; `decided` has their values, by id."""
-    reads: set[int] = set()
-    stack, seen = [body], set[int]()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Read):
-            reads.add(numbers.of(node))
-        elif isinstance(node, Select) and id(node.condition) in decided:
-            stack.append(node.then if decided[id(node.condition)] else node.otherwise)
-        else:
-            stack.extend(node.children())
-    return reads
+
+    def below(node: Expr) -> Iterable[Expr]:
+        if isinstance(node, Select) and id(node.condition) in decided:
+            return (node.then if decided[id(node.condition)] else node.otherwise,)
+        return () if isinstance(node, Read) else node.children()
+
+    return {numbers.of(node) for node in _reached([body], below) if isinstance(node, Read)}
