@@ -11,7 +11,7 @@ from opgen_runtime import ir, ops, te
 from opgen_runtime.base.arith import Expr, logical_and, select
 from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te import construct as constructing
-from opgen_runtime.lower.library.schedules import contractions, generic
+from opgen_runtime.lower.library.schedules import generic, packing
 from opgen_runtime.lower.library.schedules import strips as strips_module
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
@@ -81,7 +81,7 @@ def test_beside_numpy(
         made.append(real(*args))
         return made[-1]
 
-    monkeypatch.setattr(contractions, "strips_of", spy)
+    monkeypatch.setattr(packing, "strips_of", spy)
     random = np.random.default_rng(0)
     x, w = random.standard_normal(data).astype(dtype), random.standard_normal(weight).astype(dtype)
     operands = ir.Var("x", TensorType(data, dtype)), ir.Var("w", TensorType(weight, dtype))

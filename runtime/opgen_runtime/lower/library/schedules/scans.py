@@ -14,10 +14,10 @@ from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
 from ...schedule import Schedule, Stage
 from .access import analyse, is_shared, likely_extent
-from .contractions import in_registers, tile_rows
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
 from .reductions import schedule_reduction
+from .tiles import in_registers, tile_rows
 
 _MOST_ROWS: Final = 8  # of a tile
 _MOST_VECTORS: Final = 4  # of a panel

@@ -1,0 +1,163 @@
+"""What contractions copy before they read it: columns in panels, the rows of a tile, what windows cover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ....base import Target
+from ....base.arith import Expr
+from ....compute.te.tensor import IterVar
+from ...schedule import Schedule, Stage, positions
+from .access import analyse, is_shared, likely, likely_extent
+from .elementwise import schedule_elementwise
+from .products import Contraction, contraction_of, is_constant, is_plain, line_of, vars_of
+from .strips import Strips, strips_of
+
+_MANY_STEPS: Final = 12  # beside these, a guard that is decided once takes little
+
+
+def pack_columns(
+    schedule: Schedule, flat: Stage, whole: Contraction, summed: Sequence[IterVar], panel: int, most: int
+) -> tuple[Stage, bool]:
+    """Lines of the columns, one for each element of k; and whether all of them, up to `most` bytes, stay near.
+
+    What is constant, or stays near, lies in panels, one after the other, and is packed before the first row.
+    """
+    theirs = vars_of(whole.packed)
+    outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
+    axes = (*outer, *summed, flat.axes[-1])
+    size = likely_extent(axes) * whole.packed.dtype.itemsize
+    constant = is_constant(schedule, whole.packed)
+    near = not constant and size <= most
+    lines = panel if near or constant else None
+    return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
+
+
+def pack_rows(
+    schedule: Schedule,
+    flat: Stage,
+    whole: Contraction,
+    summed: Sequence[IterVar],
+    rows: int,
+    target: Target,
+) -> Stage | None:
+    """The rows of a tile side by side, for each element of k; None where they are read as they lie."""
+    if is_plain(whole.fixed) and not is_constant(schedule, whole.fixed):
+        return None
+    mine = vars_of(whole.fixed)
+    outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
+    extent = whole.row.extent
+    tiles = rows if isinstance(extent, int) and extent % rows == 0 else None
+    axes = (*outer, *summed, whole.row)
+    packing = schedule[schedule.pack(flat.tensor, whole.fixed, axes, tiles)]
+    if tiles is not None and tiles < target.lanes(packing.tensor.dtype):
+        packing.unroll(packing.axes[-1])  # parts of vectors, gathered under a mask, take longer
+    else:
+        schedule_elementwise(packing, target)
+    return packing
+
+
+def cover_rows(
+    schedule: Schedule, leader: Stage, flat: Stage, target: Target
+) -> tuple[Stage | None, Strips | None]:
+    """What the rows read, with what is around it, where they are windows, and strips that stay near."""
+    whole = contraction_of(flat.axes, flat.body)
+    assert whole is not None
+    covering = _cover(schedule, flat, whole.fixed)
+    if covering is None:
+        return None, None
+    strips = strips_of(schedule, leader, flat, covering, target)
+    schedule_elementwise(covering, target, attached=strips is not None)
+    return covering, strips
+
+
+def _cover(schedule: Schedule, stage: Stage, operand: Expr) -> Stage | None:
+    """What an operand reads, with what is around it, where these are windows with none left out between them.
+
+    None where they are not.  Conditions are decided once for each position, of which elements lie side by side.
+    """
+    if is_plain(operand) or is_constant(schedule, operand):
+        return None
+    every, mine = (*stage.axes, *stage.reduce_axes), vars_of(operand)
+    found, read = positions(every, operand), [axis for axis in every if axis.var in mine]
+    if isinstance(found, str) or len(found[0]) >= len(read) or likely_extent(found[0]) > likely_extent(read):
+        return None
+    return schedule[schedule.cover(stage.tensor, operand)]
+
+
+def cover_columns(schedule: Schedule, stage: Stage, rows: int, panel: int, target: Target) -> Stage | None:
+    """What the columns read, where they do not lie side by side; before they become one axis.
+
+    What one tile of `rows` reads, of lines that are not a `panel` each, is read as it lies where each guard is decided
+    once for many steps.
+    """
+    whole = contraction_of(stage.axes, stage.body)
+    assert whole is not None
+    assert stage.body is not None
+    if line_of(whole) > 1:
+        return None
+    used = analyse(stage.body, stage.tensor.dtype).used
+    steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
+    is_panel = likely(whole.columns[-1].extent) == panel
+    if whole.row.extent == rows and not is_panel and steps >= _MANY_STEPS:
+        return None
+    covering = _cover(schedule, stage, whole.packed)
+    if covering is not None:
+        schedule_elementwise(covering, target)
+    return covering
+
+
+def pack_all(packing: Stage, target: Target) -> None:
+    """Loops for columns that are packed before the first row."""
+    assert packing.body is not None
+    accesses = analyse(packing.body, packing.tensor.dtype)
+    if packing.axes[-1].var not in accesses.used or likely(packing.axes[-1].extent) < target.lanes(
+        accesses.widest
+    ):
+        schedule_elementwise(packing, target)
+        return
+    outer = pack_a_panel(packing, target)
+    if is_shared(packing.axes, likely_extent(packing.axes) * accesses.cost, target):
+        packing.parallel(outer)
+
+
+def pack_a_panel(packing: Stage, target: Target) -> IterVar:
+    """Loops over what conditions depend on come first, so that they are decided once for all others; the outermost."""
+    assert packing.body is not None
+    accesses = analyse(packing.body, packing.tensor.dtype)
+    column = packing.axes[-1]
+    lanes = target.lanes(accesses.widest)
+    part, lane = packing.split(column, lanes)
+    rest = decided_first(packing.axes[:-1], packing)
+    decided = [axis for axis in rest if axis.var in accesses.used]
+    packing.reorder(*decided, part, *rest[len(decided) :], lane)
+    packing.vectorize(lane)
+    return packing.leaves[0]
+
+
+def decided_first(axes: Sequence[IterVar], stage: Stage) -> list[IterVar]:
+    """The axes on which conditions of the stage depend, then the others: conditions are decided once for all these."""
+    assert stage.body is not None
+    used = analyse(stage.body, stage.tensor.dtype).used
+    return [*[axis for axis in axes if axis.var in used], *[axis for axis in axes if axis.var not in used]]
+
+
+def is_readable(schedule: Schedule, flat: Stage, whole: Contraction, far: int) -> bool:
+    """Whether lines of the columns can be read as they lie: by elements side by side, or `far` from each other.
+
+    Where they are read again for other rows they lie side by side: others are brought together once.
+    """
+    accesses = analyse(whole.packed, whole.packed.dtype)
+    column = flat.axes[-1].var
+    near = all(
+        far > 1 if column in read.entangled else read.strides.get(column, 1) <= far for read in accesses.reads
+    )
+    return near and not is_constant(schedule, whole.packed)
+
+
+def bytes_of(stage: Stage, operand: Expr) -> int:
+    """Of what an operand is over the loops of a stage."""
+    mine = vars_of(operand)
+    axes = [axis for axis in (*stage.axes, *stage.reduce_axes) if axis.var in mine]
+    return likely_extent(axes) * operand.dtype.itemsize
