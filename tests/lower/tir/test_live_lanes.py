@@ -61,5 +61,6 @@ def test_products_equal_the_reference(dtype: str, rows: int, columns: int, summe
     a, b, c = product(rows, columns, summed, dtype)
     random = np.random.default_rng(rows * columns)
     arrays = [random.integers(-9, 9, t.shape).astype(dtype) for t in (a, b)]
-    found = rt.build(generic([c], target), [a, b, c], target)(*arrays, np.full((rows, columns), 7, dtype))
+    runs = target if target.is_host else Target.host()
+    found = rt.build(generic([c], target), [a, b, c], runs)(*arrays, np.full((rows, columns), 7, dtype))
     np.testing.assert_array_equal(found, arrays[0] @ arrays[1])

@@ -7,7 +7,7 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import te
-from opgen_runtime.base.errors import LoweringError, PassError
+from opgen_runtime.base.errors import CodegenError, LoweringError, PassError
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
 from opgen_runtime.run.compile.pipeline import KERNEL, through_kernel
@@ -62,6 +62,13 @@ def test_what_a_hook_spoils_is_refused() -> None:
         pytest.raises(PassError, match="no stage 'lowered'"),
     ):
         rt.build(schedule, args)
+
+
+def test_code_of_another_machine_is_not_run() -> None:
+    schedule, args = doubled(2)
+    built = rt.build(schedule, args, "llvm -mtriple=aarch64-linux-gnu -mcpu=generic")
+    with pytest.raises(CodegenError, match="generic on aarch64-linux-gnu cannot run on this machine"):
+        built(np.zeros((2, 8), np.float32))
 
 
 def test_each_loop_ir_computes_what_the_tensors_do() -> None:

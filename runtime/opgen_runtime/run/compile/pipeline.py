@@ -276,9 +276,7 @@ def compile_parts(
 
 
 def _compile(request: Request, key: str | None) -> Parts:
-    target = request.target
-    if not target.is_host:
-        raise CodegenError(f"a kernel for {target.cpu} on {target.triple} cannot run on this machine")
+    _check_runs_here(request.target)
     scheduled: Scheduled | None = None
     compiled: list[Compiled] = []
     for _, record in through_kernel(request):
@@ -316,10 +314,19 @@ def compile_written(written: Written) -> Compiled:
 
 
 def load_written(written: Written, compiled: Compiled) -> NativeKernel:
-    """The kernel of a schedule that a user wrote, for operands of the dims that `compiled.segment` has."""
+    """The kernel of a schedule that a user wrote, for operands of the dims that `compiled.segment` has.
+
+    Raises CodegenError for a target that this machine is not.
+    """
+    _check_runs_here(written.program.target)
     ((_, kernel),) = through_kernel(written, after("compile"), compiled)
     assert isinstance(kernel, NativeKernel)
     return kernel
+
+
+def _check_runs_here(target: Target) -> None:
+    if not target.is_host:
+        raise CodegenError(f"a kernel for {target.cpu} on {target.triple} cannot run on this machine")
 
 
 def written_by_hand(program: Program, schedule: Schedule, context: PassContext) -> Written:
