@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Stage
@@ -12,9 +13,14 @@ from .access import analyse, leading_axis, likely, likely_extent
 from .plan import is_own
 from .products import Contraction, vars_of
 
-_LINE: Final = 64  # bytes of a cache line
+LINE: Final = 64  # bytes of a cache line
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _AGAIN: Final = 2  # times; elements that are read so often are near after the first
+
+
+def fills_lines(target: Target) -> bool:
+    """Whether a vector is a line of the cache: shorter ones take so many loads that what is next comes in time."""
+    return target.vector_bits >= 8 * LINE
 
 
 def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
@@ -52,7 +58,7 @@ def prefetch_panel(
     mine = [axis for axis in (*flat.axes, *flat.reduce_axes) if axis.var in theirs]
     apart = 0 if column in read.entangled else read.strides.get(column, 0)
     planes = flattened[0].strides.get(leading_axis(flat.reduce_axes).var, 0)
-    step = _LINE // (itemsize * max(1, apart))
+    step = LINE // (itemsize * max(1, apart))
     if (
         size * itemsize <= _NEAR
         or likely_extent(mine) >= _AGAIN * size

@@ -23,12 +23,13 @@ from ....base.arith import Var
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, constant_stages, narrowing
 from .access import analyse, contiguous_groups, is_shared, likely, likely_extent
-from .ahead import prefetch_operands, prefetch_panel
+from .ahead import fills_lines, prefetch_operands, prefetch_panel
 from .packing import (
     bytes_of,
     cover_columns,
     cover_rows,
     decided_first,
+    is_close,
     is_readable,
     pack_a_panel,
     pack_all,
@@ -51,7 +52,6 @@ from .tiles import (
     in_registers,
     most_rows,
     narrow_rows,
-    one_tile,
     panel_vectors,
     rows_of,
     tile_rows,
@@ -85,7 +85,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     lanes = target.lanes(found.packed.dtype)
     registers = target.vectors.registers
     vectors = -(-likely_extent(found.columns) // lanes)
-    most = rows_of(target)
+    most = rows_of(target, vectors)
     rows = tile_rows(found.row, most)
     panel = lanes * min(vectors, PANEL_VECTORS.of(target, panel_vectors(vectors, registers, rows)))
     is_one_tile = most_rows(found.row, most) is not None
@@ -109,7 +109,8 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     at_row = flat.axes.index(whole.row)
     few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
     one = is_one_tile or whole.row.extent == rows
-    once = (one or few_steps) and is_readable(schedule, flat, whole, _FAR if one else 1)
+    readable = is_readable(schedule, flat, whole, _FAR if one else 1)
+    once = readable and (one or few_steps or is_close(found, flat, whole, target))
     summed = decided_first(flat.reduce_axes, flat)
     packing, near = (
         (None, False)
@@ -158,10 +159,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
             leader.parallel(task)
     prefetch_operands(leader, flat, at)
     steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
-    if not near and (packing is None or packing.attach is not None):
+    if not near and fills_lines(target) and (packing is None or packing.attach is not None):
         prefetch_panel(flat, found, whole, packing, steps, rows, panel)
     if isinstance(found.row.extent, Var) and not is_one_tile:
-        narrow_rows(schedule, found, found.row.extent, one_tile(most), constant)
+        narrow_rows(schedule, found, found.row.extent, most.alone, constant)
     if isinstance(found.columns[-1].extent, Var) and len(found.columns) == 1 and not constant:
         schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
     flat.compute_at(leader, at)

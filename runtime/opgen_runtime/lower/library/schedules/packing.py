@@ -7,13 +7,17 @@ from typing import Final
 
 from ....base import Target
 from ....base.arith import Expr
-from ....compute.te.tensor import IterVar
+from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage, positions
 from .access import analyse, is_shared, likely, likely_extent
+from .ahead import LINE, fills_lines
 from .elementwise import schedule_elementwise
 from .products import Contraction, contraction_of, is_constant, is_plain, line_of, vars_of
 from .strips import Strips, strips_of
 
+_CLOSE: Final = (
+    5 << 13
+)  # bytes, of columns that fill their last panel: most of them stay in the first-level cache
 _MANY_STEPS: Final = 12  # beside these, a guard that is decided once takes little
 
 
@@ -131,7 +135,13 @@ def pack_a_panel(packing: Stage, target: Target) -> IterVar:
     part, lane = packing.split(column, lanes)
     rest = decided_first(packing.axes[:-1], packing)
     decided = [axis for axis in rest if axis.var in accesses.used]
-    packing.reorder(*decided, part, *rest[len(decided) :], lane)
+    line = LINE // (lanes * accesses.widest.itemsize)
+    if line > 1 and likely(part.extent) > 1:  # vectors of one line of the cache are read together
+        part, together = packing.split(part, line)
+        packing.reorder(*decided, part, *rest[len(decided) :], together, lane)
+        packing.unroll(together)
+    else:
+        packing.reorder(*decided, part, *rest[len(decided) :], lane)
     packing.vectorize(lane)
     return packing.leaves[0]
 
@@ -161,3 +171,15 @@ def bytes_of(stage: Stage, operand: Expr) -> int:
     mine = vars_of(operand)
     axes = [axis for axis in (*stage.axes, *stage.reduce_axes) if axis.var in mine]
     return likely_extent(axes) * operand.dtype.itemsize
+
+
+def is_close(found: Contraction, flat: Stage, whole: Contraction, target: Target) -> bool:
+    """Whether the columns lie in the first-level cache as they are, and vectors so short that few cross its lines.
+
+    `found` is the contraction as its columns were, `whole` as `flat` has it.
+    """
+    if not isinstance(found.packed, Read) or fills_lines(target):
+        return False
+    mine = vars_of(whole.packed)
+    again = [axis for axis in flat.axes[:-1] if axis.var in mine]
+    return bytes_of(flat, whole.packed) <= _CLOSE * likely_extent(again)

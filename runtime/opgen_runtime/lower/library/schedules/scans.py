@@ -17,9 +17,8 @@ from .access import analyse, is_shared, likely_extent
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
 from .reductions import schedule_reduction
-from .tiles import in_registers, tile_rows
+from .tiles import MANY_ROWS, in_registers, tile_rows
 
-_MOST_ROWS: Final = 8  # of a tile
 _MOST_VECTORS: Final = 4  # of a panel
 _SUMS: Final = 0.5  # of the registers hold a tile
 _PANELS_A_THREAD: Final = (
@@ -57,7 +56,7 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     own = {axis.var for axis in (*member.loop_axes, *member.reduce_axes)}
     if rows < LEAST_ROWS or columns < lanes or not theirs <= own:
         return None
-    tile = tile_rows(found.row, _MOST_ROWS)
+    tile = tile_rows(found.row, MANY_ROWS)
     most = min(_MOST_VECTORS, max(1, int(_SUMS * target.vectors.registers) // tile))
     every = (*member.loop_axes, *member.reduce_axes)
     shared = is_shared(every, likely_extent(every) // _MEETINGS, target)

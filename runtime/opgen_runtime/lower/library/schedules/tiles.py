@@ -6,6 +6,7 @@ from typing import Final
 
 from ....base import Target
 from ....base.arith import Var
+from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, narrowing
 from .access import total_extent
@@ -14,44 +15,67 @@ from .products import LEAST_ROWS, Contraction
 
 _VECTORS: Final = 2  # a panel has so many
 MANY_REGISTERS: Final = 32  # vector registers
-_MANY_ROWS: Final = 8  # of a tile where there are so many
-_FEW_ROWS: Final = 4  # and where there are fewer
 
 
-def rows_of(target: Target) -> int:
-    """How many rows a tile has at most."""
-    return TILE_ROWS.of(target, _MANY_ROWS if target.vectors.registers >= MANY_REGISTERS else _FEW_ROWS)
+@dataclass(frozen=True, slots=True)
+class MostRows:
+    """How many rows a tile has at most, as one of several, and `alone`."""
+
+    tiled: int
+    alone: int
 
 
-def tile_rows(row: IterVar, most: int) -> int:
+MANY_ROWS: Final = MostRows(8, 12)  # of two vectors each, where there are so many registers
+
+
+def rows_of(target: Target, vectors: int) -> MostRows:
+    """How many rows of so many vectors a tile has at most: where registers are few, all but those for operands.
+
+    A sum of a product waits for the last one: a dozen accumulators hide that, half as many do not.
+    """
+    tuned = TILE_ROWS.of(target, 0)
+    if tuned:
+        return MostRows(tuned, tuned * 3 // 2)
+    registers = target.vectors.registers
+    if registers >= MANY_REGISTERS:
+        return MANY_ROWS
+    wide = _few_vectors(vectors)
+    fitting = min(MANY_ROWS.tiled, (registers - wide - 1) // wide)
+    return MostRows(fitting, fitting)
+
+
+def tile_rows(row: IterVar, most: MostRows) -> int:
     """How many rows a tile has: as many as fit, fewer where that leaves none over."""
     rows = row.extent
     if not isinstance(rows, int):
-        return most_rows(row, most) or most
-    if rows <= one_tile(most):
+        return most_rows(row, most) or most.tiled
+    if rows <= most.alone:
         return rows
-    even = -(-rows // -(-rows // most))  # as many tiles as are needed, of about the same size
-    return next((n for n in range(most, most // 2, -1) if rows % n == 0), even)
+    even = -(-rows // -(-rows // most.tiled))  # as many tiles as are needed, of about the same size
+    return next((n for n in range(most.tiled, most.tiled // 2, -1) if rows % n == 0), even)
 
 
-def one_tile(most: int) -> int:
-    """How many rows are computed at once, if there are no others: half as many again as in one of several tiles."""
-    return most * 3 // 2
-
-
-def most_rows(row: IterVar, most: int) -> int | None:
+def most_rows(row: IterVar, most: MostRows) -> int | None:
     """How many rows there are at most, where they are of a symbolic number and one tile; None for others."""
     found = row.extent.most if isinstance(row.extent, Var) else None
-    return found if found is not None and found <= one_tile(most) else None
+    return found if found is not None and found <= most.alone else None
 
 
 def panel_vectors(vectors: int, registers: int, rows: int) -> int:
     """How many vectors a panel has: two, three where that leaves none over and there are registers for all rows."""
+    if registers < MANY_REGISTERS:
+        return _few_vectors(vectors)
     wide = _VECTORS + 1
-    fits = registers >= MANY_REGISTERS and wide * (rows + 1) < registers
-    if fits and vectors % _VECTORS and vectors % wide == 0:
-        return wide
-    return min(_VECTORS, vectors)
+    return wide if _fills(vectors, wide) and wide * (rows + 1) < registers else min(_VECTORS, vectors)
+
+
+def _few_vectors(vectors: int) -> int:
+    wide = _VECTORS + 1
+    return wide if _fills(vectors, wide) else min(_VECTORS, vectors)
+
+
+def _fills(vectors: int, wide: int) -> bool:
+    return vectors % _VECTORS > 0 and vectors % wide == 0
 
 
 def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:
