@@ -10,9 +10,9 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime.base.arith import Binary, Var, add, const, evaluate_scalar, floormod, mul, sub
 from opgen_runtime.base.vocabulary import INDEX, DType
-from opgen_runtime.codegen.llvm.streaming import is_multiple, streamed_outputs
 from opgen_runtime.ir import Function
 from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
+from opgen_runtime.lower.tir.streaming import is_multiple, streamed_outputs
 from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
 
 LARGE = 1 << 22  # elements: two float32 operands are beyond the caches

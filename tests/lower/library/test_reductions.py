@@ -70,6 +70,27 @@ def test_rows_at_once(n: int, m: int, threads: int, rows: int) -> None:
     assert f"s.compute_at(out, {'i_o' if rows > 1 else 'i'})" in trace
 
 
+@pytest.mark.parametrize(
+    ("n", "m", "ahead"),
+    [
+        (4000, 1000, 250),  # of two rows
+        (4000, 100, 50),  # of four
+        (100, 1000, 0),  # a cache holds it
+    ],
+)
+def test_later_rows_come_near_meanwhile(n: int, m: int, ahead: int) -> None:
+    trace = str(schedules.generic((softmax(n, m),), _TARGET).trace)
+    assert (f"e.prefetch(x, i_j_o, {ahead})" in trace) == (ahead > 0), trace
+    assert ("prefetch" in trace) == (ahead > 0), trace
+
+
+def test_rows_of_cheap_functions_are_left_to_the_machine() -> None:
+    x, k = dsl.placeholder((4000, 1000), name="x"), dsl.reduce_axis((0, 1000), name="k")
+    s = dsl.compute((4000,), lambda i: dsl.sum(x[i, k], axis=k), name="s")
+    out = dsl.compute(x.shape, lambda i, j: x[i, j] / s[i], name="out")
+    assert "prefetch" not in str(schedules.generic((out,), _TARGET).trace)
+
+
 def test_rows_of_several_axes_are_computed_once() -> None:
     """What is stored has the elements of the rows at once, and no others are computed."""
     x, k = dsl.placeholder((1, 3, 8, 50), name="x"), dsl.reduce_axis((0, 50), name="k")

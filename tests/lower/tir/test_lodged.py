@@ -131,3 +131,12 @@ def test_any_loops(columns: int, reads: str, data: st.DataObject) -> None:
             _, lane = stage.split(inner, data.draw(st.sampled_from([4, 8, 16])))
             stage.vectorize(lane)
     check_lowered(program, schedule)
+
+
+@pytest.mark.parametrize(("count", "lodged"), [(1 << 13, 1), (1 << 14, 0)])
+def test_an_output_that_is_written_past_the_caches_takes_none(count: int, lodged: int) -> None:
+    program, schedule = rows(COLUMNS, count=count)
+    out = schedule[program.outputs[0]]
+    _, lane = out.split(out.axes[1], 16)
+    out.vectorize(lane)
+    assert len({"e"} - temporaries(program, schedule)) == lodged

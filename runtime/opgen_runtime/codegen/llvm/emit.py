@@ -13,9 +13,9 @@ from ...base import Target
 from ...base.arith.expr import Const
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import Buffer, PrimFunc
+from ...lower.tir.streaming import LINE, streamed_outputs
 from .aliasing import Aliasing
 from .statement import StatementEmitter
-from .streaming import LINE, streamed_outputs
 from .text import ModuleText, register
 
 _PARAMETERS: Final = "ptr noalias %data, ptr noalias %dims, ptr noalias %strides, ptr noalias %context"

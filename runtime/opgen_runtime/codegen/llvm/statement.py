@@ -22,6 +22,7 @@ from ...lower.tir.stmt import (
     Stmt,
     Store,
 )
+from ...lower.tir.streaming import is_streamable
 from . import arithmetic, crossing, memory, outline, weaving
 from .aliasing import Aliasing
 from .closure import Body, Closure
@@ -32,7 +33,6 @@ from .extents import entry_size
 from .hints import loop_metadata
 from .memory import Memory
 from .repetition import Repetition, repetitions
-from .streaming import is_streamable
 from .temporaries import ALIGNMENT, block_of, give, taken, taken_at_entry
 from .text import FunctionText, ModuleText, Value, constant, register
 from .text.types import memory_type, register_type

@@ -5,6 +5,7 @@ for i: allocate e; for j: e[j] = f(j); for j: out[i * 1000 + j] = g(e[j])
 for i: for j: out[i * 1000 + j] = f(j); for j: out[i * 1000 + j] = g(out[i * 1000 + j])
 
 The lines of the output come to the cache while `f` is computed, not all at once behind it, and less memory is in use.
+An output that is written past the caches takes none: its lines are not to come at all.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ...base.arith.relax import Relaxer, Terms, linear
 from ...base.vocabulary import INDEX
 from .relocate import Indices, Relocator
 from .stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
+from .streaming import streamed_outputs
 from .visit import StmtMutator, exprs, statements, trips
 
 _LEAST_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
@@ -36,7 +38,7 @@ def lodge_temporaries(func: PrimFunc) -> PrimFunc:
 class _Lodger(StmtMutator):
     def __init__(self, func: PrimFunc) -> None:
         self.uses = _uses(func.body)
-        self.outputs = frozenset(func.outputs)
+        self.outputs = frozenset(func.outputs) - streamed_outputs(func)
         self.around: list[For] = []
 
     def loop(self, s: For) -> Stmt:

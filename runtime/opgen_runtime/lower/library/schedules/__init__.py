@@ -18,7 +18,7 @@ windows.py      loops of reductions over overlapping windows, one axis after the
 contractions.py loops of sums of products of two operands, one of them packed
 turning.py      whose rows and columns change places
 strips.py       and which are stored in parts that stay near
-ahead.py        hints for what later tiles of contractions read
+ahead.py        hints for what later tiles of contractions read, and later rows
 parameters.py   what a target may be tuned to, with the legal values
 """
 

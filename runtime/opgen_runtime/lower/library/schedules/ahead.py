@@ -1,20 +1,28 @@
-"""Hints for what later tiles of a contraction read, which machines do not foresee: few lines of each of many planes."""
+"""Hints for what machines do not foresee, or foresee too late.
+
+Later tiles of a contraction read few lines of each of many planes; later rows are read at once, and then long not.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ....base import Target
 from ....base.arith import post_order
-from ....compute.te.tensor import IterVar, Read
+from ....compute.te.tensor import IterVar, Read, Tensor
 from ...schedule import Stage
-from .access import analyse, leading_axis, likely, likely_extent
+from ...schedule.kind import ForKind
+from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent
 from .plan import is_own
 from .products import Contraction, vars_of
 
+DEAR: Final = 16  # the cost of a function that takes tens of cycles
 LINE: Final = 64  # bytes of a cache line
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
+_FAR: Final = 1 << 20  # bytes that a second-level cache does not hold
 _AGAIN: Final = 2  # times; elements that are read so often are near after the first
 
 
@@ -32,6 +40,29 @@ def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
     for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
         if tensor is not flat.tensor:
             leader.prefetch(tensor, at, 1)
+
+
+def prefetch_rows(stages: Sequence[Stage], total: int, rows: int) -> None:
+    """What later rows read of large operands comes near while dear functions of these `rows` of `total` are computed.
+
+    That is where a stage goes through an operand as it lies: each step has a hint of what is so many rows further on.
+    """
+    for stage in stages:
+        assert stage.body is not None
+        accesses = analyse(stage.body, stage.tensor.dtype)
+        loop = next((leaf for leaf in reversed(stage.leaves) if stage.kind(leaf) is ForKind.SERIAL), None)
+        if accesses.cost < DEAR or loop is None:
+            continue
+        axes = (*stage.axes, *stage.reduce_axes)
+        elements, step = likely_extent(axes), likely_extent(stage.leaves[stage.leaves.index(loop) + 1 :])
+        found: dict[Tensor, None] = {}
+        for read in accesses.reads:
+            size = math.prod([likely(extent) for extent in read.tensor.shape])
+            lies = len(contiguous_groups(axes, replace(accesses, reads=(read,)))) == 1
+            if size == elements and lies and size * read.tensor.dtype.itemsize > _FAR:
+                found[read.tensor] = None
+        for tensor in found:
+            stage.prefetch(tensor, loop, -(-rows * elements // (total * step)))
 
 
 def prefetch_panel(

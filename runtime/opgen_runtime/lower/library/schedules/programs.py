@@ -10,6 +10,7 @@ from ....base.arith import Var, post_order
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
 from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
+from .ahead import DEAR, prefetch_rows
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .correlations import schedule_correlations
@@ -31,7 +32,6 @@ from .uneven import schedule_uneven
 from .windows import schedule_windows
 
 _COLUMN_VECTORS: Final = 4
-_DEAR: Final = 16  # the cost of a function that takes tens of cycles
 _NEAR_ROWS: Final = 2048  # elements of rows that each stage goes through at once, and finds near
 _MOST_ROWS: Final = 4
 _MOST_OPEN_ROWS: Final = 2  # where rows may be of any length
@@ -179,6 +179,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         else:
             schedule_elementwise(stage, target, attached=True)
         stage.compute_at(leader, at)
+    prefetch_rows([leader, *placement.stages], likely_extent(placement.axes), rows)
 
 
 def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
@@ -200,7 +201,7 @@ def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
     A row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
     dear = any(
-        stage.body is not None and cost_of(post_order(stage.body)) >= _DEAR for stage in placement.stages
+        stage.body is not None and cost_of(post_order(stage.body)) >= DEAR for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
     total = likely_extent(placement.axes)

@@ -10,8 +10,8 @@ from typing import Final
 
 from ...base.arith import post_order
 from ...base.arith.expr import Binary, Const, Expr
-from ...lower.tir.stmt import Allocate, Buffer, Load, PrimFunc, Ramp, Stmt, Store
-from ...lower.tir.visit import exprs, statements
+from .stmt import Allocate, Buffer, Load, PrimFunc, Ramp, Stmt, Store
+from .visit import exprs, statements
 
 LINE: Final = 64  # bytes of a cache line, and of the widest vector
 _LEAST_BYTES: Final = 24 << 20  # of all operands: what a last-level cache of today leaves to one kernel
