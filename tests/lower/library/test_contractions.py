@@ -374,6 +374,67 @@ def test_accumulators_of_tails_stay_in_registers(rows: int, columns: int, summed
     assert not [store for store in sums if free_vars(store.indices[0])]
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "summed", "is_constant", "cut"),
+    [
+        (64, 300, 2048, False, True),
+        (64, 300, 1024, False, False),  # a tile of rows stays in the first-level cache
+        (64, 200, 4096, False, False),  # rows are not read often
+        (64, 300, 4096, True, False),  # nothing is packed
+        (8, 300, 4096, False, False),  # one tile of rows
+    ],
+)
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+def test_long_sums_are_cut_into_blocks(
+    rows: int, columns: int, summed: int, is_constant: bool, cut: bool, cpu: str
+) -> None:
+    """A group of panels is packed for each block of k, and a tile is in registers while it takes one in."""
+    a, b = (
+        te.placeholder((rows, summed), name="A"),
+        constructing.placeholder("B", (summed, columns), "float32", is_constant),
+    )
+    step = te.reduce_axis((0, summed), name="k")
+    c = te.compute((rows, columns), lambda y, x: te.sum(a[y, step] * b[step, x], axis=step), name="C")
+    schedule = generic([c], Target.parse(f"llvm -mcpu={cpu} -num-threads=1"))
+    assert ("pack for C_flat, at k_o" in str(schedule)) == cut
+    if cut:
+        func = tir.run_phases(tir.lower(schedule, [a, b], [c], "kernel"))
+        steps = [s for s in statements(func.body) if isinstance(s, tir.For) and s.var.name == "k_i"]
+        assert steps
+        for loop in steps:
+            stores = [s for s in statements(loop.body) if isinstance(s, tir.Store)]
+            assert stores
+            assert not [s for s in stores if loop.var in free_vars(s.indices[0])]
+
+
+@pytest.mark.parametrize(("summed", "columns"), [(2048, 256), (2113, 301)])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    "kind", ["matmul", "batched", "dense of rank 3", "transposed", "float64", "epilogue"]
+)
+def test_long_sums(kind: str, columns: int, summed: int, threads: int) -> None:
+    """Blocks, groups and tiles that leave a rest, and shares of threads."""
+    dtype = "float64" if kind == "float64" else "float32"
+    a, b = var("a", 29, summed, dtype=dtype), var("b", summed, columns, dtype=dtype)
+    match kind:
+        case "batched":
+            a, b = var("a", 2, 15, summed), var("b", 2, summed, columns)
+            body: ir.Expr = ops.matmul(a, b)
+        case "dense of rank 3":
+            a = var("a", 2, 15, summed)
+            body = ops.matmul(a, b)
+        case "transposed":
+            a = var("a", summed, 29)
+            body = ops.matmul(ops.transpose(a, axes=(1, 0)), b)
+        case "epilogue":
+            bias = var("bias", columns)
+            agrees([a, b, bias], ops.relu(ops.add(ops.matmul(a, b), bias)), threads)
+            return
+        case _:
+            body = ops.matmul(a, b)
+    agrees([a, b], body, threads)
+
+
 @pytest.mark.parametrize(("stride", "is_vector"), [(1, True), (2, True), (3, True), (5, False)])
 def test_a_sum_of_one_step_of_near_elements_runs_in_vectors(stride: int, is_vector: bool) -> None:
     """A grouped convolution of one channel and one tap is no contraction, and no reason for scalar loops."""
@@ -513,7 +574,8 @@ def test_lines_of_many_planes_come_near_a_panel_ahead(
     ("rows", "columns", "tile"),
     [
         (51, 400, (6, 2)),
-        (64, 400, (4, 2)),
+        (64, 400, (6, 2)),  # tiles of four rows leave none over, but their products wait for one another
+        (35, 400, (5, 2)),
         (6, 400, (6, 2)),
         (64, 24, (4, 3)),
         (40, 8, (8, 1)),

@@ -22,8 +22,10 @@ from ....base import Target
 from ....base.arith import Var
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, constant_stages, narrowing
-from .access import analyse, contiguous_groups, is_shared, likely, likely_extent
+from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
+from .blocking import block_by_block, blocks_of_sum
+from .nests import NEAR, Nest, runs_of, tile_by_tile
 from .packing import (
     bytes_of,
     cover_columns,
@@ -31,8 +33,7 @@ from .packing import (
     decided_first,
     is_close,
     is_readable,
-    pack_a_panel,
-    pack_all,
+    lie_apart,
     pack_columns,
     pack_rows,
 )
@@ -43,10 +44,10 @@ from .products import (
     Form,
     contraction_of,
     form_of,
+    is_constant,
     prepare,
     vars_of,
 )
-from .shares import blocks_of
 from .tiles import (
     MANY_REGISTERS,
     in_registers,
@@ -60,7 +61,6 @@ from .turning import turned_of
 
 _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
 _FEW_STEPS: Final = 2
-_NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 4  # elements; further apart they are gathered
 
 
@@ -84,7 +84,8 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     found = form.contraction
     lanes = target.lanes(found.packed.dtype)
     registers = target.vectors.registers
-    vectors = -(-likely_extent(found.columns) // lanes)
+    columns = likely_extent(found.columns)
+    vectors = -(-columns // lanes)
     most = rows_of(target, vectors)
     rows = tile_rows(found.row, most)
     panel = lanes * min(vectors, PANEL_VECTORS.of(target, panel_vectors(vectors, registers, rows)))
@@ -112,55 +113,44 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     readable = is_readable(schedule, flat, whole, _FAR if one else 1)
     once = readable and (one or few_steps or is_close(found, flat, whole, target))
     summed = decided_first(flat.reduce_axes, flat)
-    packing, near = (
-        (None, False)
-        if once
-        else pack_columns(schedule, flat, whole, summed, panel, NEAR_BYTES.of(target, _NEAR))
+    long = (
+        not once and not covering and lie_apart(schedule, whole) and not is_constant(schedule, whole.packed)
     )
+    blocks = blocks_of_sum(flat, whole, columns, panel, target) if long else None
+    packing, near = None, False
+    if not once:
+        most_near = NEAR_BYTES.of(target, NEAR)
+        packing, near = pack_columns(schedule, flat, whole, summed, panel, most_near, blocks is not None)
     fixed = covering or pack_rows(schedule, flat, whole, summed, rows, target)
     axes = _divide_loops(leader, form.factors, stage)
-    kept, columns = axes[: len(flat.axes) - 1], axes[len(flat.axes) - 1 :]
-    around = [axis for n, axis in enumerate(kept) if n in moving]
-    still = [axis for n, axis in enumerate(kept) if n not in moving and n != at_row]
-    panels, within = leader.split(leader.fuse(*columns), panel)
-    tiles, tile = leader.split(kept[at_row], rows)
+    kept = axes[: len(flat.axes) - 1]
+    around = tuple([axis for n, axis in enumerate(kept) if n in moving])
+    still = tuple([axis for n, axis in enumerate(kept) if n not in moving and n != at_row])
     every = (*flat.axes, *flat.reduce_axes)
     shared = strips is None and is_shared(every, likely_extent(every), target)
     constant = packing is not None and packing in constant_stages(schedule)
-    blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
-    if packing is None or constant:
-        blocks = None
-    elif shared and not (near and bytes_of(flat, whole.fixed) > _NEAR):
-        rest = (likely_extent(found.columns) - 1) % panel + 1
-        last = -(-rest // lanes) * lanes / panel
-        number = likely_extent((*around, panels))
-        blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target.num_threads)
-    nest = (*around, *still, tiles, panels) if near and blocks is None else (*around, panels, *still, tiles)
-    leader.reorder(*nest, tile, within)
-    in_registers(leader, tile, within, lanes)
-    if packing is None or blocks is None:
-        if packing is not None:
-            pack_all(packing, target)
-        at = leader.fuse(*nest) if shared else nest[-1]
-        if shared:
-            leader.parallel(at)
+    nest = Nest(
+        leader,
+        flat,
+        packing,
+        around,
+        still,
+        kept[at_row],
+        leader.fuse(*axes[len(kept) :]),
+        rows,
+        panel,
+        lanes,
+        constant,
+        shared,
+    )
+    if blocks is not None:
+        at = block_by_block(nest, whole, columns, summed, blocks, target)
     else:
-        cut = []
-        if blocks > 1:
-            assert isinstance(tiles.extent, int)
-            block, tiles = leader.split(tiles, tiles.extent // blocks)
-            leader.reorder(*around, panels, block, *still, tiles)
-            cut = [block]
-        task = leader.fuse(*around, panels, *cut)
-        at = tiles
-        pack_a_panel(packing, target)
-        packing.compute_at(leader, task)
-        if shared:
-            leader.parallel(task)
-    prefetch_operands(leader, flat, at)
-    steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
-    if not near and fills_lines(target) and (packing is None or packing.attach is not None):
-        prefetch_panel(flat, found, whole, packing, steps, rows, panel)
+        at = tile_by_tile(nest, found, bytes_of(flat, whole.fixed), near, target)
+        prefetch_operands(leader, flat, at)
+        steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
+        if not near and fills_lines(target) and (packing is None or packing.attach is not None):
+            prefetch_panel(flat, found, whole, packing, steps, rows, panel)
     if isinstance(found.row.extent, Var) and not is_one_tile:
         narrow_rows(schedule, found, found.row.extent, most.alone, constant)
     if isinstance(found.columns[-1].extent, Var) and len(found.columns) == 1 and not constant:
@@ -193,9 +183,7 @@ def _multiply(
     column = flat.axes[-1]
     outer = [axis for axis in flat.axes[:-1] if axis is not row]
     flat.reorder(*order)
-    decided = [axis for axis in order if axis.var in accesses.used]
-    rest = [axis for axis in order if axis not in decided]
-    summed = [*decided, *[flat.fuse(*group) for group in contiguous_groups(rest, accesses)]]
+    summed = [flat.fuse(*run) for run in runs_of(order, accesses)]
     tiles, tile = flat.split(row, rows)
     panels, within = flat.split(column, panel)
     if guarded:

@@ -22,19 +22,26 @@ _MANY_STEPS: Final = 12  # beside these, a guard that is decided once takes litt
 
 
 def pack_columns(
-    schedule: Schedule, flat: Stage, whole: Contraction, summed: Sequence[IterVar], panel: int, most: int
+    schedule: Schedule,
+    flat: Stage,
+    whole: Contraction,
+    summed: Sequence[IterVar],
+    panel: int,
+    most: int,
+    several: bool,
 ) -> tuple[Stage, bool]:
     """Lines of the columns, one for each element of k; and whether all of them, up to `most` bytes, stay near.
 
-    What is constant, or stays near, lies in panels, one after the other, and is packed before the first row.
+    What is constant, or stays near, and is packed before the first row, lies in panels, one after the other, and so do
+    `several` that are packed together.
     """
     theirs = vars_of(whole.packed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
     axes = (*outer, *summed, flat.axes[-1])
     size = likely_extent(axes) * whole.packed.dtype.itemsize
     constant = is_constant(schedule, whole.packed)
-    near = not constant and size <= most
-    lines = panel if near or constant else None
+    near = not constant and not several and size <= most
+    lines = panel if near or constant or several else None
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
 
 
@@ -47,7 +54,7 @@ def pack_rows(
     target: Target,
 ) -> Stage | None:
     """The rows of a tile side by side, for each element of k; None where they are read as they lie."""
-    if is_plain(whole.fixed) and not is_constant(schedule, whole.fixed):
+    if lie_apart(schedule, whole):
         return None
     mine = vars_of(whole.fixed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
@@ -60,6 +67,11 @@ def pack_rows(
     else:
         schedule_elementwise(packing, target)
     return packing
+
+
+def lie_apart(schedule: Schedule, whole: Contraction) -> bool:
+    """Whether rows are read as they lie, each of a tile from elsewhere: nothing is computed or known of them before."""
+    return is_plain(whole.fixed) and not is_constant(schedule, whole.fixed)
 
 
 def cover_rows(

@@ -14,18 +14,20 @@ from .parameters import TILE_ROWS
 from .products import LEAST_ROWS, Contraction
 
 _VECTORS: Final = 2  # a panel has so many
+_WAITING: Final = 8  # products that are under way at once
 MANY_REGISTERS: Final = 32  # vector registers
 
 
 @dataclass(frozen=True, slots=True)
 class MostRows:
-    """How many rows a tile has at most, as one of several, and `alone`."""
+    """How many rows a tile has at most, as one of several, and `alone`; fewer than `least` do not keep it busy."""
 
     tiled: int
     alone: int
+    least: int
 
 
-MANY_ROWS: Final = MostRows(8, 12)  # of two vectors each, where there are so many registers
+MANY_ROWS: Final = MostRows(8, 12, 5)  # of two vectors each, where there are so many registers
 
 
 def rows_of(target: Target, vectors: int) -> MostRows:
@@ -35,13 +37,13 @@ def rows_of(target: Target, vectors: int) -> MostRows:
     """
     tuned = TILE_ROWS.of(target, 0)
     if tuned:
-        return MostRows(tuned, tuned * 3 // 2)
+        return MostRows(tuned, tuned * 3 // 2, tuned // 2 + 1)
     registers = target.vectors.registers
     if registers >= MANY_REGISTERS:
         return MANY_ROWS
     wide = _few_vectors(vectors)
     fitting = min(MANY_ROWS.tiled, (registers - wide - 1) // wide)
-    return MostRows(fitting, fitting)
+    return MostRows(fitting, fitting, min(fitting, _WAITING // wide + 1))
 
 
 def tile_rows(row: IterVar, most: MostRows) -> int:
@@ -52,7 +54,7 @@ def tile_rows(row: IterVar, most: MostRows) -> int:
     if rows <= most.alone:
         return rows
     even = -(-rows // -(-rows // most.tiled))  # as many tiles as are needed, of about the same size
-    return next((n for n in range(most.tiled, most.tiled // 2, -1) if rows % n == 0), even)
+    return next((n for n in range(most.tiled, most.least - 1, -1) if rows % n == 0), even)
 
 
 def most_rows(row: IterVar, most: MostRows) -> int | None:

@@ -36,6 +36,8 @@ _SHORT: Final = 4  # and lines of windows that are shorter than vectors
 _COVERED: Final = 2
 _TURNED: Final = 3
 _PRODUCTS: Final = 6
+_PANEL: Final = 2  # vectors
+_PANELS: Final = 4  # rows that are read apart, once for each of so many panels, take as long as packing them
 _GAIN: Final = 1.015  # so much time must be saved before windows change places
 
 
@@ -47,7 +49,7 @@ def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
         return None
     now, then = _filled(columns, lanes), _filled(rows, lanes)
     constant = is_constant(schedule, found.fixed)
-    if _takes_less(form, constant, now, then):
+    if _takes_less(form, constant, lanes, now, then):
         return _turned(schedule, stage, form, joined=False)
     saved = likely_extent(form.body.axes) * (
         1 / now - 1 / then
@@ -57,11 +59,11 @@ def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
     return None
 
 
-def _takes_less(form: Form, constant: bool, now: float, then: float) -> bool:
+def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float) -> bool:
     """Whether it takes less time, all in all, if the row were the columns, though its elements are stored apart then.
 
     So it is where columns are windows that overlap.  `now` and `then` are the shares of the lanes that are used;
-    `constant`: the rows are.
+    `constant`: the rows are; vectors have `lanes`.
     """
     found, axes = form.contraction, form.axes
     rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
@@ -72,7 +74,8 @@ def _takes_less(form: Form, constant: bool, now: float, then: float) -> bool:
     packed, turning, elements = _to_pack(found, form), _to_pack(turned, form), likely_extent(axes)
     covered = _covered(form)
     if covered is None:
-        return 2 * (turning + _APART * elements) <= packed
+        panels = -(-likely(found.row.extent) // (_PANEL * lanes))  # each reads all of the rows
+        return 2 * (turning + _APART * elements) + (panels - 1) * packed // _PANELS <= packed
     if line_of(found) < _LEAST_LINE:
         packed = packed // _APART * (_SKIPPED if line_of(found, _FAR) >= _LEAST_LINE else _SHORT)
     if constant:

@@ -1,0 +1,112 @@
+"""Sums so long that the rows of a tile, which lie apart, leave the first-level cache before the next panel.
+
+    for task: for block of k: pack a group of panels; for panel: for tile of rows: tile += rows * panel over the block
+
+A task is a group of panels, of all rows or a block of them.  Its part of the result lies near by, and a tile of it is
+in registers while it takes in a block of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ....base import Target
+from ....base.vocabulary import dataclass
+from ....compute.te.tensor import IterVar
+from ...schedule import Stage
+from .access import analyse, is_shared, likely_extent, total_extent
+from .nests import Nest, last_of, runs_of, share_rows
+from .packing import pack_a_panel
+from .products import Contraction, vars_of
+from .shares import blocks_of
+from .tiles import in_registers
+
+_LONG: Final = 1 << 13  # bytes of a row over all of k; a tile of such leaves the first-level cache
+_STEPS: Final = 256  # of k in a block, about
+_COLUMNS: Final = 128  # of a group, at most: a block of it is a part of the second-level cache
+_LEAST_COLUMNS: Final = 256  # for fewer, rows are not read often
+_ROWS: Final = 1 << 12  # at most; the result of more is not near any more when the next block adds to it
+_TASKS: Final = 4  # for each thread, at least
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """How a sum is cut: the `axis` of k into blocks of so many of its `steps`, columns into groups of so many."""
+
+    axis: IterVar
+    steps: int
+    columns: int
+
+
+def blocks_of_sum(flat: Stage, whole: Contraction, columns: int, panel: int, target: Target) -> Blocks | None:
+    """How the sum of a flattened contraction of so many columns is cut; None where that saves nothing."""
+    every = (*flat.axes, *flat.reduce_axes)
+    length = likely_extent(flat.reduce_axes)
+    if total_extent(every) is None or length * whole.packed.dtype.itemsize < _LONG:
+        return None
+    theirs = vars_of(whole.packed)
+    rows = likely_extent([axis for axis in flat.axes if axis.var not in theirs])
+    tasks = _TASKS * target.num_threads if is_shared(every, likely_extent(every), target) else 1
+    groups = max(-(-columns // _COLUMNS), tasks)
+    width = -(-columns // (groups * panel)) * panel
+    if rows > _ROWS or columns < _LEAST_COLUMNS:
+        return None
+    axis = max(flat.reduce_axes, key=lambda each: likely_extent((each,)))
+    extent, number = likely_extent((axis,)), round(length / _STEPS)
+    even = [n for n in range(number * 2 // 3, number * 3 // 2 + 1) if extent % n == 0]
+    number = min(even, key=lambda n: abs(n - number), default=number)
+    steps = -(-extent // number)
+    return Blocks(axis, steps, width) if 1 < steps < extent else None
+
+
+def block_by_block(
+    nest: Nest, whole: Contraction, columns: int, order: Sequence[IterVar], blocks: Blocks, target: Target
+) -> IterVar:
+    """Loops over tasks, and over the blocks of k in each; gives the loop over tasks, in which `flat` is computed.
+
+    There are so many columns, and `order` is that of the steps.
+    """
+    leader, flat, packing = nest.leader, nest.flat, nest.packing
+    assert packing is not None
+    groups, within = leader.split(nest.columns, blocks.columns)
+    tiles, tile = leader.split(nest.row, nest.rows)
+    vectors, lane = leader.split(within, nest.lanes)
+    leader.reorder(*nest.around, groups, *nest.still, tiles, tile, vectors, lane)
+    leader.vectorize(lane)
+    number = 1
+    if nest.shared:
+        last = last_of(columns, blocks.columns, nest.lanes)
+        every, rows = likely_extent((*nest.around, groups)), likely_extent((whole.row,))
+        number = blocks_of(every, last, tiles.extent, rows, target.num_threads) or 1
+    task, _ = share_rows(nest, groups, tiles, number)
+    block = _multiply(nest, whole, order, blocks)
+    pack_a_panel(packing, target)
+    packing.compute_at(flat, block)
+    return task
+
+
+def _multiply(nest: Nest, whole: Contraction, order: Sequence[IterVar], blocks: Blocks) -> IterVar:
+    """for i: for j: for k  -->  for k_o: for j_o: for i_o: for k_i: unrolled for i_i, vectors of j_i; the first one"""
+    flat = nest.flat
+    outer = [axis for axis in flat.axes[:-1] if axis is not whole.row]
+    block, summed = _fuse_steps(flat, order, blocks)
+    tiles, tile = flat.split(whole.row, nest.rows)
+    panels, within = flat.split(flat.axes[-1], nest.panel)
+    flat.reorder(block, panels, *outer, tiles, *summed, tile, within)
+    in_registers(flat, tile, within, nest.lanes)
+    return block
+
+
+def _fuse_steps(flat: Stage, order: Sequence[IterVar], blocks: Blocks) -> tuple[IterVar, list[IterVar]]:
+    """The loop over blocks, and those over the steps of one: operands walk through several as one."""
+    assert flat.body is not None
+    accesses = analyse(flat.body, flat.tensor.dtype)
+    block, step = flat.split(blocks.axis, blocks.steps)
+    runs: list[list[IterVar]] = []
+    for run in runs_of(order, accesses):
+        at = run.index(blocks.axis) if blocks.axis in run else 0
+        runs += [part for part in (run[:at], run[at:]) if part]
+    inner = [[step if axis is blocks.axis else axis for axis in run] for run in runs]
+    flat.reorder(block, *[axis for run in inner for axis in run])
+    return block, [flat.fuse(*run) for run in inner]

@@ -1,0 +1,101 @@
+"""The loops of a contraction's leader: which come first, what is packed in them, and how threads share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ....base import Target
+from ....base.vocabulary import dataclass
+from ....compute.te.tensor import IterVar
+from ...schedule import Stage
+from .access import Accesses, contiguous_groups, likely, likely_extent
+from .packing import pack_a_panel, pack_all
+from .products import Contraction
+from .shares import blocks_of
+from .tiles import in_registers
+
+NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops of a leader: `around` moves with the columns, `still` does not, nor does the `row`; `columns` are one axis.
+
+    In them `flat` is computed, in tiles of so many rows and a panel of columns, of which a vector has `lanes`.  What
+    the columns read is copied by `packing`, if it is, once and for all if it is `constant`; threads share the loops if
+    they are `shared`.
+    """
+
+    leader: Stage
+    flat: Stage
+    packing: Stage | None
+    around: tuple[IterVar, ...]
+    still: tuple[IterVar, ...]
+    row: IterVar
+    columns: IterVar
+    rows: int
+    panel: int
+    lanes: int
+    constant: bool
+    shared: bool
+
+
+def tile_by_tile(nest: Nest, found: Contraction, fixed_bytes: int, near: bool, target: Target) -> IterVar:
+    """Loops over tiles, each of which is summed over all of k; gives the loop in which a tile is computed.
+
+    `found` is the contraction as its columns were, `fixed_bytes` what its rows read, and columns that are packed before
+    the first row and stay in the cache are `near`.
+    """
+    leader, packing = nest.leader, nest.packing
+    panels, within = leader.split(nest.columns, nest.panel)
+    tiles, tile = leader.split(nest.row, nest.rows)
+    blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
+    if packing is None or nest.constant:
+        blocks = None
+    elif nest.shared and not (near and fixed_bytes > NEAR):
+        number = likely_extent((*nest.around, panels))
+        last = last_of(likely_extent(found.columns), nest.panel, nest.lanes)
+        blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target.num_threads)
+    first = (*nest.around, *nest.still, tiles, panels)
+    order = first if near and blocks is None else (*nest.around, panels, *nest.still, tiles)
+    leader.reorder(*order, tile, within)
+    in_registers(leader, tile, within, nest.lanes)
+    if packing is None or blocks is None:
+        if packing is not None:
+            pack_all(packing, target)
+        at = leader.fuse(*order) if nest.shared else order[-1]
+        if nest.shared:
+            leader.parallel(at)
+        return at
+    task, tiles = share_rows(nest, panels, tiles, blocks)
+    pack_a_panel(packing, target)
+    packing.compute_at(leader, task)
+    return tiles
+
+
+def share_rows(nest: Nest, panels: IterVar, tiles: IterVar, blocks: int) -> tuple[IterVar, IterVar]:
+    """The loop over tasks, a panel and one of so many blocks of rows each, which threads share, and that over tiles."""
+    leader, cut = nest.leader, []
+    if blocks > 1:
+        assert isinstance(tiles.extent, int)
+        block, tiles = leader.split(tiles, tiles.extent // blocks)
+        leader.reorder(*nest.around, panels, block, *nest.still, tiles)
+        cut = [block]
+    task = leader.fuse(*nest.around, panels, *cut)
+    if nest.shared:
+        leader.parallel(task)
+    return task, tiles
+
+
+def last_of(columns: int, panel: int, lanes: int) -> float:
+    """What part of a panel the last one has, in whole vectors."""
+    rest = (columns - 1) % panel + 1
+    return -(-rest // lanes) * lanes / panel
+
+
+def runs_of(order: Sequence[IterVar], accesses: Accesses) -> list[list[IterVar]]:
+    """The steps of a sum in runs that operands walk through as one; those that decide about conditions are alone."""
+    decided = [[axis] for axis in order if axis.var in accesses.used]
+    rest = [axis for axis in order if axis.var not in accesses.used]
+    return [*decided, *contiguous_groups(rest, accesses)]
