@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from opgen_runtime.base.arith import call, cast, const, select
+from opgen_runtime.base.arith import Var, call, cast, const, select
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import INDEX
@@ -45,6 +45,8 @@ def test_a_stream_with_branches_has_the_passes_for_loops(build):
     assert choose_pipeline(func) is Pipeline.DIRECT
     guarded = replace(func.body, body=tir.If(func.body.var < 4, func.body.body))
     assert choose_pipeline(replace(func, body=guarded)) is Pipeline.LOOPS
+    named = tir.LetStmt(Var(INDEX, "piece"), const(4, INDEX), func.body)
+    assert choose_pipeline(replace(func, body=named)) is Pipeline.DIRECT
 
 
 def rows_of(function):

@@ -13,7 +13,7 @@ from typing import Final
 
 from ...base.arith import INTRINSICS, Call, Const, Var, post_order
 from ...base.arith.visit import is_size
-from ...lower.tir.stmt import Block, Buffer, For, If, Load, PrimFunc, Stmt, Store
+from ...lower.tir.stmt import Block, Buffer, For, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ...lower.tir.visit import children, exprs, statements
 from .cost import has_vectors
 from .passes import Pipeline
@@ -71,6 +71,8 @@ def _streams(stmt: Stmt, innermost: Var | None, inputs: set[Buffer]) -> bool:
             return all(_streams(part, innermost, inputs) for part in body)
         case For():
             return _streams(stmt.body, stmt.var, inputs)
+        case LetStmt():
+            return _streams(stmt.body, innermost, inputs)
         case Store():
             return _moves(stmt, innermost, inputs)
     return False

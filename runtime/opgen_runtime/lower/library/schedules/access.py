@@ -14,6 +14,7 @@ from ....base.arith import (
     Call,
     Cast,
     Compare,
+    Const,
     Expr,
     Select,
     Var,
@@ -53,11 +54,13 @@ class Access:
 class Accesses:
     """What a body reads, the vars that it uses outside of positions, what one element costs, and its widest dtype.
 
-    `numbers` has made the polynomials of symbolic strides.
+    `limited` are those of them that choices compare with constants, and that are not used otherwise.  `numbers` has
+    made the polynomials of symbolic strides.
     """
 
     reads: tuple[Access, ...]
     used: frozenset[Var]
+    limited: frozenset[Var]
     cost: int
     widest: DType
     numbers: Analyzer
@@ -76,12 +79,12 @@ def analyse(body: Expr, dtype: DType) -> Accesses:
             if key not in positions:
                 positions[key] = _access(node, used_vars, numbers)
                 reads.append(positions[key])
-    used = _used_outside(body)
+    used, limited = _used_outside(body)
     widest = dtype
     for node in order:
         if isinstance(node, Read) and node.dtype.bits > widest.bits:
             widest = node.dtype
-    return Accesses(tuple(reads), used, cost_of(order), widest, numbers)
+    return Accesses(tuple(reads), used, limited, cost_of(order), widest, numbers)
 
 
 class _UsedVars:
@@ -126,9 +129,10 @@ def _symbolic_access(read: Read, position: Expr, numbers: Analyzer) -> Access:
     return Access(read.tensor, strides, entangled, symbolic)
 
 
-def _used_outside(body: Expr) -> frozenset[Var]:
-    """The vars that occur outside the indices of reads."""
+def _used_outside(body: Expr) -> tuple[frozenset[Var], frozenset[Var]]:
+    """The vars that occur outside the indices of reads, and those that are compared with constants alone."""
     found: set[Var] = set()
+    limited: set[Var] = set()
     seen: set[int] = set()
     stack = [body]
     while stack:
@@ -138,8 +142,21 @@ def _used_outside(body: Expr) -> frozenset[Var]:
         seen.add(id(node))
         if isinstance(node, Var):
             found.add(node)
-        stack.extend(node.children())
-    return frozenset(found)
+            continue
+        var = _compared(node)
+        if var is None:
+            stack.extend(node.children())
+        else:
+            limited.add(var)
+    return frozenset(found | limited), frozenset(limited - found)
+
+
+def _compared(node: Expr) -> Var | None:
+    """The position that a node compares with a constant."""
+    if not isinstance(node, Compare) or node.op not in ("lt", "le", "gt", "ge"):
+        return None
+    vars_ = [side for side in (node.a, node.b) if isinstance(side, Var) and side.dtype is INDEX]
+    return vars_[0] if len(vars_) == 1 and any(isinstance(side, Const) for side in (node.a, node.b)) else None
 
 
 def cost_of(order: Sequence[Expr]) -> int:
@@ -172,7 +189,9 @@ def contiguous_groups(axes: Sequence[IterVar], accesses: Accesses) -> list[list[
 
 
 def _walks_as_one(outer: IterVar, inner: IterVar, accesses: Accesses) -> bool:
-    if outer.var in accesses.used or inner.var in accesses.used:
+    if outer.var in accesses.used - accesses.limited or inner.var in accesses.used:
+        return False
+    if outer.var in accesses.limited and not isinstance(inner.extent, int):
         return False
     extent = constant(inner.extent) if isinstance(inner.extent, int) else accesses.numbers.poly(inner.extent)
     return all(

@@ -73,7 +73,8 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     shared = not attached and is_shared(loops, work, target)
     outer = loops[:-2] if crossed else loops[:-1]
     chunked = shared and not crossed
-    if not attached and not crossed and _laps(stage, inner, lanes, vectors, chunked):
+    lapped = not attached and not crossed and not accesses.limited
+    if lapped and _laps(stage, inner, lanes, vectors, chunked):
         outer += _lapped(stage, inner, lanes, chunked, (rows, work), target)
     else:
         if chunked:

@@ -7,8 +7,9 @@ A loop of several threads is not split: its iterations choose between the two bo
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
 code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
 stay in registers, in vectors as wide as what is left (`live_lanes.py`); so do loops that store between the lanes of
-vectors.  Tiles of heavy work that dims decide about are told apart by what is left of them (`part_tiles.py`), whole
-vectors of elements that lie apart from those with a mask (`whole_vectors.py`).
+vectors.  Loops are split where they begin to choose another value, too (`piece_partition.py`).  Tiles of heavy work
+that dims decide about are told apart by what is left of them (`part_tiles.py`), whole vectors of elements that lie
+apart from those with a mask (`whole_vectors.py`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from ..live_lanes import live_lanes
 from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of
 from ..part_tiles import PartTiles
+from ..piece_partition import PiecePartition
 from ..relocate import fresh_buffers
 from ..stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
@@ -50,7 +52,8 @@ def loop_partition(func: PrimFunc) -> PrimFunc:
     body = func.body
     if any(isinstance(s, If) for s in statements(body)):
         body = live_lanes(_Partition({}).stmt(body))
-    body = WholeVectors().stmt(PartTiles().stmt(EdgePartition().stmt(body)))
+    body = EdgePartition().stmt(PiecePartition().stmt(body))
+    body = WholeVectors().stmt(PartTiles().stmt(body))
     return func if body is func.body else replace(func, body=body)
 
 
