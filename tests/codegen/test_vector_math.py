@@ -331,6 +331,18 @@ def test_every_intrinsic_has_one_meaning_and_one_lowering() -> None:
         assert (row.on_ints is None) == (row.takes == "float"), name
 
 
+@pytest.mark.parametrize(("name", "most"), [("exp", 19), ("sigmoid", 23), ("tanh", 28), ("erf", 36)])
+def test_instructions_without_avx512(name: str, most: int) -> None:
+    """Of a vector, without loads, stores and copies."""
+    target = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3")
+    text = kernel_text(name, DType("float32"), 8, target)
+    loop = (
+        optimise_and_compile(text, target, Pipeline.DIRECT).assembly.rpartition(":\n")[0].rpartition(":\n")[2]
+    )
+    words = [line.split()[0] for line in loop.splitlines() if line.startswith("\tv")]
+    assert len([word for word in words if not word.startswith(("vmov", "vbroadcast"))]) <= most, loop
+
+
 @pytest.mark.parametrize("name", INTRINSICS)
 def test_the_meanings_of_a_row_agree(build: SimpleNamespace, name: str) -> None:
     """On numbers, on arrays, and as compiled; special values, poles and overflows included."""

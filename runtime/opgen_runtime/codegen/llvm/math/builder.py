@@ -229,14 +229,18 @@ class Builder:
         b = self.const(bound)
         return self.select(a < b, b, a)
 
-    def nearest(self, a: Vec, factor: float, offset: float = 0.0) -> tuple[Vec, Vec]:
+    def nearest(
+        self, a: Vec, factor: float, offset: float = 0.0, raised: int | None = None
+    ) -> tuple[Vec, Vec]:
         """(n, k): a * factor + offset to the nearest integer, as floats and as integers.
 
-        Adding 1.5 * 2**mantissa leaves the integer in the low bits of the sum; |n| < 2**(mantissa - 2).
+        Adding 1.5 * 2**mantissa leaves the integer in the low bits of the sum; |n| < 2**(mantissa - 2).  Those of
+        (k + raised) << mantissa, which exponents are, take one shift: of twice the bias, for `scale`, by default.
         """
-        magic = 1.5 * 2.0**self.mantissa
+        raised = 2 * self.bias if raised is None else raised
+        magic = 1.5 * 2.0**self.mantissa + raised
         shifted = self.fma(a, factor, offset) + magic if offset else self.fma(a, factor, magic)
-        magic_bits = (self.bias + self.mantissa) << self.mantissa | 1 << (self.mantissa - 1)
+        magic_bits = ((self.bias + self.mantissa) << self.mantissa | 1 << (self.mantissa - 1)) + raised
         return shifted - magic, shifted.bits() - magic_bits
 
     def power_of_two(self, n: Vec) -> Vec:
@@ -248,8 +252,14 @@ class Builder:
         native = self._native_scale(a, n)
         if native is not None:
             return native
-        first = k >> 1
-        return a * self.power_of_two(first) * self.power_of_two(k - first)
+        both = k + 2 * self.bias  # the exponents of two factors; bits above them are shifted out
+        first = (both << (self.mantissa - 1)) & (2 * self.bias + 1 << self.mantissa)
+        return a * first.as_float() * ((both << self.mantissa) - first).as_float()
+
+    def scale_normal(self, a: Vec, n: Vec, k: Vec) -> Vec:
+        """a * 2**n, as `scale` where 2**n is a normal number; `nearest` has raised k by the bias at best."""
+        native = self._native_scale(a, n)
+        return a * self.power_of_two(k) if native is None else native
 
     def inverse_estimate(self, a: Vec) -> Vec:
         """1 / a, to a relative 2**-14 at least where that and a are normal numbers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .builder import Builder, Formula, Vec
-from .exponential import exp
+from .exponential import exp, exp_normal
 
 _SEAM = 0.92
 _SEAM_COMPLEMENT = 0.5
@@ -26,7 +26,7 @@ def erf(b: Builder, x: Vec) -> Vec:
     """Less than 1.5 ULP."""
     near = _near(b, x)
     t = b.minimum(b.abs(x), _ONE[b.element])
-    far = 1.0 - exp(b, b.fma(t, b.polynomial(t, b.polynomials["erf_large"]), -t))
+    far = 1.0 - exp_normal(b, b.fma(t, b.polynomial(t, b.polynomials["erf_large"]), -t))
     return b.select(b.abs(x) < _SEAM, near, b.copysign(far, x))
 
 

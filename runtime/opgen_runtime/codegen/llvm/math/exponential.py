@@ -14,9 +14,9 @@ _RANGE = {"float": (-104.5, 89.5), "double": (-746.5, 711.5)}
 _RANGE2 = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 
 
-def _reduced(b: Builder, x: Vec) -> tuple[Vec, Vec, Vec]:
-    """(r, n, k): exp(x) = 2**n exp(r), and k is n as an integer."""
-    n, k = b.nearest(x, b.constants["log2e"][0])
+def _reduced(b: Builder, x: Vec, raised: int | None = None) -> tuple[Vec, Vec, Vec]:
+    """(r, n, k): exp(x) = 2**n exp(r), and k is n as an integer; `raised` is that of `nearest`."""
+    n, k = b.nearest(x, b.constants["log2e"][0], raised=raised)
     high, low = b.constants["ln2"]
     return b.fma(n, -low, b.fma(n, -high, x)), n, k
 
@@ -37,6 +37,12 @@ def exp(b: Builder, x: Vec) -> Vec:
     return b.scale(_power(b, r), n, k)
 
 
+def exp_normal(b: Builder, x: Vec) -> Vec:
+    """exp(x) of x that is known to give a normal number."""
+    r, n, k = _reduced(b, x, raised=b.bias)
+    return b.scale_normal(_power(b, r), n, k)
+
+
 def exp_half(b: Builder, x: Vec) -> Vec:
     """exp(x) / 2 without an overflow between."""
     r, n, k = _reduced(b, b.minimum(b.maximum(x, _RANGE[b.element][0]), _RANGE[b.element][1] + 1.0))
@@ -53,7 +59,7 @@ def exp2(b: Builder, x: Vec) -> Vec:
 
 def _expm1_normal(b: Builder, x: Vec) -> Vec:
     """exp(x) - 1 for x at least -40 or so, and below the overflow of 2**n."""
-    r, _, k = _reduced(b, x)
+    r, _, k = _reduced(b, x, raised=b.bias)
     power = b.power_of_two(k)
     return b.fma(power, _power_less_one(b, r), power - 1.0)
 
@@ -70,11 +76,12 @@ def sigmoid(b: Builder, x: Vec) -> Vec:
     """2**n / (2**n + exp(-r)): nothing overflows, denormals stay.
 
     One correction of a quotient q by the residual 2**n - q 2**n - q - q (exp(-r) - 1): the denominator, which is
-    rounded, is needed to a few bits only.
+    rounded, is needed to a few bits only.  2**n is made of a greater power, which is a normal number for every n.
     """
     low, high = {"float": (-105.0, 20.0), "double": (-747.0, 40.0)}[b.element]
-    r, n, k = _reduced(b, b.minimum(b.maximum(x, low), high))
-    power, rest = b.scale(b.const(1.0), n, k), _power_less_one(b, -r)
+    greater = b.bias // 4
+    r, _, k = _reduced(b, b.minimum(b.maximum(x, low), high), raised=b.bias + greater)
+    power, rest = b.power_of_two(k + greater) * 2.0**-greater, _power_less_one(b, -r)
     inverse = b.inverse_estimate(power + 1.0 + rest)
     quotient = power * inverse
     residual = b.fused(-quotient, rest, b.fused(-quotient, power, power - quotient))
@@ -88,7 +95,7 @@ def tanh(b: Builder, x: Vec) -> Vec:
     ln 2 in one part is enough where its error is multiplied by n and divided by 2**n.
     """
     double = b.maximum(-b.abs(x + x), {"float": -19.0, "double": -40.0}[b.element])
-    n, k = b.nearest(double, b.constants["log2e"][0])
+    n, k = b.nearest(double, b.constants["log2e"][0], raised=b.bias - 1)
     rest, half = _power_less_one(b, b.fma(n, -b.constants["ln2_rounded"][0], double)), b.power_of_two(k - 1)
     most = half - 0.5
     e = b.fma(half, rest, most)
