@@ -25,6 +25,7 @@ from ...schedule import Schedule, Stage, constant_stages, narrowing
 from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
 from .blocking import block_by_block, blocks_of_sum
+from .lines import lines_of, panels_at_once
 from .nests import NEAR, Nest, runs_of, tile_by_tile
 from .packing import (
     bytes_of,
@@ -81,8 +82,9 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
 
 
 def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
-    found = form.contraction
-    lanes = target.lanes(found.packed.dtype)
+    lanes = target.lanes(form.contraction.packed.dtype)
+    lines = lines_of(schedule, form, target)
+    found = lines or form.contraction
     registers = target.vectors.registers
     columns = likely_extent(found.columns)
     vectors = -(-columns // lanes)
@@ -97,8 +99,9 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
         same = contraction_of(made.axes, made.body)
         assert same is not None
         whole_tiles = schedule[schedule.pad(made.tensor, same.row, rows)]
-    wide = cover_columns(schedule, whole_tiles, rows, panel, target)
-    flat = schedule[schedule.flatten(whole_tiles.tensor, len(found.columns), panel)]
+    wide = cover_columns(schedule, whole_tiles, lines is not None, rows, panel, target)
+    run = panels_at_once(schedule, whole_tiles, found, panel, target)
+    flat = schedule[schedule.flatten(whole_tiles.tensor, len(found.columns), panel * run)]
     folded = [each for each in dict.fromkeys((whole_tiles, made, stage)) if each is not leader]
     for each in folded:
         each.compute_inline()
@@ -111,7 +114,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
     one = is_one_tile or whole.row.extent == rows
     readable = is_readable(schedule, flat, whole, _FAR if one else 1)
-    once = readable and (one or few_steps or is_close(found, flat, whole, target))
+    once = readable and (lines is not None or one or few_steps or is_close(found, flat, whole, target))
     summed = decided_first(flat.reduce_axes, flat)
     long = (
         not once and not covering and lie_apart(schedule, whole) and not is_constant(schedule, whole.packed)
@@ -146,10 +149,10 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     if blocks is not None:
         at = block_by_block(nest, whole, columns, summed, blocks, target)
     else:
-        at = tile_by_tile(nest, found, bytes_of(flat, whole.fixed), near, target)
+        at = tile_by_tile(nest, found, bytes_of(flat, whole.fixed), near, run, target)
         prefetch_operands(leader, flat, at)
         steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
-        if not near and fills_lines(target) and (packing is None or packing.attach is not None):
+        if run == 1 and not near and fills_lines(target) and (packing is None or packing.attach is not None):
             prefetch_panel(flat, found, whole, packing, steps, rows, panel)
     if isinstance(found.row.extent, Var) and not is_one_tile:
         narrow_rows(schedule, found, found.row.extent, most.alone, constant)

@@ -89,6 +89,11 @@ def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | No
         rows = tuple([axis for axis in axes if axis.var in mine and axis.var not in theirs])
         if any([axis.var in mine for axis in windows]) or likely_extent(rows) > _MOST_ROWS:
             continue
+        moved = {axis.var for axis in rows}
+        if any(
+            [not (moved.isdisjoint(used) or summed.isdisjoint(used)) for used in map(vars_of, still.indices)]
+        ):
+            continue  # the rows are windows: a convolution again
         steps = [axis for axis in windows if axis.var in vars_of(reads[0].indices[-1])]
         if likely_extent(steps) >= line.extent or (not windows and len(body.axes) == 1):
             continue  # a convolution itself, whose lines are those of the filter; or a product of matrices

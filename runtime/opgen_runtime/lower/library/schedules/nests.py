@@ -41,11 +41,13 @@ class Nest:
     shared: bool
 
 
-def tile_by_tile(nest: Nest, found: Contraction, fixed_bytes: int, near: bool, target: Target) -> IterVar:
+def tile_by_tile(
+    nest: Nest, found: Contraction, fixed_bytes: int, near: bool, run: int, target: Target
+) -> IterVar:
     """Loops over tiles, each of which is summed over all of k; gives the loop in which a tile is computed.
 
     `found` is the contraction as its columns were, `fixed_bytes` what its rows read, and columns that are packed before
-    the first row and stay in the cache are `near`.
+    the first row and stay in the cache are `near`.  Tiles of the same rows go along a `run` of panels, if they may.
     """
     leader, packing = nest.leader, nest.packing
     panels, within = leader.split(nest.columns, nest.panel)
@@ -57,21 +59,24 @@ def tile_by_tile(nest: Nest, found: Contraction, fixed_bytes: int, near: bool, t
         number = likely_extent((*nest.around, panels))
         last = last_of(likely_extent(found.columns), nest.panel, nest.lanes)
         blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target.num_threads)
-    first = (*nest.around, *nest.still, tiles, panels)
-    order = first if near and blocks is None else (*nest.around, panels, *nest.still, tiles)
+    run = run if blocks in (None, 1) and not near else 1
+    runs, *along = leader.split(panels, run) if run > 1 else (panels,)
+    first = (*nest.still, tiles, panels)
+    order = (*nest.around, *(first if near and blocks is None else (runs, *nest.still, tiles, *along)))
     leader.reorder(*order, tile, within)
     in_registers(leader, tile, within, nest.lanes)
     if packing is None or blocks is None:
         if packing is not None:
             pack_all(packing, target)
-        at = leader.fuse(*order) if nest.shared else order[-1]
+        at = order[-1]
         if nest.shared:
+            at = leader.fuse(*order[: len(order) - len(along)])
             leader.parallel(at)
-        return at
-    task, tiles = share_rows(nest, panels, tiles, blocks)
+        return along[0] if along else at
+    task, tiles = share_rows(nest, runs, tiles, blocks)
     pack_a_panel(packing, target)
     packing.compute_at(leader, task)
-    return tiles
+    return along[0] if along else tiles
 
 
 def share_rows(nest: Nest, panels: IterVar, tiles: IterVar, blocks: int) -> tuple[IterVar, IterVar]:

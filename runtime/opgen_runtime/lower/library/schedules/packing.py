@@ -102,8 +102,10 @@ def _cover(schedule: Schedule, stage: Stage, operand: Expr) -> Stage | None:
     return schedule[schedule.cover(stage.tensor, operand)]
 
 
-def cover_columns(schedule: Schedule, stage: Stage, rows: int, panel: int, target: Target) -> Stage | None:
-    """What the columns read, where they do not lie side by side; before they become one axis.
+def cover_columns(
+    schedule: Schedule, stage: Stage, in_lines: bool, rows: int, panel: int, target: Target
+) -> Stage | None:
+    """What the columns read, where they do not lie side by side, or are lines of it; before they become one axis.
 
     What one tile of `rows` reads, of lines that are not a `panel` each, is read as it lies where each guard is decided
     once for many steps.
@@ -111,13 +113,14 @@ def cover_columns(schedule: Schedule, stage: Stage, rows: int, panel: int, targe
     whole = contraction_of(stage.axes, stage.body)
     assert whole is not None
     assert stage.body is not None
-    if line_of(whole) > 1:
-        return None
-    used = analyse(stage.body, stage.tensor.dtype).used
-    steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
-    is_panel = likely(whole.columns[-1].extent) == panel
-    if whole.row.extent == rows and not is_panel and steps >= _MANY_STEPS:
-        return None
+    if not in_lines:
+        if line_of(whole) > 1:
+            return None
+        used = analyse(stage.body, stage.tensor.dtype).used
+        steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
+        is_panel = likely(whole.columns[-1].extent) == panel
+        if whole.row.extent == rows and not is_panel and steps >= _MANY_STEPS:
+            return None
     covering = _cover(schedule, stage, whole.packed)
     if covering is not None:
         schedule_elementwise(covering, target)

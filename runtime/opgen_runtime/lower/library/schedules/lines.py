@@ -1,0 +1,73 @@
+"""Lines of contractions' results: those that are columns by themselves, and how far a tile of rows goes along them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....base import Target
+from ...schedule import Schedule, Stage, positions
+from .access import is_shared, likely_extent, total_extent
+from .ahead import fills_lines
+from .products import Contraction, Form, contraction_of, is_constant, is_plain, line_of, vars_of
+from .tiles import rows_of, tile_rows
+
+_FEW_STEPS: Final = (
+    16  # each of which packs so little that the conditions around it take longer than the products
+)
+_SPARE: Final = 2  # steps of a vector of columns, in which it is packed
+_PANELS: Final = 2  # vectors of a panel
+_NEAR: Final = 1 << 14  # bytes of columns that stay in the first-level cache beside rows and results
+_LEAST: Final = 4  # panels at once, beside which each may as well ask for the lines of the next one
+_PER_THREAD: Final = 4  # of so many panels, at least
+_EMPTY: Final = 16  # one of so many panels may lie beyond the columns
+
+
+def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | None:
+    """The contraction whose columns are the last axis alone, where windows are read as they lie then; None elsewhere.
+
+    A line of windows that slide by one is a line of what they cover.  Panels of it are not full: that must take less
+    than packing the windows of several lines together.  One tile of rows would read them as they lie in any case, with
+    guards, which take little where vectors fill lines of the cache.
+    """
+    found = form.contraction
+    *before, last = found.columns
+    if not before or not isinstance(last.extent, int) or is_constant(schedule, found.packed):
+        return None
+    if line_of(found) != last.extent or not _moves_evenly(form):
+        return None
+    lanes = target.lanes(found.packed.dtype)
+    if found.row.extent == tile_rows(found.row, rows_of(target, _PANELS)) and fills_lines(target):
+        return None
+    steps, panel = likely_extent(form.body.axes), _PANELS * lanes
+    empty = -last.extent % panel
+    unpacked = likely_extent((found.row,)) * empty <= _SPARE * last.extent
+    if steps > _FEW_STEPS and (not unpacked or steps * panel * found.packed.dtype.itemsize > _NEAR):
+        return None
+    return Contraction((*found.outer, *before), found.row, (last,), found.fixed, found.packed)
+
+
+def _moves_evenly(form: Form) -> bool:
+    """Whether the columns are read as they lie, or once they are covered."""
+    packed = form.contraction.packed
+    return is_plain(packed) or not isinstance(positions((*form.axes, *form.body.axes), packed), str)
+
+
+def panels_at_once(schedule: Schedule, stage: Stage, found: Contraction, panel: int, target: Target) -> int:
+    """How many panels of columns a tile of rows goes along before the next one does: as many as stay near.
+
+    Results of few steps are stored in long lines then, where one panel after the other would store a part of each.
+    `found` is the contraction as its columns are, `stage` what it is of.
+    """
+    whole, columns = contraction_of(stage.axes, stage.body), total_extent(found.columns)
+    assert whole is not None
+    if columns is None or is_constant(schedule, whole.packed) or not is_plain(whole.packed):
+        return 1
+    panels = -(-columns // panel)
+    most = min(panels, _NEAR // (likely_extent(stage.reduce_axes) * panel * found.packed.dtype.itemsize))
+    if is_shared(stage.axes, likely_extent((*stage.axes, *stage.reduce_axes)), target):
+        around = likely_extent([axis for axis in found.outer if axis.var in vars_of(found.packed)])
+        most = min(most, panels * around // (_PER_THREAD * target.num_threads))
+    if most < _LEAST:
+        return 1
+    best = min(range(most, most // 2, -1), key=lambda n: -panels % n)
+    return best if -panels % best * _EMPTY <= panels else 1

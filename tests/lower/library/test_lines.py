@@ -1,0 +1,74 @@
+"""Lines of the results of contractions: how far a tile of rows goes along them, and which are columns by themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen_runtime import ir, ops
+from opgen_runtime.base.target import Target
+from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.library.segment import segment_of
+from opgen_runtime.lower.schedule import ForKind, Schedule
+from tests.lower.library.test_contractions import agrees, var
+
+
+def _schedule(shape: tuple[int, ...], weight: tuple[int, ...], **attrs: int) -> Schedule:
+    x, w = var("x", *shape), var("w", *weight)
+    function = ir.Function((x, w), ops.conv2d(x, w, **attrs), attrs={"Primitive": 1})
+    cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
+    return generic(segment_of(function, cpu).outputs, cpu)
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "last"),
+    [
+        (4, 60, 32),  # as many as stay near
+        (16, 60, 8),
+        (60, 60, 10),  # tiles of rows: too few panels stay near
+    ],
+)
+def test_a_tile_of_few_steps_goes_along_several_panels(channels: int, filters: int, last: int) -> None:
+    schedule = _schedule((1, channels, 96, 96), (filters, channels, 1, 1))
+    leader = schedule.stages[-1]
+    loops = [axis.extent for axis in leader.leaves if leader.kind(axis) is ForKind.SERIAL]
+    assert loops[-1] == last, schedule
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "side", "packed"),
+    [
+        (3, 33, 64, False),  # its lines fill panels
+        (3, 33, 70, True),
+        (1, 33, 70, False),  # packing is more than what is computed with it
+        (80, 33, 64, True),  # the windows of a panel are not near when the next tile reads them
+    ],
+)
+def test_windows_are_read_as_they_lie(channels: int, filters: int, side: int, packed: bool) -> None:
+    schedule = _schedule((1, channels, side, side), (filters, channels, 3, 3), padding=1)
+    assert (
+        any(stage.origin.startswith("pack") and stage.attach is not None for stage in schedule.stages)
+        == packed
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("shape", "weight", "groups"),
+    [
+        ((1, 3, 41, 43), (70, 3, 1, 1), 1),
+        ((2, 8, 50, 67), (40, 2, 1, 1), 4),
+        ((1, 4, 45, 61), (36, 1, 3, 3), 4),
+        ((2, 3, 33, 64), (20, 3, 3, 3), 1),
+        ((1, 2, 40, 40), (9, 2, 5, 3), 1),
+    ],
+)
+def test_convolutions_of_few_steps(
+    shape: tuple[int, ...], weight: tuple[int, ...], groups: int, threads: int
+) -> None:
+    x, w = var("x", *shape), var("w", *weight)
+    agrees([x, w], ops.conv2d(x, w, padding=weight[-1] // 2, groups=groups), threads)
+
+
+def test_windows_of_few_positions_are_no_correlation() -> None:
+    schedule = _schedule((1, 20, 10, 10), (192, 20, 6, 6), strides=3)
+    assert "reduce vectorized" not in str(schedule)
