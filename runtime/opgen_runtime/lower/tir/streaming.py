@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from ...base.arith import post_order
-from ...base.arith.expr import Binary, Const, Expr
-from .stmt import Allocate, Buffer, Load, PrimFunc, Ramp, Stmt, Store
-from .visit import exprs, statements
+from ...base.arith.expr import Binary, Const, Expr, Var
+from .stmt import Allocate, Buffer, For, Load, PrimFunc, Ramp, Stmt, Store
+from .visit import children, exprs, statements
 
 LINE: Final = 64  # bytes of a cache line, and of the widest vector
 _LEAST_BYTES: Final = 24 << 20  # of all operands: what a last-level cache of today leaves to one kernel
@@ -19,7 +19,7 @@ _MOST_TEMPORARY: Final = 1 << 15  # bytes: the body is written twice, but its me
 
 
 def streamed_outputs(func: PrimFunc) -> frozenset[Buffer]:
-    """The outputs that are written in whole vectors and never read, of a kernel whose operands are large."""
+    """The outputs that are written in whole lines and never read, of a kernel whose operands are large."""
     if sum(map(_bytes, (*func.inputs, *func.outputs))) < _LEAST_BYTES:
         return frozenset()
     written: set[Buffer] = set()
@@ -32,18 +32,56 @@ def streamed_outputs(func: PrimFunc) -> frozenset[Buffer]:
         for e in exprs(stmt):
             read.update(node.buffer for node in post_order(e) if isinstance(node, Load))
     half = sum(map(_bytes, func.outputs)) // 2
-    return frozenset(b for b in func.outputs if b in written - read and _bytes(b) >= half)
+    wanted = [b for b in func.outputs if b in written - read and _bytes(b) >= half]
+    return frozenset(set(wanted) - _written_by_halves(func.body)) if wanted else frozenset()
 
 
 def is_streamable(stmt: Stmt) -> bool:
-    """Whether a store writes one whole cache line; parts of lines cost more than they save."""
+    """Whether a store writes a whole cache line, or a half of one, of which the other half must follow at once."""
     if not isinstance(stmt, Store) or stmt.mask is not None or len(stmt.indices) != 1:
         return False
     index = stmt.indices[0]
     if not isinstance(index, Ramp) or not isinstance(index.stride, Const) or index.stride.value != 1:
         return False
-    size = index.lanes * stmt.buffer.dtype.itemsize
-    return size == LINE and is_multiple(index.base, index.lanes)
+    return _size(stmt) in (LINE, LINE // 2) and is_multiple(index.base, index.lanes)
+
+
+def _written_by_halves(body: Stmt) -> set[Buffer]:
+    """The buffers of which halves of lines are stored in loops that do not go on with the next half.
+
+    Such parts of lines cost more than they save.
+    """
+    found: set[Buffer] = set()
+    stack: list[tuple[Stmt, For | None]] = [(body, None)]
+    loops: dict[tuple[For | None, Buffer], list[Store]] = {}
+    while stack:
+        stmt, loop = stack.pop()
+        if isinstance(stmt, Store) and is_streamable(stmt) and _size(stmt) < LINE:
+            loops.setdefault((loop, stmt.buffer), []).append(stmt)
+        inside = stmt if isinstance(stmt, For) else loop
+        stack.extend([(each, inside) for each in children(stmt)])
+    for (loop, buffer), stores in loops.items():
+        for index in [store.indices[0] for store in stores]:
+            assert isinstance(index, Ramp)
+            if loop is None or _step(index.base, loop.var) != index.lanes * len(stores):
+                found.add(buffer)
+    return found
+
+
+def _size(stmt: Store) -> int:
+    """The bytes that a store of a vector writes."""
+    (index,) = stmt.indices
+    return (index.lanes if isinstance(index, Ramp) else 1) * stmt.buffer.dtype.itemsize
+
+
+def _step(e: Expr, var: Var) -> int:
+    """How far an index is seen to move with a variable, where it is not held at an end."""
+    if not isinstance(e, Binary):
+        return int(e is var)
+    a, b = _step(e.a, var), _step(e.b, var)
+    if e.op == "mul":
+        return a * int(e.b.value) if isinstance(e.b, Const) else 0
+    return {"add": a + b, "sub": a - b, "min": a or b, "max": a or b}.get(e.op, 0)
 
 
 def is_multiple(e: Expr, n: int) -> bool:
