@@ -199,6 +199,23 @@ def test_windows_that_overlap_change_places_with_filters(
     assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "turned"),
+    [
+        (30, 1000, True),  # they fill a panel, and few are packed
+        (20, 1000, False),
+        (30, 1024, False),  # lines push one another out of the cache
+        (90, 1000, False),  # all would be read for each panel
+    ],
+)
+def test_few_rows_that_fill_a_panel_change_places_with_columns(rows: int, columns: int, turned: bool) -> None:
+    a, b = te.placeholder((rows, 1500), name="A"), te.placeholder((1500, columns), name="B")
+    step = te.reduce_axis((0, 1500), name="k")
+    c = te.compute((rows, columns), lambda y, x: te.sum(a[y, step] * b[step, x], axis=step), name="C")
+    schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
+
+
 def test_few_rows_are_no_columns() -> None:
     """However little would be packed then: most lanes would be wasted."""
     a, b = te.placeholder((26, 5, 236), name="A"), te.placeholder((26, 236, 185), name="B")
@@ -377,11 +394,13 @@ def test_accumulators_of_tails_stay_in_registers(rows: int, columns: int, summed
 @pytest.mark.parametrize(
     ("rows", "columns", "summed", "is_constant", "cut"),
     [
-        (64, 300, 2048, False, True),
-        (64, 300, 1024, False, False),  # a tile of rows stays in the first-level cache
+        (200, 300, 2048, False, True),
+        (200, 300, 1024, False, False),  # a tile of rows stays in the first-level cache
+        (64, 300, 1024, False, True),  # packing is a large part
+        (64, 300, 256, False, False),
         (64, 200, 4096, False, False),  # rows are not read often
         (64, 300, 4096, True, False),  # nothing is packed
-        (8, 300, 4096, False, False),  # one tile of rows
+        (6, 300, 4096, False, False),  # one tile of rows
     ],
 )
 @pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
@@ -585,7 +604,7 @@ def test_lines_of_many_planes_come_near_a_panel_ahead(
 def test_a_tile_fills_the_registers_where_they_are_few(
     rows: int, columns: int, tile: tuple[int, int]
 ) -> None:
-    *_, c = _product(rows, columns, 600)
+    *_, c = _product(rows, columns, 400)
     schedule = generic([c], Target.parse("llvm -mcpu=x86-64-v3 -num-threads=1"))
     loops = [axis.extent for axis in schedule[c].leaves if schedule[c].kind(axis).value == "unrolled"]
     assert loops == [each for each in tile if each > 1]

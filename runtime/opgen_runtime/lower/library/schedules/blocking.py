@@ -23,6 +23,10 @@ from .shares import blocks_of
 from .tiles import in_registers
 
 _LONG: Final = 1 << 13  # bytes of a row over all of k; a tile of such leaves the first-level cache
+_SHORTER: Final = (
+    1 << 11
+)  # bytes from which on few rows gain, too: groups are packed in longer runs than panels
+_FEW_ROWS: Final = 128
 _STEPS: Final = 256  # of k in a block, about
 _COLUMNS: Final = 128  # of a group, at most: a block of it is a part of the second-level cache
 _LEAST_COLUMNS: Final = 256  # for fewer, rows are not read often
@@ -43,10 +47,11 @@ def blocks_of_sum(flat: Stage, whole: Contraction, columns: int, panel: int, tar
     """How the sum of a flattened contraction of so many columns is cut; None where that saves nothing."""
     every = (*flat.axes, *flat.reduce_axes)
     length = likely_extent(flat.reduce_axes)
-    if total_extent(every) is None or length * whole.packed.dtype.itemsize < _LONG:
-        return None
     theirs = vars_of(whole.packed)
     rows = likely_extent([axis for axis in flat.axes if axis.var not in theirs])
+    least = _SHORTER if rows <= _FEW_ROWS else _LONG
+    if total_extent(every) is None or length * whole.packed.dtype.itemsize < least:
+        return None
     tasks = _TASKS * target.num_threads if is_shared(every, likely_extent(every), target) else 1
     groups = max(-(-columns // _COLUMNS), tasks)
     width = -(-columns // (groups * panel)) * panel
@@ -81,9 +86,17 @@ def block_by_block(
         number = blocks_of(every, last, tiles.extent, rows, target.num_threads) or 1
     task, _ = share_rows(nest, groups, tiles, number)
     block = _multiply(nest, whole, order, blocks)
-    pack_a_panel(packing, target)
+    _pack(packing, target)
     packing.compute_at(flat, block)
     return task
+
+
+def _pack(packing: Stage, target: Target) -> None:
+    """Loops for a group of panels, which are inside of those over k: a line of all of them is read as one."""
+    pack_a_panel(packing, target)
+    panels, *steps = packing.axes[:-1]
+    within = [axis for axis in packing.leaves if axis not in packing.axes]
+    packing.reorder(*[axis for axis in packing.leaves if axis in steps], panels, *within)
 
 
 def _multiply(nest: Nest, whole: Contraction, order: Sequence[IterVar], blocks: Blocks) -> IterVar:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ....base import Target
 from ...schedule import Schedule, Stage, positions
-from .access import likely, likely_extent, total_extent
+from .access import analyse, likely, likely_extent, total_extent
 from .products import (
     LEAST_ROWS,
     Contraction,
@@ -37,6 +37,8 @@ _COVERED: Final = 2
 _TURNED: Final = 3
 _PRODUCTS: Final = 6
 _PANEL: Final = 2  # vectors
+_FULL: Final = 0.85  # of a panel, at least
+_PAGE: Final = 1 << 12  # bytes; lines so far apart push one another out of the cache
 _PANELS: Final = 4  # rows that are read apart, once for each of so many panels, take as long as packing them
 _GAIN: Final = 1.015  # so much time must be saved before windows change places
 
@@ -74,8 +76,11 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     packed, turning, elements = _to_pack(found, form), _to_pack(turned, form), likely_extent(axes)
     covered = _covered(form)
     if covered is None:
-        panels = -(-likely(found.row.extent) // (_PANEL * lanes))  # each reads all of the rows
-        return 2 * (turning + _APART * elements) + (panels - 1) * packed // _PANELS <= packed
+        count, panel = likely(found.row.extent), _PANEL * lanes
+        if _filled(count, panel) < _FULL or _are_pages_apart(form):
+            return False
+        again = -(-count // panel) - 1  # all of the rows is read once for each panel
+        return 2 * (turning + _APART * elements) + again * packed // _PANELS <= packed
     if line_of(found) < _LEAST_LINE:
         packed = packed // _APART * (_SKIPPED if line_of(found, _FAR) >= _LEAST_LINE else _SHORT)
     if constant:
@@ -83,6 +88,15 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     products = elements * likely_extent(form.body.axes) / _PRODUCTS
     changed = turning + _COVERED * covered + _TURNED * elements + products / then
     return _GAIN * changed <= packed + products / now
+
+
+def _are_pages_apart(form: Form) -> bool:
+    """Whether lines of the columns lie one or several pages apart."""
+    packed = form.contraction.packed
+    strides = [
+        read.strides.get(k.var, 0) for read in analyse(packed, packed.dtype).reads for k in form.body.axes
+    ]
+    return any(stride and stride * packed.dtype.itemsize % _PAGE == 0 for stride in strides)
 
 
 def _to_pack(found: Contraction, form: Form) -> int:
