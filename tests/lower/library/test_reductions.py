@@ -18,8 +18,8 @@ def rows(n: int, m: int, kind: str) -> Tensor:
     x, k = dsl.placeholder((n, m), name="x"), dsl.reduce_axis((0, m), name="k")
 
     def value(i: Expr) -> Expr:
-        if kind == "max":
-            return dsl.max(x[i, k], axis=k)
+        if kind in ("max", "argmax"):
+            return (dsl.max if kind == "max" else dsl.argmax)(x[i, k], axis=k)
         return dsl.sum(x[i, k] * x[i, k] if kind == "squares" else x[i, k], axis=k)
 
     return dsl.compute((n,), value, name="out")
@@ -29,17 +29,33 @@ def rows(n: int, m: int, kind: str) -> Tensor:
     ("n", "m", "kind", "vectors"),
     [
         (100, 1000, "sum", 4),  # a cache holds it
-        (10_000, 1000, "sum", 1),  # memory feeds it
+        (10_000, 1000, "sum", 4),  # memory feeds it
         (10_000, 1000, "max", 4),  # of longer latency
         (10_000, 1000, "squares", 4),
-        (10, 1_000_000, "sum", 4),  # a lane of one vector would add up too much
+        (10_000, 1000, "argmax", 2),  # two for each
     ],
 )
 def test_accumulators(n: int, m: int, kind: str, vectors: int) -> None:
     out = rows(n, m, kind)
     trace = str(schedules.generic((out,), _TARGET).trace)
-    assert (f"k_o_o, k_o_i = out.split(k_o, {vectors})" in trace) == (vectors > 1), trace
+    assert f"k_o_o, k_o_i = out.split(k_o, {vectors})" in trace, trace
     assert "k_o, k_i = out.split(k, 8)" in trace
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "cpu", "ahead"),
+    [
+        (10_000, "sum", "x86-64-v4", True),
+        (1000, "sum", "x86-64-v4", False),  # a cache holds it
+        (10_000, "squares", "x86-64-v4", False),  # it does more than to read
+        (10_000, "sum", "x86-64-v3", False),  # two vectors a line
+    ],
+)
+def test_memory_is_asked_for_what_is_summed_next(n: int, kind: str, cpu: str, ahead: bool) -> None:
+    """8 KB before it is read, in steps of four vectors."""
+    target = Target.parse(f"llvm -mcpu={cpu} -num-threads=1")
+    trace = str(schedules.generic((rows(n, 1000, kind),), target).trace)
+    assert ("out.prefetch(x, k_o_o, 32)" in trace) == ahead, trace
 
 
 def softmax(n: int, m: int) -> Tensor:

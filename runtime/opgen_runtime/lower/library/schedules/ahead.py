@@ -23,6 +23,7 @@ DEAR: Final = 16  # the cost of a function that takes tens of cycles
 LINE: Final = 64  # bytes of a cache line
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 1 << 20  # bytes that a second-level cache does not hold
+_AHEAD: Final = 1 << 13  # bytes between what is read and what is asked for
 _AGAIN: Final = 2  # times; elements that are read so often are near after the first
 
 
@@ -40,6 +41,17 @@ def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
     for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
         if tensor is not flat.tensor:
             leader.prefetch(tensor, at, 1)
+
+
+def prefetch_stream(stage: Stage, loop: IterVar, step: int, target: Target) -> None:
+    """What a stage goes through from one end to the other, `step` elements an iteration, comes near a while before.
+
+    Vectors as long as lines mostly begin within one, and each waits for two.
+    """
+    assert stage.body is not None
+    if fills_lines(target):
+        for read in analyse(stage.body, stage.tensor.dtype).reads:
+            stage.prefetch(read.tensor, loop, max(1, _AHEAD // (step * read.tensor.dtype.itemsize)))
 
 
 def prefetch_rows(stages: Sequence[Stage], total: int, rows: int) -> None:

@@ -24,6 +24,7 @@ from .access import (
     likely_extent,
     total_extent,
 )
+from .ahead import prefetch_stream
 from .elementwise import divided_axes
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 
@@ -37,8 +38,7 @@ _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read
 _SLIDING_VECTORS: Final = 8  # of accumulators in registers, where what is read is near
 _NEAR_BYTES: Final = 1 << 13  # a part of the first-level cache
 _PARTS_PER_THREAD: Final = 4
-_FAR_BYTES: Final = 24 << 20  # of operands: what a last-level cache of today leaves to one kernel
-_MOST_SUMMED: Final = 1 << 16  # elements of a row: each sum of a lane adds up a few thousand of them
+_FAR_BYTES: Final = 24 << 20  # of an operand: what a last-level cache of today leaves to one kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> 
             data[data.index(axis)] = outer
             tiles.append(tile)
     rest, lane = (None, inner) if inner.extent == lanes else stage.split(inner, lanes)
-    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(stage, shape.accesses, attached)))
+    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(stage, shape.accesses)))
     steps: list[IterVar] = []
     if rest is not None:
         if vectors > 1:
@@ -158,6 +158,8 @@ def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> 
         stage.unroll(tile)
     stage.vectorize(lane)
     stage.reorder(*data, *reduce_loops, *tiles, *steps, lane)
+    if not attached and rest is not None and _is_far(stage):
+        prefetch_stream(stage, rest, lanes * vectors, target)
     return data
 
 
@@ -165,18 +167,17 @@ def _fitting(lanes: int, axis: IterVar) -> int:
     return min(lanes, 1 << max(0, likely(axis.extent).bit_length() - 1))
 
 
-def _adders(stage: Stage, accesses: Accesses, attached: bool) -> int:
-    """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each.
+def _adders(stage: Stage, accesses: Accesses) -> int:
+    """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each."""
+    assert isinstance(stage.body, Reduce)
+    return 4 if accesses.cost <= 8 and stage.body.combiner not in POSITIONAL else 2
 
-    One keeps up with memory, and leaves prefetching to the machine: for a plain sum of what no cache holds.
-    """
-    body = stage.body
-    assert isinstance(body, Reduce)
-    if body.combiner == "sum" and not attached and isinstance(body.value, Read):
-        far = all(_bytes(read.tensor) >= _FAR_BYTES for read in accesses.reads)
-        if far and likely_extent(stage.reduce_axes) <= _MOST_SUMMED:
-            return 1
-    return 4 if accesses.cost <= 8 and body.combiner not in POSITIONAL else 2
+
+def _is_far(stage: Stage) -> bool:
+    """Whether a stage sums up what no cache holds, and does no more with it."""
+    assert isinstance(stage.body, Reduce)
+    value = stage.body.value
+    return stage.body.combiner == "sum" and isinstance(value, Read) and _bytes(value.tensor) >= _FAR_BYTES
 
 
 def _bytes(tensor: Tensor) -> int:
