@@ -1,6 +1,6 @@
 """`python -m opgen`."""
 
-from .commands import main
+from .commands import program
 
 if __name__ == "__main__":  # the workers of `opgen generate` import this module, too
-    main()
+    program()

@@ -22,7 +22,7 @@ from click.shell_completion import CompletionItem
 from ..project import ProjectError
 from .failure import Failure
 
-_ALLOCATIONS: Final = 250_000  # objects more, between two searches for garbage
+_ALLOCATIONS: Final = 1_000_000  # objects more, between two searches for garbage: some 100 MB
 
 # Command -> module and what it does, in the order of the help text.
 _COMMANDS: Final = {
@@ -119,6 +119,12 @@ class _Commands(click.Group):
                 raise  # the reader of our output has left: click ends without a word
             _forget_output()
             raise Failure(str(error)) from None
+
+
+def program() -> None:
+    """The program `opgen`: what a command leaves is not searched for garbage, since its process ends with it."""
+    gc.set_threshold(_ALLOCATIONS)
+    main()
 
 
 def _forget_output() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
 from ..emit import Plan, PlanError
 from ..generation.generate import Generation
 from ..generation.generate import generate as generation
@@ -10,11 +15,13 @@ from .console import WARNING, note, working
 from .failure import Failure, Findings
 from .reports import report, require_declarations
 
+_THREADS_OF_NUMPY: Final = "OPENBLAS_NUM_THREADS"
+
 
 def generation_of(project: Project, form: str = "text", processes: int | None = None) -> Generation:
     """The project, checked.  Raises Failure when a declaration has an error; all are printed."""
     require_declarations(project)
-    with working(f"checking {project.relative(project.opdefs)}"):
+    with working(f"checking {project.relative(project.opdefs)}"), _no_threads():
         made = generation(project, processes)
     for path in made.passed_over:
         note(f"{path} is not read: the file of a declaration is called *.yaml", WARNING)
@@ -25,6 +32,22 @@ def generation_of(project: Project, form: str = "text", processes: int | None = 
     if made.problem is not None:
         raise Findings(made.problem)
     return made
+
+
+@contextmanager
+def _no_threads() -> Iterator[None]:
+    """numpy starts none where it is imported inside: nothing here needs them, and a process of one thread can be forked
+    with all that it has imported.
+    """
+    given = os.environ.get(_THREADS_OF_NUMPY)
+    os.environ[_THREADS_OF_NUMPY] = "1"
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ[_THREADS_OF_NUMPY]
+        else:
+            os.environ[_THREADS_OF_NUMPY] = given
 
 
 def plan_of(project: Project, form: str = "text", processes: int | None = None) -> Plan:

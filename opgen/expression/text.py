@@ -19,6 +19,7 @@ MAX_BLOCKS: Final = 12  # Python nests at most 20 loops
 MAX_NODES: Final = 20_000
 MAX_DIGITS: Final = 400
 
+_BLOCKS: Final = (ast.For, ast.If, ast.With)
 _NUMBER = re.compile(r"(?<![\w.])[0-9](?:[\w.]|(?<=[eE])[+-])*")
 _OPENING, _CLOSING = "([{", ")]}"
 _TEXT_LIMIT: Final = 60
@@ -121,7 +122,7 @@ def _is_shallow(tree: ast.Module, text: Text, diagnostics: Diagnostics) -> bool:
     while stack:
         node, depth, blocks = stack.pop()
         count += 1
-        blocks += isinstance(node, ast.For | ast.If | ast.With)
+        blocks += isinstance(node, _BLOCKS)
         if blocks > MAX_BLOCKS:
             text_ = f"statements are nested more than {MAX_BLOCKS} deep"
             diagnostics.error("limit", text_, text.place(node))

@@ -51,12 +51,12 @@ Document = str | tuple["Document", ...] | Line | Broken | Indent | Group
 
 def flat(document: Document) -> str:
     """The text of a document on one line."""
-    if isinstance(document, str):
-        return document
-    if isinstance(document, tuple):
-        return "".join([each if isinstance(each, str) else flat(each) for each in document])
     if isinstance(document, Group):
         return document.text
+    if isinstance(document, tuple):
+        return "".join([each if type(each) is str else flat(each) for each in document])
+    if isinstance(document, str):
+        return document
     if isinstance(document, Line):
         return document.flat
     return flat(document.content) if isinstance(document, Indent) else ""

@@ -38,7 +38,7 @@ def constant_text(value: object) -> str:
 
 def comment_text(text: str) -> str:
     """`text` on one line, fit to stand after `#`: what is not printable is escaped."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def fill(text: str, width: int) -> list[str]:
@@ -109,4 +109,4 @@ def _escaped(line: str, quotes: bool) -> str:
     line = line.replace("\\", "\\\\")
     if quotes:
         line = line.replace('"', '\\"')
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return comment_text(line)

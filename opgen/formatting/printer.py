@@ -54,12 +54,14 @@ def expression_text(node: ast.expr, *, column: int = 0, indent: int = 0, width: 
     return render(value(node), column=column, indent=indent, width=width)
 
 
+# Outside brackets they are not broken.
+_OPEN: Final = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.Constant)
+
+
 def value(node: ast.expr) -> Document:
     """An expression that is not inside brackets: it gets parentheses where it must break outside its own."""
     text = _expression(node, _TUPLE)
-    if isinstance(
-        node, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.UnaryOp | ast.Lambda | ast.Constant
-    ):
+    if isinstance(node, _OPEN):
         return Group((Broken("("), Indent((SOFT, text)), SOFT, Broken(")")))
     return text
 
@@ -205,14 +207,24 @@ def _part(node: ast.expr, document: Document) -> Document | Short:
 
 def _is_plain(node: ast.AST, calls: bool = False) -> bool:
     """Whether an argument is made of names and literals alone, with `calls` of calls too."""
-    match node:
-        case ast.BoolOp() | ast.IfExp() | ast.comprehension() | ast.keyword():
-            return False
-        case ast.Call():
-            return calls and not node.keywords and _are_plain(node, calls)
-        case ast.Lambda(args=arguments, body=body):
-            return not parameters(arguments) and _is_plain(body, calls)
+    kind = type(node)
+    if kind in _LEAVES:
+        return True
+    if kind in _NEVER_PLAIN:
+        return False
+    if isinstance(node, ast.Call) and (not calls or node.keywords):
+        return False
+    if isinstance(node, ast.Lambda):
+        return not _has_parameters(node.args) and _is_plain(node.body, calls)
     return _are_plain(node, calls)
+
+
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Load})
+_NEVER_PLAIN: Final = frozenset({ast.BoolOp, ast.IfExp, ast.comprehension, ast.keyword})
+
+
+def _has_parameters(given: ast.arguments) -> bool:
+    return bool(given.posonlyargs or given.args or given.vararg or given.kwonlyargs or given.kwarg)
 
 
 def _are_plain(node: ast.AST, calls: bool) -> bool:

@@ -27,7 +27,7 @@ class Helpers:
     """Processes that are ready for jobs, once."""
 
     def __init__(self, count: int) -> None:
-        forked = _is_single()
+        forked = is_single()
         context = ForkContext() if forked else SpawnContext()
         self._numbers, self._wanted = context.Pipe(duplex=False)
         self._pipes: list[Connection] = []
@@ -67,7 +67,7 @@ class Helpers:
             connection.close()
 
 
-def _is_single() -> bool:
+def is_single() -> bool:
     """Whether this process has one thread alone, so that a fork finds no lock of another closed."""
     return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
 

@@ -45,19 +45,32 @@ class Team:
             self._helpers.close()
 
     def expect(self, declarations: int) -> None:
-        """So many will have to be checked: the others begin to import what that takes."""
+        """So many will have to be checked: others that are no forks begin to import what that takes."""
+        if self._worth(declarations) > 1:
+            from .shared import is_single  # and with it multiprocessing
+
+            if not is_single():
+                self._begin(declarations)
+
+    def _begin(self, declarations: int) -> None:
+        """Start the others, where so many declarations are worth any."""
         count = self._worth(declarations)
         if count > 1 and self._helpers is None:
-            from .shared import Helpers  # and with it multiprocessing
+            from .shared import Helpers
 
             self._helpers = Helpers(count - 1)
 
     def work(self, project: Project, pending: Pending) -> list[Done]:
         """Check and render what is pending."""
         units = pending.units
-        self.expect(len(units) if pending.is_regular else 0)
-        from .work import do, forget_templates, part, whole  # and with it the whole generator
+        from .work import (
+            do,
+            forget_templates,
+            part,
+            whole,
+        )  # and with it the whole generator, which forks share
 
+        self._begin(len(units) if pending.is_regular else 0)
         forget_templates()
         if not pending.is_regular:
             return [do(whole(project, pending))]

@@ -74,9 +74,7 @@ def _choices(
                 break
             wrap = _wrapper(getattr(test.attrs, attr.name))
             values = (wrap(value) for value in others)
-            outside = next(
-                (v for v in values if trials.is_out_of_bounds(with_attr(test, attr.name, v), attr)), None
-            )
+            outside = next((v for v in values if trials.is_out_of_bounds(test, attr, v)), None)
             if outside is not None and (best is None or not best.accepted):
                 fits = _fits(trials, test, attr.name, wrap(choice))
                 best = (
@@ -102,7 +100,7 @@ def _probes(
     def is_outside(value: int | float) -> bool | None:
         if trials.meter.spent(share):
             return None
-        return trials.is_out_of_bounds(with_attr(bound, attr.name, wrap(value)), attr)
+        return trials.is_out_of_bounds(bound, attr, wrap(value))
 
     value = getattr(bound.attrs, attr.name)
     if value is None or value == ():
@@ -129,9 +127,7 @@ def _start(trials: Trials, bound: BoundSample, attr: CheckedAttr) -> AttrValue:
     """A value inside the bound, one that fits if any does."""
     values = KINDS[attr.kind].starts
     fitting = (value for value in values if _fits(trials, bound, attr.name, value))
-    inside = (
-        value for value in values if not trials.is_out_of_bounds(with_attr(bound, attr.name, value), attr)
-    )
+    inside = (value for value in values if not trials.is_out_of_bounds(bound, attr, value))
     return next(fitting, next(inside, None))
 
 

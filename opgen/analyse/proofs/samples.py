@@ -37,10 +37,20 @@ class Sample:
     place: Place | None = None
     case: int | None = None
     symbolic: bool = field(default=False)
-    key: Hashable = field(init=False, compare=False)  # equal for the same signature, wherever it comes from
+    _written: str | None = field(default=None, init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", (self.operands, repr(sorted(self.attrs.items()))))
+    @property
+    def key(self) -> Hashable:
+        """Equal for the same signature, wherever it comes from."""
+        return self.operands, self.attrs_text
+
+    @property
+    def attrs_text(self) -> str:
+        """Equal for equal attrs of the same types."""
+        if self._written is None:
+            object.__setattr__(self, "_written", repr(sorted(self.attrs.items())))
+        assert self._written is not None
+        return self._written
 
     def describe(self, names: Sequence[str]) -> str:
         """`data: Tensor[(3, 4), float32], axis=1`."""

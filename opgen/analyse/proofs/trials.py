@@ -65,6 +65,9 @@ class Trials:
         self._assembler = assembler  # whose functions find it while it is held
         self.names = [operand.name for operand in signature.inputs]
         self._work = steps_of_build
+        self._attrs: dict[
+            str, tuple[Any, int]
+        ] = {}  # with the steps that making them took, which count each time
         self._bindings: dict[object, tuple[Any, Binding] | BaseException] = {}
         self._built: dict[object, Built | Exception] = {}
         self._refused: dict[object, Exception | None] = {}  # why what stands not in `_built` cannot be built
@@ -103,7 +106,7 @@ class Trials:
     def _bound(self, sample: Sample) -> tuple[Any, Binding] | BaseException:
         self.meter.reset()
         try:
-            made = None if self.assembled.attrs is None else self.assembled.attrs(**sample.attrs)
+            made = None if self.assembled.attrs is None else self._made(sample)
             binding = bind(
                 self.assembled.signature, self.op.name, made, sample.operands, site="the declaration"
             )
@@ -111,15 +114,28 @@ class Trials:
             return error
         return made, binding
 
-    def is_out_of_bounds(self, sample: Sample, attr: CheckedAttr) -> bool:
-        """Whether a sample is refused because the value of an attr is out of its bounds."""
+    def _made(self, sample: Sample) -> Any:
+        """The attrs of a sample, made once for all samples that have the same.  Raises AttrError."""
+        text = sample.attrs_text
+        known = self._attrs.get(text)
+        if known is not None:
+            self.meter.tick(known[1])
+            return known[0]
+        assert self.assembled.attrs is not None
+        made = self.assembled.attrs(**sample.attrs)
+        self._attrs[text] = made, self.meter.steps
+        return made
+
+    def is_out_of_bounds(self, bound: BoundSample, attr: CheckedAttr, value: Any) -> bool:
+        """Whether a sample with another value for an attr is refused because that is out of its bounds."""
+        values = {**bound.sample.attrs, attr.name: value}
         if attr.bound is None or attr.bound.function is not None:
-            found = self.bind(sample)
+            found = self.bind(Sample(bound.sample.operands, values))
             return isinstance(found, Refused) and _is_of_bounds(found.error, attr)
         assert self.assembled.attrs is not None  # a bound that needs no operands
         self.meter.reset()
         try:
-            self.assembled.attrs(**sample.attrs)
+            self.assembled.attrs(**values)
         except _ERRORS as refused:
             return _is_of_bounds(refused, attr)
         return False

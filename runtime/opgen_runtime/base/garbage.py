@@ -27,7 +27,7 @@ def rare_collections() -> Iterator[None]:
     with _lock:
         if not _inside:
             _before = gc.get_threshold()
-            if _before[0]:  # else nothing is searched for
+            if 0 < _before[0] < _ALLOCATIONS:  # else searches are rarer still
                 gc.set_threshold(_ALLOCATIONS)
         _inside += 1
     try:

@@ -39,6 +39,12 @@ class Analyzer(Conditions):
 
     def bind(self, var: Var, minimum: int | Expr, extent: int | Expr) -> None:
         """Tell that 0 <= var - minimum < extent (and so that extent >= 1, and the condition of `n if c else 0`)."""
+        if (
+            isinstance(minimum, int)
+            and isinstance(extent, int)
+            and self._bound_by_numbers(var, minimum, extent)
+        ):
+            return
         while isinstance(extent, Select | Cast):
             if isinstance(extent, Cast):
                 if extent.dtype is not INDEX or extent.a.dtype is not INT64:
@@ -47,7 +53,7 @@ class Analyzer(Conditions):
                 continue
             if not isinstance(extent.otherwise, Const) or extent.otherwise.value > 0:
                 break
-            self._learn(extent.condition, True)
+            self.learn(extent.condition, True)
             extent = extent.then
         low = poly.constant(minimum) if isinstance(minimum, int) else self.poly(minimum)
         count = poly.constant(extent) if isinstance(extent, int) else self.poly(extent)
@@ -64,6 +70,26 @@ class Analyzer(Conditions):
         self._fact(poly.add(a, low, -1))
         self._fact(poly.add(last, a, -1))
         self._fact(poly.shift(count, -1))
+
+    def _bound_by_numbers(self, var: Var, minimum: int, extent: int) -> bool:
+        """Bind a var that was never met, over two values or more; whether that was done.
+
+        What `bind` does with most vars, without asking polynomials of one var and a number what follows from them.
+        """
+        key = ("var", id(var))
+        if extent < 2 or var.dtype is not INDEX or var.size or self.table.find(key) is not None:
+            return False
+        self.spend()
+        self._fresh = False
+        number = self.table.make(key, "var", var)
+        last = minimum + extent - 1
+        context = self.context
+        context.polys[id(var)] = (var, poly.atom(number))
+        context.ranges[number] = Interval(minimum, last)
+        context.know({(number,): 1, (): -minimum} if minimum else {(number,): 1})
+        context.know({(): last, (number,): -1} if last else {(number,): -1})
+        context.changed()
+        return True
 
     def _number(self, var: Var) -> int:
         """The atom of a var that is bound now; what was known of it under an earlier binding is forgotten."""

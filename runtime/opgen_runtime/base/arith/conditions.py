@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Final
 
 from ..vocabulary import BOOL
@@ -24,27 +23,24 @@ class Conditions(Converter):
 
     # Assumptions
 
-    @contextmanager
-    def assume(self, condition: Expr) -> Iterator[None]:
+    def assume(self, condition: Expr) -> AbstractContextManager[None]:
         """A scope in which `condition` holds; what is bound or assumed inside is forgotten at the end."""
-        with self.scope():
-            self._learn(condition, True)
-            yield
+        return _Learned(self, condition, True, 0)
 
-    @contextmanager
-    def negate(self, condition: Expr) -> Iterator[None]:
+    def negate(self, condition: Expr) -> AbstractContextManager[None]:
         """A scope in which `condition` does not hold."""
-        with self.scope():
-            self._learn(condition, False)
-            yield
+        return _Learned(self, condition, False, 0)
 
-    @contextmanager
-    def suppose(self, condition: Expr, truth: bool) -> Iterator[None]:
-        with self.scope(), self.nested():
-            self._learn(condition, truth)
-            yield
+    def suppose(self, condition: Expr, truth: bool) -> AbstractContextManager[None]:
+        return _Learned(self, condition, truth, 1)
 
-    def _learn(self, e: Expr, truth: bool) -> None:
+    def given(self, condition: Expr) -> None:
+        """From now on `condition` holds, and what was found out before is found anew."""
+        self.context = self.context.child()
+        self.learn(condition, True)
+
+    def learn(self, e: Expr, truth: bool) -> None:
+        """Take `e` to be `truth` from now on."""
         with self.nested():
             open_: list[tuple[Expr, bool]] = []
             for part, holds in conjuncts(e, truth):
@@ -85,9 +81,9 @@ class Conditions(Converter):
         if known_a or known_b:
             return
         if known_a is False:
-            self._learn(b, True)
+            self.learn(b, True)
         elif known_b is False:
-            self._learn(a, True)
+            self.learn(a, True)
         else:
             self.context.either = (*self.context.either, (a, b))
 
@@ -97,18 +93,18 @@ class Conditions(Converter):
             if bool(then.value) == truth:
                 self._either(e.condition, other if truth else logical_not(other))
             else:
-                self._learn(e.condition, False)
-                self._learn(other, truth)
+                self.learn(e.condition, False)
+                self.learn(other, truth)
         elif isinstance(other, Const):
             if bool(other.value) == truth:
                 self._either(logical_not(e.condition), then if truth else logical_not(then))
             else:
-                self._learn(e.condition, True)
-                self._learn(then, truth)
+                self.learn(e.condition, True)
+                self.learn(then, truth)
         else:
             known = self.holds(e.condition)
             if known is not None:
-                self._learn(then if known else other, truth)
+                self.learn(then if known else other, truth)
                 return
             first = logical_and(e.condition, then if truth else logical_not(then))
             self._either(first, logical_and(logical_not(e.condition), other if truth else logical_not(other)))
@@ -285,10 +281,34 @@ class Conditions(Converter):
     def _decide_under(self, case: Expr, rest: tuple[tuple[Expr, Expr], ...], e: Expr, truth: bool) -> bool:
         with self.scope():
             self.context.either = ()
-            self._learn(case, True)
+            self.learn(case, True)
             for a, b in rest:
                 self._either(a, b)
             return self.decide(e, truth) or (bool(self._fuel) and self.by_alternatives(e, truth))
+
+
+class _Learned(AbstractContextManager[None]):  # a class, as those of `ranges`
+    """A scope in which a condition is known; so many levels of supposition deeper."""
+
+    __slots__ = ("_condition", "_conditions", "_levels", "_outer", "_truth")
+
+    def __init__(self, conditions: Conditions, condition: Expr, truth: bool, levels: int) -> None:
+        self._conditions, self._condition, self._truth, self._levels = conditions, condition, truth, levels
+
+    def __enter__(self) -> None:
+        conditions = self._conditions
+        self._outer = conditions.context
+        conditions.context = self._outer.child()
+        conditions.deepen(self._levels)
+        try:
+            conditions.learn(self._condition, self._truth)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *raised: object) -> None:
+        self._conditions.context = self._outer
+        self._conditions.deepen(-self._levels)
 
 
 _INVERSE: Final = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}

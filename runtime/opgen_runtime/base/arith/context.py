@@ -56,17 +56,23 @@ class Context:
 
     def add(self, fact: Poly) -> None:
         """Remember `fact >= 0`."""
+        if not self.know(fact):
+            return
+        linear = [m for m in fact if m]
+        if len(linear) == 1 and len(linear[0]) == 1:
+            self.narrow(linear[0][0], fact[linear[0]], fact.get((), 0))
+        self.changed()
+
+    def know(self, fact: Poly) -> bool:
+        """Remember `fact >= 0`, without what follows of ranges; False where it is known already."""
         facts = self.facts
         for m, c in fact.items():
             where = (m, c > 0)
             before = facts.get(where, ())
             if fact in before:
-                return
+                return False
             facts[where] = (*before, fact)
-        linear = [m for m in fact if m]
-        if len(linear) == 1 and len(linear[0]) == 1:
-            self.narrow(linear[0][0], fact[linear[0]], fact.get((), 0))
-        self.changed()
+        return True
 
     def narrow(self, number: int, coefficient: int, offset: int) -> None:
         """coefficient * atom + offset >= 0."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from math import gcd
 from typing import Final
 
@@ -34,17 +34,20 @@ class Prover(Ranges):
 
     # Proofs
 
-    @contextmanager
-    def fuel(self, amount: int) -> Iterator[None]:
+    def fuel(self, amount: int) -> AbstractContextManager[None]:
         """Bound the work of the proofs inside."""
+        return _Fuel(self, amount)
+
+    def fill(self, amount: int) -> tuple[int | None, int]:
+        """Give the proofs from now on so much fuel at most; what there was before, and what there is."""
         before = self._fuel
         self._fuel = amount if before is None else min(amount, before)
-        spent_from = self._fuel
-        try:
-            yield
-        finally:
-            left = self._fuel or 0
-            self._fuel = None if before is None else before - (spent_from - left)
+        return before, self._fuel
+
+    def refill(self, before: int | None, given: int) -> None:
+        """Go back to the fuel that there was, less what has been burnt of what was given."""
+        left = self._fuel or 0
+        self._fuel = None if before is None else before - (given - left)
 
     def nonneg(self, p: Poly) -> bool:
         """p >= 0 for certain."""
@@ -264,3 +267,16 @@ class Prover(Ranges):
                 if not self.nonneg(case):
                     return False
         return True
+
+
+class _Fuel(AbstractContextManager[None]):  # a class, as those of `ranges`
+    __slots__ = ("_amount", "_filled", "_prover")
+
+    def __init__(self, prover: Prover, amount: int) -> None:
+        self._prover, self._amount = prover, amount
+
+    def __enter__(self) -> None:
+        self._filled = self._prover.fill(self._amount)
+
+    def __exit__(self, *raised: object) -> None:
+        self._prover.refill(*self._filled)

@@ -6,6 +6,7 @@ A condition on static values is a Python bool and chooses now; the others become
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any as AnyType
@@ -27,7 +28,7 @@ def _comparison(
 ) -> Callable[..., Value]:
     def apply(a: Value, b: Value) -> Value:
         if type(a) is int and type(b) is int:  # most comparisons of a declaration's static part
-            return bool(python(a, b))
+            return python(a, b)
         if not isinstance(a, (Expr, Weak)) and not isinstance(b, (Expr, Weak)):
             if _has_symbol(a) or _has_symbol(b):
                 return _equal_tuples(a, b, symbol)
@@ -97,12 +98,12 @@ def _compare_across(a: Expr, b: Expr, fn: Callable[..., Expr], flipped: str) -> 
     return arith.select(negative, arith.const(outcome, BOOL), wide)
 
 
-less = _comparison("<", arith.lt, lambda a, b: a < b, "less")
-less_equal = _comparison("<=", arith.le, lambda a, b: a <= b, "less")
-greater = _comparison(">", arith.gt, lambda a, b: a > b, "greater")
-greater_equal = _comparison(">=", arith.ge, lambda a, b: a >= b, "greater")
-equal = _comparison("==", arith.eq, lambda a, b: a == b, "eq")
-not_equal = _comparison("!=", arith.ne, lambda a, b: a != b, "ne")
+less = _comparison("<", arith.lt, operator.lt, "less")
+less_equal = _comparison("<=", arith.le, operator.le, "less")
+greater = _comparison(">", arith.gt, operator.gt, "greater")
+greater_equal = _comparison(">=", arith.ge, operator.ge, "greater")
+equal = _comparison("==", arith.eq, operator.eq, "eq")
+not_equal = _comparison("!=", arith.ne, operator.ne, "ne")
 
 
 def contains(values: Value, x: Value) -> Value:
@@ -129,7 +130,7 @@ def truth(condition: Value) -> bool:
 
     Raises LanguageError if it depends on element values or on a symbolic dim.
     """
-    found = as_condition(condition, "this condition")
+    found = condition if type(condition) is bool else as_condition(condition, "this condition")
     if isinstance(found, bool):
         return found
     raise LanguageError(
@@ -193,7 +194,7 @@ def _reads(expr: Expr) -> bool:
 
 def select(condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
     """`then if condition else otherwise`: chosen now if the condition is static, else at run time, lazily."""
-    chosen = as_condition(condition, "if")
+    chosen = condition if type(condition) is bool else as_condition(condition, "if")
     if isinstance(chosen, bool):
         return then() if chosen else otherwise()
     with guarded(chosen):

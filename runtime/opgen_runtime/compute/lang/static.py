@@ -24,14 +24,14 @@ def _static_number(name: str, value: Value) -> None:
 
 def len_(values: Value) -> int:
     """The number of entries of a tuple, a text, a range or a variadic input."""
-    if isinstance(values, tuple | list | Range) or is_text(values):
+    if isinstance(values, (tuple, list, Range)) or is_text(values):
         return len(values)
     raise LanguageError(f"len takes a tuple or a text, found {describe(values)}", "value")
 
 
 def tuple_(values: Value = ()) -> tuple[Value, ...]:
     """`tuple(values)` of a range, an ndindex, a tuple, zip or enumerate."""
-    if isinstance(values, Expr | Weak | int | float | DType) or values is None:
+    if isinstance(values, (Expr, Weak, int, float, DType)) or values is None:
         raise LanguageError(f"tuple takes a sequence, found {describe(values)}", "value")
     entries = tuple(values)
     if len(entries) > MAX_UNROLLED:

@@ -42,8 +42,16 @@ def checked_indices(name: str, shape: Shape, key: Value) -> tuple[Expr, ...]:
     if len(entries) != len(shape):
         raise LanguageError(f"{name} has {len(shape)} dims, but is read with {len(entries)} indices", "rank")
     scope = current()
-    indices = []
+    indices: list[Expr] = []
+    extents = scope.extents
     for position, (entry, extent) in enumerate(zip(entries, shape, strict=True)):
+        if type(entry) is Var and entry.dtype is INDEX:  # as `prove_access` comes out for most
+            own = extents.get(entry)
+            if own is not None and (
+                own is extent or (type(own) is int and type(extent) is int and own <= extent)
+            ):
+                indices.append(entry)
+                continue
         index = as_index(entry, f"index {position} of {name}")
         scope.prove_access(name, position, index, extent)
         indices.append(index)

@@ -138,9 +138,10 @@ def join_kind(values: tuple[Value, ...]) -> str:
 
 def lift(fn: Callable[..., Expr], *values: Value) -> Value:
     """Apply an arith constructor to values of which at least one is not static."""
-    typed = next((v for v in values if isinstance(v, Expr)), None)
-    if typed is not None:
-        return fn(*(as_expr(v, typed.dtype) for v in values))
+    for typed in values:
+        if isinstance(typed, Expr):
+            dtype = typed.dtype
+            return fn(*[v if isinstance(v, Expr) else as_expr(v, dtype) for v in values])
     kind = join_kind(values)
     return Weak(kind, lambda dtype: fn(*(as_expr(v, dtype) for v in values)))
 

@@ -67,6 +67,7 @@ class Compute(Operation):
 
     axes: tuple[IterVar, ...]
     body: Expr
+    _inputs: tuple[Tensor, ...] | None = field(default=None, init=False, repr=False)
 
     @property
     def axis(self) -> tuple[IterVar, ...]:
@@ -79,7 +80,10 @@ class Compute(Operation):
         return self.body.axes if isinstance(self.body, Reduce) else ()
 
     def inputs(self) -> tuple[Tensor, ...]:
-        return tensors_read(self.body)
+        if self._inputs is None:
+            object.__setattr__(self, "_inputs", tensors_read(self.body))
+        assert self._inputs is not None
+        return self._inputs
 
 
 @dataclass(eq=False, slots=True)
