@@ -175,7 +175,8 @@ def counted(meter: Meter, function: Callable[..., Any], sized: bool) -> Callable
 
     if sized:
         return sized_call
-    return {1: call_of_one, 2: call_of_two, 3: call_of_three}.get(_positional(function), call)
+    plain: dict[int, Callable[..., Any]] = {1: call_of_one, 2: call_of_two, 3: call_of_three}
+    return plain.get(_positional(function), call)
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -59,6 +59,7 @@ from .types import (
     stored_indices,
     to_canonical,
 )
+from .types.recall import told
 from .types.rules import needs_of
 from .types.shapes import prefer
 
@@ -69,7 +70,7 @@ __all__ = [
     "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
     "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent", "is_narrower",
     "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
-    "says_more", "set_op_loader", "shape_text", "stored_indices", "to_canonical", "value_text",
+    "says_more", "set_op_loader", "shape_text", "stored_indices", "to_canonical", "told", "value_text",
 ]  # fmt: skip
 
 register_class(Type)

@@ -68,10 +68,12 @@ class Prover(Ranges):
     def _is_negative_somewhere(self, p: Poly) -> bool:
         """Whether p is negative for values of which all that is known holds; False where none are found."""
         witnesses = self.context.witnesses
+        facts: dict[int, Poly] | None = None
         for position, kind in enumerate(KINDS):
             if position == len(witnesses):
                 made = Witness(kind, self.table, self.context.ranges)
-                facts = {id(fact): fact for known in self.context.facts.values() for fact in known}
+                if facts is None:
+                    facts = {id(fact): fact for known in self.context.facts.values() for fact in known}
                 witnesses.append(made if made.is_sound(facts.values()) else None)
             witness = witnesses[position]
             value = None if witness is None else witness.value(p)

@@ -57,7 +57,17 @@ def post_order(e: Expr, known: Collection[int] = ()) -> list[Expr]:
 
 def holds(e: Expr, kind: type[Expr]) -> bool:
     """Whether a node of `e` is of this kind."""
-    return _has(e, lambda node: isinstance(node, kind))
+    seen: set[int] = set()
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, kind):
+            return True
+        children = node.children()
+        if children and id(node) not in seen:
+            seen.add(id(node))
+            stack += children
+    return False
 
 
 def _has(e: Expr, wanted: Callable[[Expr], bool]) -> bool:
@@ -132,7 +142,7 @@ def rewrite(e: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
         children = node.children()
         if children:
             fresh = [done[id(child)] for child in children]
-            if any(new is not old for new, old in zip(fresh, children, strict=True)):
+            if any([new is not old for new, old in zip(fresh, children, strict=True)]):
                 replaced = node.rebuild(fresh)
                 result = fn(replaced)
                 done[id(node)] = replaced if result is None else result
@@ -161,8 +171,11 @@ def substitute(e: Expr, values: Mapping[Var, Expr], rebuild: Rebuild = _rebuilt)
             done[id(node)] = values.get(node, node)
             continue
         old = node.children()
+        if not old:
+            done[id(node)] = node
+            continue
         fresh = [done[id(child)] for child in old]
-        changed = any(a is not b for a, b in zip(fresh, old, strict=True))
+        changed = any([a is not b for a, b in zip(fresh, old, strict=True)])
         done[id(node)] = rebuild(node, fresh) if changed else node
     return done[id(e)]
 

@@ -15,6 +15,7 @@ from ...base import arith
 from ...base.arith.expr import Expr
 from ...base.errors import LanguageError
 from ...base.vocabulary import BOOL, INT64, DType
+from ...operator import told
 from ..te.tensor import Read
 from .ranges import each
 from .scope import guarded, static_code
@@ -61,7 +62,7 @@ def _comparison(
             )
             return make(operand)
         if isinstance(result, arith.Compare) and arith.is_size(result):
-            result = arith.Analyzer().simplify(result)  # a dim is at least 0, whatever it is
+            result = told(result)  # a dim is at least 0, whatever it is
         return bool(result.value) if isinstance(result, arith.Const) else result
 
     apply.__doc__ = f"`a {symbol} b`; exact across integer widths; bool if both are static."

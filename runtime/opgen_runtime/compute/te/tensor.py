@@ -231,10 +231,13 @@ def tensors_read(expr: Expr) -> tuple[Tensor, ...]:
     stack: list[Expr] = [expr]
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        children = node.children()
+        if isinstance(node, Read):
+            if id(node) in seen:
+                continue
+            found.setdefault(node.tensor)
+        elif not children or id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, Read):
-            found.setdefault(node.tensor)
-        stack += node.children()[::-1]
+        stack += children[::-1]
     return tuple(found)

@@ -103,13 +103,13 @@ def _mentions_half(outputs: Iterable[Tensor], given: Iterable[Tensor]) -> bool:
         nodes = _bodies(tensor.op)
         while nodes:
             node = nodes.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
             dtypes.add(node.dtype)
+            children = node.children()
             if isinstance(node, Read):
                 tensors.append(node.tensor)
-            nodes += node.children()
+            if children and id(node) not in seen:
+                seen.add(id(node))
+                nodes += children
     return any([dtype.is_storage for dtype in dtypes])
 
 

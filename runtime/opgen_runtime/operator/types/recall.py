@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from ...base.arith import Analyzer, logical_not, post_order
-from ...base.arith.expr import AnyDim, Binary, Compare, Expr, Var
+from ...base.arith.expr import AnyDim, Binary, Compare, Const, Expr, Var
 from ...base.arith.structural import label
 from ...base.arith.visit import binds
 from ...base.kept import Kept
@@ -16,6 +16,7 @@ _LARGE: Final = 200  # nodes; what is larger is seldom asked twice
 
 # With each answer the expression itself, whose vars stand in the key by identity.
 _simplified: Final[Kept[tuple[Expr, Expr]]] = Kept(_KEPT)
+_told: Final[Kept[tuple[Expr, Expr | None]]] = Kept(_KEPT)
 _decided: Final[Kept[tuple[Expr, bool | None]]] = Kept(_KEPT)
 
 
@@ -43,6 +44,20 @@ def decided(condition: Expr) -> bool | None:
         if key is not None:
             _decided.put(key, known)
     return known[1]
+
+
+def told(condition: Expr) -> Expr:
+    """`Analyzer().simplify(condition)`.  That it is a constant, or as simple as it can be, is found once; what else it
+    is, is made each time, to be built on.
+    """
+    key = _form(condition)
+    known = None if key is None else _told.get(key)
+    if known is not None:
+        return condition if known[1] is None else known[1]
+    found = Analyzer().simplify(condition)
+    if key is not None and (found is condition or isinstance(found, Const)):
+        _told.put(key, (condition, None if found is condition else found))
+    return found
 
 
 def _decide(condition: Expr) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from ...base.arith.expr import Dim, Shape
+from ...base.arith.expr import Dim, Shape, Var
 from ...base.errors import DTypeError, ShapeError
 from ...base.vocabulary import DType, dataclass
 from .shapes import dim_text, dims_equal, normalise_dim, says_more, shape_key, shape_text
@@ -36,7 +36,10 @@ class TensorType(Type):
     dtype: DType
 
     def __init__(self, shape: Iterable[Dim] = (), dtype: str = "float32") -> None:
-        _set_shape(self, tuple([d if type(d) is int and d >= 0 else normalise_dim(d) for d in shape]))
+        _set_shape(
+            self,
+            tuple([d if type(d) is Var or (type(d) is int and d >= 0) else normalise_dim(d) for d in shape]),
+        )
         _set_dtype(self, dtype if type(dtype) is DType else _tensor_dtype(dtype))
         _set_hash(self, None)
         if dtype == "index":

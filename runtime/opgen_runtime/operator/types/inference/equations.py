@@ -28,7 +28,7 @@ class Extents:
 
     def value(self, extent: Dim) -> Dim:
         """An extent with what has been found of it put in."""
-        if not isinstance(extent, Expr) or isinstance(extent, AnyDim):
+        if type(extent) is int or not isinstance(extent, Expr) or isinstance(extent, AnyDim):
             return extent
         found = self.found.get(extent, extent) if isinstance(extent, Var) else self._filled(extent)
         return int(found.value) if isinstance(found, Const) else found
