@@ -56,3 +56,10 @@ def test_the_child_of_a_fork_is_in_no_use() -> None:
             os._exit(0 if gc.get_threshold() == (701, 11, 12) else 1)
         assert os.waitpid(child, 0)[1] == 0
     assert gc.get_threshold() == (701, 11, 12)
+
+
+def test_whoever_searches_more_rarely_is_left_alone() -> None:
+    gc.set_threshold(1_000_000, 11, 12)
+    with rare_collections():
+        assert gc.get_threshold() == (1_000_000, 11, 12)
+    assert gc.get_threshold() == (1_000_000, 11, 12)

@@ -10,9 +10,11 @@ import pytest
 from opgen_runtime.base.arith import (
     Analyzer,
     Expr,
+    Interval,
     Table,
     Var,
     cast,
+    const,
     dim,
     eq,
     ge,
@@ -341,3 +343,15 @@ def test_bounds_are_tight(value: Expr, low: int, high: int | Expr) -> None:
 )
 def test_symbolic_division(expression: Expr, expected: str) -> None:
     assert to_text(analyzer((i, N), (j, M), (f, N * M)).simplify(expression)) == expected
+
+
+def test_numbers_bind_a_var_as_expressions_do() -> None:
+    for least in (-3, 0, 4):
+        for extent in (0, 1, 2, 9):
+            v, plain, computed = var("v"), Analyzer(), Analyzer()
+            plain.bind(v, least, extent)
+            computed.bind(v, least, const(extent, INDEX))
+            assert plain.context == computed.context
+            assert plain.table.atoms[0].range == computed.table.atoms[0].range
+            plain.bind(v, 1, 6)  # another binding takes the place of the first
+            assert plain.interval(v) == Interval(1, 6)

@@ -128,3 +128,10 @@ def test_refused(function: Expression, error: type[Exception], message: str) -> 
     with pytest.raises(error) as caught:
         te.compute((4,), lambda i: function(x, i), name="made")
     assert message in str(caught.value)
+
+
+def test_what_a_compute_reads_is_sought_once() -> None:
+    x = te.placeholder((4,), name="x")
+    op = te.compute((4,), lambda i: x[i] + x[3 - i]).op
+    assert op.inputs() == (x,)
+    assert op.inputs() is op.inputs()

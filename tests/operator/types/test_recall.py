@@ -15,11 +15,12 @@ from opgen_runtime.base.arith import (
     le,
     logical_not,
     logical_or,
+    lt,
     maximum,
     structural_equal,
 )
 from opgen_runtime.base.vocabulary import INDEX
-from opgen_runtime.operator.types.recall import decided, simplified
+from opgen_runtime.operator.types.recall import decided, simplified, told
 
 
 def made(chooser: random.Random, dims: list[Var], depth: int) -> Expr:
@@ -39,6 +40,16 @@ def test_the_answers_are_those_of_a_fresh_analyzer() -> None:
             for condition in (le(e, other), logical_or(eq(e, other), le(other, const(-1, INDEX)))):
                 proved, refuted = Analyzer().prove(condition), Analyzer().prove(logical_not(condition))
                 assert decided(condition) is (True if proved else False if refuted else None)
+
+
+def test_what_is_told_is_what_a_fresh_analyzer_says() -> None:
+    n, m = dim("n"), dim("m")
+    for _ in range(2):
+        for condition in (le(0, n), lt(n, 0), le(n, m), le(n + 2 - 1, m + n), eq(n + m - m, n)):
+            assert structural_equal(told(condition), Analyzer().simplify(condition))
+    open_, simpler = le(n, m), le(n + 2 - 1, m + n)
+    assert told(open_) is open_
+    assert told(simpler) is not told(simpler)  # what is built on is nobody else's
 
 
 def test_dims_of_one_name_are_not_taken_for_each_other() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 import pytest
 
 from opgen.analyse import check_project
+from opgen.analyse.proofs.samples import Sample
 from opgen.analyse.proofs.trials import BoundSample, Trials
 from opgen_runtime.compute import te
 
@@ -32,6 +33,23 @@ outputs: {out: {shape: "*S", dtype: x.dtype}}
 compute: out[*i] = x[*i] + x[*i]
 tests: [{x: "float32[3, 4]"}, {x: "float32[5]"}, {x: "float32[7]"}]
 """
+
+
+def test_attrs_of_one_value_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Counter[str] = Counter()
+    make = Trials._made
+
+    def counted(self: Trials, sample: Sample) -> object:
+        known = sample.attrs_text in self._attrs
+        found = make(self, sample)
+        made[sample.attrs_text] += not known
+        assert found is make(self, sample)
+        return found
+
+    monkeypatch.setattr(Trials, "_made", counted)
+    assert check_project({"one.yaml": FIXED})[1] == []
+    assert len(made) > 1
+    assert set(made.values()) == {1}
 
 
 @pytest.mark.parametrize(("text", "symbolic"), [(FIXED, 2), (FREE, 2)], ids=["fixed ranks", "any rank"])

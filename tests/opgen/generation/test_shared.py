@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from opgen.project import Project
 
 # A process of one thread, so that the others are its forks and have the `do` that stands here.
 SCRIPT = """
@@ -95,3 +98,35 @@ class TestForked:
         done = run(FIRST_KILLED)
         assert done.returncode == -signal.SIGKILL
         assert len(begun(done)) < 10
+
+
+SHARING = """
+import sys
+from opgen.generation import shared
+
+begin = shared.Helpers.__init__
+
+def told(self, count):
+    print("begins", shared.is_single(), "numpy" in sys.modules, "opgen.generation.work" in sys.modules, flush=True)
+    begin(self, count)
+
+shared.Helpers.__init__ = told
+from opgen.commands import main
+main(["generate", "--jobs", "2"], standalone_mode=False)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the processes are new ones")
+def test_forks_share_what_the_work_imports(project: Project, tmp_path: Path) -> None:
+    given = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "OPGEN_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", SHARING],
+        cwd=project.root,
+        env={**given, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "begins True True True" in done.stdout
