@@ -264,18 +264,23 @@ Block = tuple[Statement, ...]
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below, in source order."""
+    return iter(_children(node))
+
+
+def _children(node: Node) -> list[Node]:
+    found: list[Node] = []
     for name in node.__dataclass_fields__:
-        if name == "place":
-            continue
-        yield from _nodes(getattr(node, name))
+        if name != "place":
+            _add_nodes(getattr(node, name), found)
+    return found
 
 
-def _nodes(value: object) -> Iterator[Node]:
+def _add_nodes(value: object, found: list[Node]) -> None:
     if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
+        found.append(value)
+    elif type(value) is tuple:
         for item in value:
-            yield from _nodes(item)
+            _add_nodes(item, found)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -284,4 +289,4 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top))))
+        stack += reversed(_children(top))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from opgen_runtime.base.errors import OpgenError
@@ -51,7 +50,7 @@ def _form(type_: TensorType) -> tuple[object, ...]:
 
 
 def _inference(trials: Trials, sample: Sample) -> Inference:
-    bound = trials.bind(replace(sample, place=None))
+    bound = trials.bind(Sample(sample.operands, sample.attrs))
     if not isinstance(bound, BoundSample):
         return Inference()
     alone = [k for k in range(len(trials.names)) if k in _found(trials, bound, (k,))]

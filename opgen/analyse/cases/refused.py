@@ -112,4 +112,4 @@ def _with(
             shape = (2, *shape) if rank > 0 else shape[1:]
         return f"{dtype or own}[{', '.join(map(str, shape))}]"
 
-    return replace(case, inputs={**case.inputs, name: mapped(value, turn)})
+    return CheckedCase({**case.inputs, name: mapped(value, turn)}, case.attrs, case.place)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
@@ -134,7 +133,8 @@ def _with_shapes(case: CheckedCase, change: Callable[[Shape], Shape]) -> Checked
         dtype, shape = parse_operand(text)
         return f"{dtype}[{', '.join(map(str, change(shape)))}]{text[text.index(']') + 1 :]}"
 
-    return replace(case, inputs={name: mapped(operand, turn) for name, operand in case.inputs.items()})
+    inputs = {name: mapped(operand, turn) for name, operand in case.inputs.items()}
+    return CheckedCase(inputs, case.attrs, case.place)
 
 
 def _has_limited_integers(case: CheckedCase) -> bool:
@@ -172,7 +172,7 @@ def _other_dtypes(case: CheckedCase, signature: CheckedSignature) -> Iterator[Ch
                 return dtype + text[text.index("[") :]
 
             inputs = {n: mapped(o, turn) if n in members else o for n, o in case.inputs.items()}
-            yield replace(case, inputs=inputs)
+            yield CheckedCase(inputs, case.attrs, case.place)
 
 
 def admitted(dtype: str | tuple[str, ...], variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
@@ -206,7 +206,7 @@ def _of_attr(
     given = case.attrs.get(attr.name, attr.default)
     for value in (*_values(attr, given), *_ends(attr, number, probes)):
         if value != given or type(value) is not type(given):
-            yield replace(case, attrs={**case.attrs, attr.name: value})
+            yield CheckedCase(case.inputs, {**case.attrs, attr.name: value}, case.place)
 
 
 def _values(attr: CheckedAttr, given: AttrValue) -> tuple[AttrValue, ...]:

@@ -146,7 +146,10 @@ def _run(code: CodeType, names: dict[str, Any], local: dict[str, Any]) -> None:
 
 
 _COPIED: Final = (ast.AST, list)
-_SHARED: Final = (ast.Name, ast.Constant, ast.Load, ast.Store)
+_SHARED: Final = frozenset({ast.Name, ast.Constant, ast.Load, ast.Store})
+_CHANGED: Final = frozenset(
+    {ast.BinOp, ast.Assign, ast.Starred, ast.Tuple, ast.Subscript, ast.Lambda, ast.FunctionDef}
+)
 
 
 class _Checked:
@@ -163,11 +166,15 @@ class _Checked:
         if kind is list:
             return [self.copy(item) if isinstance(item, ast.AST) else item for item in node]
         made: Any = ast.AST.__new__(kind)
-        made.__dict__ = {  # its fields, and its place
-            name: self.copy(part) if isinstance(part, _COPIED) else part
-            for name, part in vars(node).items()
-            if name not in _ANNOTATIONS
-        }
+        fields = made.__dict__ = dict(vars(node))  # and its place
+        for name in kind._fields:
+            part = fields.get(name)
+            if name in _ANNOTATIONS:
+                fields.pop(name, None)
+            elif isinstance(part, _COPIED):
+                fields[name] = self.copy(part)
+        if kind not in _CHANGED:
+            return made
         if isinstance(made, ast.BinOp):
             return _at(node, _call("_l", _CHECKED[type(made.op)], made.left, made.right))
         if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Tuple):

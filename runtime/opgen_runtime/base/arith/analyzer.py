@@ -11,7 +11,7 @@ from .build import CONSTRUCTORS
 from .conditions import Conditions, conjuncts
 from .convert import VectorError
 from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
-from .intervals import Interval
+from .intervals import ANYTHING, Interval
 from .literals import bitcast, cast, const
 from .polynomial import Monomial, Poly
 from .prover import FUEL
@@ -66,7 +66,7 @@ class Analyzer(Conditions):
         a = poly.atom(number)
         last = poly.shift(poly.add(low, count), -1)
         span = Interval(self.range(low).lo, self.range(last).hi)
-        self.context.ranges[number] = self.context.ranges.get(number, Interval()).meet(span)
+        self.context.ranges[number] = self.context.ranges.get(number, ANYTHING).meet(span)
         self._fact(poly.add(a, low, -1))
         self._fact(poly.add(last, a, -1))
         self._fact(poly.shift(count, -1))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .expr import Expr
-from .intervals import Interval
+from .intervals import ANYTHING, Interval
 from .polynomial import Monomial, Poly
 
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ class Context:
             if coefficient > 0
             else Interval(None, offset // -coefficient)
         )
-        self.ranges[number] = self.ranges.get(number, Interval()).meet(found)
+        self.ranges[number] = self.ranges.get(number, ANYTHING).meet(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..vocabulary import dataclass
 
 
@@ -65,6 +67,8 @@ class Interval:
 
     def meet(self, other: Interval) -> Interval:
         """The values in both."""
+        if other.lo is None and other.hi is None:
+            return self
         lo = self.lo if other.lo is None else other.lo if self.lo is None else max(self.lo, other.lo)
         hi = self.hi if other.hi is None else other.hi if self.hi is None else min(self.hi, other.hi)
         return Interval(lo, hi)
@@ -75,3 +79,6 @@ class Interval:
             None if self.lo is None or other.lo is None else min(self.lo, other.lo),
             None if self.hi is None or other.hi is None else max(self.hi, other.hi),
         )
+
+
+ANYTHING: Final = Interval()

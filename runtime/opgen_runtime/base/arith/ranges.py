@@ -12,10 +12,9 @@ from . import polynomial as poly
 from .atoms import Atom, AtomTable
 from .context import Context
 from .expr import Expr, Select
-from .intervals import Interval
+from .intervals import ANYTHING, Interval
 from .polynomial import Monomial, Poly
 
-_ANYTHING: Final = Interval()
 _ONE: Final = Interval(1, 1)
 CREDIT: Final = 1000  # steps under suppositions, at most
 _EARNED: Final = 4
@@ -86,7 +85,7 @@ class Ranges(ABC):
         found = cache.get(number)
         if found is None:
             atom = self.table.atoms[number]
-            found = cache[number] = atom.range.meet(self.context.ranges.get(number, _ANYTHING))
+            found = cache[number] = atom.range.meet(self.context.ranges.get(number, ANYTHING))
             if atom.kind not in ("var", "element"):
                 found = found.meet(self._derived_range(atom))
                 self.context.atom_ranges[number] = found
@@ -105,13 +104,13 @@ class Ranges(ABC):
             return self._select_range(atom)
         if atom.kind in ("div", "mod"):
             return self._division_range(atom)
-        return _ANYTHING
+        return ANYTHING
 
     def _select_range(self, atom: Atom) -> Interval:
         assert isinstance(atom.expr, Select)
         if atom.number in self._open or not self.spend():
             return (
-                _ANYTHING  # its condition speaks of itself, by way of what is assumed; or this takes too long
+                ANYTHING  # its condition speaks of itself, by way of what is assumed; or this takes too long
             )
         self._open.add(atom.number)
         try:
@@ -122,7 +121,7 @@ class Ranges(ABC):
         finally:
             self._open.discard(atom.number)
         if then is None or other is None:
-            return then or other or _ANYTHING
+            return then or other or ANYTHING
         return then.join(other)
 
     def _division_range(self, atom: Atom) -> Interval:
@@ -130,17 +129,17 @@ class Ranges(ABC):
         if y.lo is None or y.lo < 0:
             if y.hi is not None and y.hi < 0 and atom.kind == "mod" and y.lo is not None:
                 return Interval(y.lo + 1, 0)
-            return _ANYTHING
+            return ANYTHING
         natural = (x.lo is not None and x.lo >= 0) or self.nonneg(atom.x)
         if atom.kind == "mod":
             hi = None if y.hi is None else max(y.hi - 1, 0)
-            return Interval(0, hi).meet(Interval(None, x.hi) if natural else _ANYTHING)
+            return Interval(0, hi).meet(Interval(None, x.hi) if natural else ANYTHING)
         if y.is_point and y.lo > 0:
             quotient = x.floordiv(y.lo)
             return quotient.meet(Interval(0, None)) if natural else quotient
         if natural:
             return Interval(0, None if x.hi is None else x.hi // max(y.lo, 1))
-        return _ANYTHING
+        return ANYTHING
 
     def monomial_range(self, m: Monomial) -> Interval:
         if not m:

@@ -11,7 +11,7 @@ from typing import Final
 
 from .atoms import Atom, AtomTable
 from .expr import Var
-from .intervals import Interval
+from .intervals import ANYTHING, Interval
 from .polynomial import Poly
 
 # What the values of dims are; those of indices are small, the last, the first.
@@ -76,7 +76,7 @@ class Witness:
         return x // y if atom.kind == "div" else x % y
 
     def _free(self, atom: Atom) -> int | None:
-        span = atom.range.meet(self._ranges.get(atom.number, Interval()))
+        span = atom.range.meet(self._ranges.get(atom.number, ANYTHING))
         if span.lo is not None and span.hi is not None and span.lo > span.hi:
             return None  # what is supposed cannot be
         low = span.lo if span.lo is not None else min(0, span.hi or 0)

@@ -26,6 +26,8 @@ def simplified(e: Expr) -> Expr:
     Two calls may give the same object.  What folds `a or a` by identity would then say more where something is kept
     than where it is not: such results are for those who ask for a value or a root, not for building on.
     """
+    if not e.children():
+        return e
     key = _form(e)
     known = None if key is None else _simplified.get(key)
     if known is None:
