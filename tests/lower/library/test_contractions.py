@@ -305,6 +305,7 @@ def test_windows_are_packed_once_for_each_position() -> None:
         (32, 56, 6, 2, False),  # each guard is for many steps
         (32, 128, 6, 2, False),
         (32, 64, 6, 2, True),  # each line is a panel
+        (32, 32, 6, 2, True),  # or a vector
         (32, 56, 13, 2, True),  # packed
         (344, 60, 104, 3, True),  # windows are rows
         (6, 96, 9, 4, False),  # some are left out between windows

@@ -69,6 +69,22 @@ def test_convolutions_of_few_steps(
     agrees([x, w], ops.conv2d(x, w, padding=weight[-1] // 2, groups=groups), threads)
 
 
+@pytest.mark.parametrize(
+    ("filters", "stride", "turned"),
+    [
+        (33, 3, True),  # windows side by side would be packed, filters are packed once and for all
+        (23, 2, True),  # some lanes are lost, but no window is packed
+        (9, 2, False),  # too many are
+    ],
+)
+def test_constant_filters_are_the_columns(filters: int, stride: int, turned: bool) -> None:
+    x, w = var("x", 1, 100, 22, 22), var("w", filters, 100, 3, 3)
+    function = ir.Function((x, w), ops.conv2d(x, w, strides=stride), attrs={"Primitive": 1})
+    cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
+    schedule = generic(segment_of(function, cpu, (1,)).outputs, cpu)
+    assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
+
+
 def test_windows_of_few_positions_are_no_correlation() -> None:
     schedule = _schedule((1, 20, 10, 10), (192, 20, 6, 6), strides=3)
     assert "reduce vectorized" not in str(schedule)

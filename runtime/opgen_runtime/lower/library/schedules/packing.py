@@ -107,8 +107,8 @@ def cover_columns(
 ) -> Stage | None:
     """What the columns read, where they do not lie side by side, or are lines of it; before they become one axis.
 
-    What one tile of `rows` reads, of lines that are not a `panel` each, is read as it lies where each guard is decided
-    once for many steps.
+    What one tile of `rows` reads, of lines that are neither a vector nor a `panel` each, is read as it lies where each
+    guard is decided once for many steps.
     """
     whole = contraction_of(stage.axes, stage.body)
     assert whole is not None
@@ -118,8 +118,8 @@ def cover_columns(
             return None
         used = analyse(stage.body, stage.tensor.dtype).used
         steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
-        is_panel = likely(whole.columns[-1].extent) == panel
-        if whole.row.extent == rows and not is_panel and steps >= _MANY_STEPS:
+        whole_vectors = likely(whole.columns[-1].extent) in (panel, target.lanes(whole.packed.dtype))
+        if whole.row.extent == rows and not whole_vectors and steps >= _MANY_STEPS:
             return None
     covering = _cover(schedule, stage, whole.packed)
     if covering is not None:

@@ -25,6 +25,7 @@ from .products import (
 )
 
 _BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
+_LOST: Final = 1.3  # so much less may be used where windows need no packing then
 _MOVED: Final = 8  # steps of an element, in whole vectors, take as long as moving it to its place
 _LEAST_LINE: Final = 16  # elements side by side that are read in vectors
 _APART: Final = 8  # elements that are read or stored one by one take so much longer than in vectors
@@ -71,9 +72,10 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
     row = max(rows, key=lambda axis: likely(axis.extent))
     turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
-    if form.conditional or _BETTER * then < now or total_extent(rows) is None or not pays(turned, form.body):
+    if form.conditional or _LOST * then < now or total_extent(rows) is None or not pays(turned, form.body):
         return False
-    packed, turning, elements = _to_pack(found, form), _to_pack(turned, form), likely_extent(axes)
+    packed, elements = _to_pack(found, form), likely_extent(axes)
+    turning = 0 if constant else _to_pack(turned, form)
     covered = _covered(form)
     if covered is None:
         count, panel = likely(found.row.extent), _PANEL * lanes
@@ -83,8 +85,6 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
         return 2 * (turning + _APART * elements) + again * packed // _PANELS <= packed
     if line_of(found) < _LEAST_LINE:
         packed = packed // _APART * (_SKIPPED if line_of(found, _FAR) >= _LEAST_LINE else _SHORT)
-    if constant:
-        turning = 0
     products = elements * likely_extent(form.body.axes) / _PRODUCTS
     changed = turning + _COVERED * covered + _TURNED * elements + products / then
     return _GAIN * changed <= packed + products / now
