@@ -351,15 +351,20 @@ print([float(np.float64(call([np.full((n, 20), 0.25, np.float32)])[0]).sum()) fo
 
 
 def test_what_was_used_longest_ago_goes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = [f32(n, 20) for n in (1, 2, 3)]
+    inputs, more = [f32(n, 20) for n in (1, 2, 3)], f32(5, 20)
+    called(OPEN, [more])
+    (first,) = entries(cache)
+    size = first.stat().st_size
+    first.unlink()
     for age, x in enumerate(inputs):
         before = set(entries(cache))
         called(OPEN, [x])
         (made,) = set(entries(cache)) - before
         os.utime(made, (1000 + age, 1000 + age))
     assert called(OPEN, inputs[:1])[1]  # it is the one used last now
-    monkeypatch.setenv("OPGEN_CACHE_PROGRAMS", str(3 * max(each.stat().st_size for each in entries(cache))))
-    called(OPEN, [f32(5, 20)])
+    room = size + sum(each.stat().st_size for each in entries(cache)) - 1  # one has to go
+    monkeypatch.setenv("OPGEN_CACHE_PROGRAMS", str(room))
+    called(OPEN, [more])
     assert len(entries(cache)) == 3
     assert [called(OPEN, [x])[1] for x in (inputs[0], inputs[2], inputs[1])] == [True, True, False]
     monkeypatch.setenv("OPGEN_CACHE_PROGRAMS", "0")
