@@ -127,6 +127,13 @@ def test_joined_arrays(axis: int, sizes: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(made, np.concatenate(parts, axis))
 
 
+def test_bits_of_joined_arrays() -> None:
+    """The complement of an int is no negation."""
+    parts = [np.arange(n, dtype=np.uint8) for n in (400, 240)]
+    made = rt.jit(lambda *each: ops.bitwise_not(ops.concatenate(list(each), axis=0)))(*parts)
+    np.testing.assert_array_equal(made, ~np.concatenate(parts))
+
+
 def test_a_joined_axis_and_those_behind_it_are_one_line() -> None:
     x, y = (te.placeholder((4, size, 7, 9), name=name) for name, size in (("X", 12), ("Y", 20)))
 

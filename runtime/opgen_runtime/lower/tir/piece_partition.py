@@ -306,7 +306,7 @@ def _folded(node: Expr, fresh: Sequence[Expr]) -> Expr:
     """The node over other children, without choices that are made."""
     if isinstance(node, Binary) and node.op in ("and", "or") and not node.dtype.is_int:
         return (logical_and if node.op == "and" else logical_or)(*fresh)
-    if isinstance(node, Not):
+    if isinstance(node, Not) and not node.dtype.is_int:
         return logical_not(*fresh)
     if isinstance(node, Select) and isinstance(fresh[0], Const):
         return fresh[1] if fresh[0].value else fresh[2]
