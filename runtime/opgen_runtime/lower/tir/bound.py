@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.arith import Analyzer, Expr, Var, const, ge, le, lt, post_order, substitute
+from ...base.arith import Analyzer, Expr, Select, Var, const, free_vars, ge, le, lt, post_order, substitute
 from ...base.arith.relax import Range, Relaxer, linear, union
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
@@ -173,7 +173,10 @@ def _around(path: dict[Var, Extent]) -> Analyzer:
 
 
 def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> list[tuple[Expr, int]] | None:
-    """The first index and the extent, per dim, of what one iteration of `axis` reads of a tensor; None if unknown."""
+    """The first index and the extent, per dim, of what one iteration of `axis` reads of a tensor; None if unknown.
+
+    An index that other elements tell is one where no loop inside `axis` moves it.
+    """
     assert stage.body is not None
     inside = stage.leaves[stage.leaves.index(axis) + 1 :]
     extents = {leaf.var: domain.extents[leaf] for leaf in inside}
@@ -182,8 +185,27 @@ def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> 
     for node in post_order(stage.body):
         if isinstance(node, Read) and node.tensor is tensor:
             for position, index in enumerate(node.indices):
-                ranges[position].append(relaxer.range(substitute(index, domain.values)))
+                placed = substitute(index, domain.values)
+                found = relaxer.range(placed)
+                if found is None and extents.keys().isdisjoint(free_vars(placed)):
+                    found = {placed: 1}, 0, 1
+                ranges[position].append(found)
     whole = [union(found) for found in ranges]
-    if any(found is None for found in whole):
+    if any(each is None for each in whole):
         return None
-    return [(linear(found[0], found[1]), found[2]) for found in whole if found is not None]
+    return [(linear(each[0], each[1]), each[2]) for each in whole if each is not None]
+
+
+def is_told_surely(stage: Stage, tensor: Tensor) -> bool:
+    """Whether every iteration reads the elements that tell what it reads of a tensor: no choice is around them."""
+    assert stage.body is not None
+    surely: set[int] = set()
+    stack = [stage.body]
+    while stack:
+        node = stack.pop()
+        if id(node) not in surely:
+            surely.add(id(node))
+            stack.extend((node.condition,) if isinstance(node, Select) else node.children())
+    reads = [node for node in post_order(stage.body) if isinstance(node, Read) and node.tensor is tensor]
+    told = [node for read in reads for index in read.indices for node in post_order(index)]
+    return all(id(node) in surely for node in told if isinstance(node, Read))

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from ...base.arith import Expr, Var, cast, free_vars, substitute
+from ...base.arith import Expr, Var, cast, free_vars, holds, minimum, substitute
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
-from ...compute.te.tensor import Compute, Extern, IterVar, Placeholder, Scan, Tensor, Update
+from ...compute.te.tensor import Compute, Extern, IterVar, Placeholder, Read, Scan, Tensor, Update
 from ..schedule import Domain, ForKind, Schedule, Stage, reads_of
 from .ahead import lines_ahead
-from .bound import infer_bound, read_region
+from .bound import infer_bound, is_told_surely, read_region
 from .nest import ZERO, as_index, guarded, loop
 from .reduction import ReductionStage
 from .scan import lower_scan, window_place
@@ -179,15 +179,21 @@ class _Lowering:
     def _prefetch(self, stage: Stage, tensor: Tensor, axis: IterVar, offset: int) -> list[Stmt]:
         """A hint for what the stage reads of a tensor `offset` iterations later, where its region is known.
 
-        What is computed inside another stage's loops is not there before its iteration.
+        What is computed inside another stage's loops is not there before its iteration.  Elements that tell where to
+        read must exist: those of the last iteration do, where nothing guards them.
         """
         if self.schedule[tensor].attach is not None:
             return []
-        region = read_region(stage, self.domains[stage], tensor, axis)
+        domain = self.domains[stage]
+        region = read_region(stage, domain, tensor, axis)
         if region is None or tensor not in self.buffers:
             return []
-        ahead: dict[Var, Expr] = {axis.var: axis.var + offset}
-        starts = [substitute(start, ahead) for start, _ in region]
+        later = axis.var + offset
+        if any(holds(start, Read) for start, _ in region):
+            if domain.data_guards or not is_told_surely(stage, tensor):
+                return []
+            later = minimum(later, domain.extents[axis] - 1)
+        starts = [self.values.lower(substitute(start, {axis.var: later}), {})[1] for start, _ in region]
         return [
             Prefetch(self.buffers[tensor], self.values.position(tensor, starts), tuple(n for _, n in region))
         ]

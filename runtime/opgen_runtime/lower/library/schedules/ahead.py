@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ....base import Target
-from ....base.arith import post_order
+from ....base.arith import free_vars, holds, post_order
 from ....compute.te.tensor import IterVar, Read, Tensor
 from ...schedule import Stage
 from ...schedule.kind import ForKind
@@ -23,6 +23,9 @@ DEAR: Final = 16  # the cost of a function that takes tens of cycles
 LINE: Final = 64  # bytes of a cache line
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 1 << 20  # bytes that a second-level cache does not hold
+_FARTHEST: Final = 24 << 20  # bytes that no cache holds
+_MOST_LINES: Final = 64  # of the cache that are asked for at once
+_LINES_AHEAD: Final = 8  # iterations
 _AHEAD: Final = 1 << 13  # bytes between what is read and what is asked for
 _AGAIN: Final = 2  # times; elements that are read so often are near after the first
 
@@ -41,6 +44,22 @@ def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
     for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
         if tensor is not flat.tensor:
             leader.prefetch(tensor, at, 1)
+
+
+def prefetch_gathered(stage: Stage, loop: IterVar, column: IterVar) -> None:
+    """Lines of a large table that elements tell come near a few iterations before, as no machine foresees them.
+
+    `column` goes through a line, no longer than a machine needs to see where it leads.
+    """
+    assert stage.body is not None
+    for read in [node for node in post_order(stage.body) if isinstance(node, Read) and node.indices]:
+        *told, last = read.indices
+        size = math.prod([likely(extent) for extent in read.tensor.shape]) * read.tensor.dtype.itemsize
+        lines = likely(column.extent) * read.tensor.dtype.itemsize // LINE
+        gathered = last is column.var and any(holds(index, Read) for index in told)
+        moved = any(column.var in free_vars(index) for index in told)
+        if gathered and not moved and size >= _FARTHEST and 1 <= lines <= _MOST_LINES:
+            stage.prefetch(read.tensor, loop, _LINES_AHEAD)
 
 
 def prefetch_stream(stage: Stage, loop: IterVar, step: int, target: Target) -> None:

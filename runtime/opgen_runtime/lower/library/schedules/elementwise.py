@@ -21,6 +21,7 @@ from .access import (
     likely_extent,
     total_extent,
 )
+from .ahead import prefetch_gathered
 from .alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
 from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
 from .products import is_plain
@@ -83,8 +84,13 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
                 part, inner = stage.split(inner, chunk)
                 outer = [*outer, part]
         vectorize_inner(stage, inner, lanes, vectors)
-    if shared and outer:
-        stage.parallel(stage.fuse(*outer))
+    if not outer:
+        return
+    loop = stage.fuse(*outer) if shared else outer[-1]
+    if shared:
+        stage.parallel(loop)
+    if not attached and not crossed and len(outer) < len(groups):
+        prefetch_gathered(stage, loop, leading[-1])
 
 
 def schedule_strips(
