@@ -10,15 +10,17 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ops, te
-from opgen_runtime.base.arith import Expr, Var, const, lt, select
+from opgen_runtime.base.arith import Expr, Var, const, lt, select, to_text
 from opgen_runtime.base.target import Target
-from opgen_runtime.base.vocabulary import FLOAT32
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.tir.canonical import simplified
 from opgen_runtime.lower.tir.piece_partition import PiecePartition
 from opgen_runtime.lower.tir.stmt import For, ForKind, Load, Stmt, stmt_text
 from opgen_runtime.lower.tir.visit import statements, trips
 
+POSITION = Var(INDEX, "i")
 A, B, Y = (tir.Buffer(name, (4096,), FLOAT32) for name in "aby")
 
 
@@ -42,6 +44,22 @@ def shared(name: str, extent: int, body: Callable[[Var], Stmt]) -> Stmt:
     made = tir.loop(name, extent, body)
     assert isinstance(made, For)
     return replace(made, kind=ForKind.PARALLEL)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (lt(POSITION // 3, 5), "i < 15"),
+        (lt(POSITION // 3 // 2, 5), "i < 30"),
+        (POSITION // 3 > 5, "i >= 18"),
+        (lt(5, POSITION // 3), "i >= 18"),
+        (POSITION // 3 <= 5, "i < 18"),
+        (lt(POSITION % 3, 2), "i % 3 < 2"),
+    ],
+    ids=str,
+)
+def test_quotients_are_compared_as_what_is_divided(condition: Expr, expected: str) -> None:
+    assert to_text(simplified(condition, {POSITION: 1000})) == expected
 
 
 def split(stmt: Stmt) -> str:

@@ -220,7 +220,7 @@ class Analyzer(Conditions):
             return build.logical_not(self.simplify(e.a))
         if isinstance(e, Select):
             return self._choice(e)
-        return self._rebuilt(_multiplied(e) if isinstance(e, Compare) else e)
+        return self._rebuilt(e)
 
     def _choice(self, e: Select) -> Expr:
         condition = self.simplify(e.condition)
@@ -298,29 +298,3 @@ class Analyzer(Conditions):
         if isinstance(e, (Var, AnyDim)):
             return e
         return self._choice(e) if isinstance(e, Select) else self._rebuilt(e)
-
-
-_MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-
-
-def _multiplied(e: Compare) -> Compare:
-    """Without the quotient that a comparison has: x // 3 < 5 is x < 15, x // 3 > 5 is x >= 18."""
-    op, a, b = e.op, e.a, e.b
-    if isinstance(a, Const):
-        op, a, b = _MIRRORED.get(op, op), b, a
-    divided = _divided(a)
-    if op not in _MIRRORED or not isinstance(b, Const) or divided is None:
-        return e
-    limit = int(b.value) + (op in ("le", "gt"))
-    while divided is not None:
-        a, divisor = divided
-        limit *= divisor
-        divided = _divided(a)
-    return Compare(BOOL, "lt" if op in ("lt", "le") else "ge", a, const(limit, INDEX))
-
-
-def _divided(e: Expr) -> tuple[Expr, int] | None:
-    """What a quotient is of, and by which constant."""
-    if not isinstance(e, Binary) or e.op != "floordiv" or e.dtype is not INDEX or not isinstance(e.b, Const):
-        return None
-    return (e.a, int(e.b.value)) if e.b.value > 0 else None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
-from ...base.arith import Analyzer, Binary, Compare, Const, Expr, Var, post_order
+from ...base.arith import Analyzer, Binary, Compare, Const, Expr, Var, const, post_order
 from ...base.arith.visit import Remembered
+from ...base.vocabulary import BOOL, INDEX
 from .folding import rebuild_folding
 from .stmt import For, If, Load, Prefetch, Ramp, Splat, Stmt, Store
 from .visit import StmtMutator
@@ -121,7 +123,7 @@ class _Simplify(StmtMutator, Remembered[Expr]):
         changed = any(a is not b for a, b in zip(fresh, old, strict=True))
         made = rebuild_folding(node, fresh) if changed else node
         if isinstance(made, Compare) and made.a.dtype.is_int and self.scalar.of(made):
-            return self._canonical(made)
+            return self._canonical(_multiplied(made))
         return made
 
 
@@ -139,3 +141,29 @@ def _is_settled(node: Expr) -> bool:
     if node.op in ("floordiv", "floormod"):
         return isinstance(node.a, Var) and isinstance(node.b, Const)
     return node.op in ("add", "sub", "mul")
+
+
+_MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def _multiplied(e: Compare) -> Compare:
+    """Without the quotient that a comparison has: x // 3 < 5 is x < 15, x // 3 > 5 is x >= 18."""
+    op, a, b = e.op, e.a, e.b
+    if isinstance(a, Const):
+        op, a, b = _MIRRORED.get(op, op), b, a
+    divided = _divided(a)
+    if op not in _MIRRORED or not isinstance(b, Const) or divided is None:
+        return e
+    limit = int(b.value) + (op in ("le", "gt"))
+    while divided is not None:
+        a, divisor = divided
+        limit *= divisor
+        divided = _divided(a)
+    return Compare(BOOL, "lt" if op in ("lt", "le") else "ge", a, const(limit, INDEX))
+
+
+def _divided(e: Expr) -> tuple[Expr, int] | None:
+    """What a quotient is of, and by which constant."""
+    if not isinstance(e, Binary) or e.op != "floordiv" or e.dtype is not INDEX or not isinstance(e.b, Const):
+        return None
+    return (e.a, int(e.b.value)) if e.b.value > 0 else None
