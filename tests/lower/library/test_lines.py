@@ -85,6 +85,21 @@ def test_constant_filters_are_the_columns(filters: int, stride: int, turned: boo
     assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
 
 
+def test_rows_lie_in_tiles_also_where_the_last_one_is_not_full() -> None:
+    """Each step of a tile would read a line of the cache of its own otherwise, as far apart as there are rows."""
+    x, w = var("x", 1, 24, 14, 14), var("w", 128, 24, 1, 1)
+    function = ir.Function((x, w), ops.conv2d(x, w), attrs={"Primitive": 1})
+    cpu = Target.parse("llvm -mcpu=x86-64-v3 -num-threads=1")
+    schedule = generic(segment_of(function, cpu, (1,)).outputs, cpu)
+    tiles = [
+        stage.tensor.shape
+        for stage in schedule.stages
+        if stage.origin.startswith("pack") and stage.attach is None
+    ]
+    assert (22, 24, 1, 1, 6) in tiles, tiles
+    agrees([x, w], ops.conv2d(x, w), 1)
+
+
 def test_windows_of_few_positions_are_no_correlation() -> None:
     schedule = _schedule((1, 20, 10, 10), (192, 20, 6, 6), strides=3)
     assert "reduce vectorized" not in str(schedule)

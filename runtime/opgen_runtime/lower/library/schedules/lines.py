@@ -33,7 +33,7 @@ def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | No
     *before, last = found.columns
     if not before or not isinstance(last.extent, int) or is_constant(schedule, found.packed):
         return None
-    if line_of(found) != last.extent or not _moves_evenly(form):
+    if line_of(found) != last.extent or not moves_evenly(form):
         return None
     lanes = target.lanes(found.packed.dtype)
     if found.row.extent == tile_rows(found.row, rows_of(target, _PANELS)) and fills_lines(target):
@@ -46,7 +46,7 @@ def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | No
     return Contraction((*found.outer, *before), found.row, (last,), found.fixed, found.packed)
 
 
-def _moves_evenly(form: Form) -> bool:
+def moves_evenly(form: Form) -> bool:
     """Whether the columns are read as they lie, or once they are covered."""
     packed = form.contraction.packed
     return is_plain(packed) or not isinstance(positions((*form.axes, *form.body.axes), packed), str)

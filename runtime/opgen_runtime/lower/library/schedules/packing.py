@@ -59,7 +59,7 @@ def pack_rows(
     mine = vars_of(whole.fixed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
     extent = whole.row.extent
-    tiles = rows if isinstance(extent, int) and extent % rows == 0 else None
+    tiles = rows if isinstance(extent, int) else None
     axes = (*outer, *summed, whole.row)
     packing = schedule[schedule.pack(flat.tensor, whole.fixed, axes, tiles)]
     if tiles is not None and tiles < target.lanes(packing.tensor.dtype):

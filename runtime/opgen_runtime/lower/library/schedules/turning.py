@@ -12,6 +12,7 @@ from typing import Final
 from ....base import Target
 from ...schedule import Schedule, Stage, positions
 from .access import analyse, likely, likely_extent, total_extent
+from .lines import moves_evenly
 from .products import (
     LEAST_ROWS,
     Contraction,
@@ -78,6 +79,10 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     turning = 0 if constant else _to_pack(turned, form)
     covered = _covered(form)
     if covered is None:
+        if (
+            constant and line_of(found) < _LEAST_LINE and moves_evenly(form)
+        ):  # each element would be packed alone, once it is read
+            return 2 * _APART * elements <= packed
         count, panel = likely(found.row.extent), _PANEL * lanes
         if _filled(count, panel) < _FULL or _are_pages_apart(form):
             return False
