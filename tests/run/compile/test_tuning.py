@@ -38,6 +38,7 @@ def function(make: Any, *shapes: tuple[int, ...]) -> ir.Function:
 # Each kind of loops that has parameters.
 PROGRAMS = {
     "matmul": function(lambda a, b: ops.matmul(a, b), (37, 40), (40, 50)),
+    "matmul of many columns": function(lambda a, b: ops.matmul(a, b), (37, 200), (200, 90)),
     "relu": function(lambda a: ops.relu(a), (333_333,)),
     "distances": function(
         lambda a, b: ops.sum(ops.abs(ops.expand_dims(a, axis=1) - ops.expand_dims(b, axis=0)), axis=2),
