@@ -33,6 +33,20 @@ def test_a_buffer_returns_when_its_last_view_is_gone() -> None:
     assert pool.empty(SHAPE, F32).ctypes.data == where
 
 
+def test_a_lease_that_is_looked_at_ends_once() -> None:
+    pool = BufferPool()
+    lease = pool.empty(SHAPE, F32).base
+    assert isinstance(lease, np.ndarray)
+    part = lease[:8]
+    del part
+    gc.collect()
+    assert pool.kept_bytes == 0
+    del lease
+    gc.collect()
+    assert pool.kept_bytes > LEAST
+    assert pool.kept_bytes < 2 * LEAST
+
+
 def test_small_results_are_numpys_own() -> None:
     pool = BufferPool()
     assert pool.empty((4, 4), F32).flags.owndata

@@ -25,27 +25,22 @@ KEPT: Final = 1 << 29  # bytes that are kept at most while nobody uses them
 _ALIGNMENT: Final = 4096  # bytes: a page, and many of a cache line and the widest vector
 
 
-class _Lease:
-    """The owner of one result's memory, seen by numpy through the array interface."""
+class _Buffer(np.ndarray):
+    """A buffer of the pool.  Of a type of its own, so that numpy keeps leases on it as they are."""
 
-    __slots__ = ("__array_interface__", "_memory", "_pool")
+    __slots__ = ()
 
-    def __init__(
-        self, pool: BufferPool, memory: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[np.generic]
-    ) -> None:
-        self._pool = pool
-        self._memory = memory
-        first = memory.ctypes.data
-        aligned = first + -first % _ALIGNMENT
-        self.__array_interface__ = {
-            "data": (aligned, False),
-            "shape": shape,
-            "typestr": dtype.str,
-            "version": 3,
-        }
+
+class _Lease(np.ndarray):
+    """A view of all of a buffer: the `base` of the one result that lies in it, alive as long as anything of that is."""
+
+    _pool: BufferPool | None = None  # of views of a lease, which nobody is given
+    _start = 0  # bytes from the buffer's first one to a page
 
     def __del__(self) -> None:
-        self._pool.give_back(self._memory)
+        if self._pool is not None:
+            assert self.base is not None
+            self._pool.give_back(self.base, self._start)
 
 
 class BufferPool:
@@ -53,7 +48,7 @@ class BufferPool:
 
     def __init__(self, limit: int = KEPT) -> None:
         self._limit = limit
-        self._free: dict[int, list[np.ndarray]] = {}
+        self._free: dict[int, list[tuple[np.ndarray, int]]] = {}
         self._bytes = 0
 
     @property
@@ -69,15 +64,18 @@ class BufferPool:
         capacity = size + _ALIGNMENT
         with _lock:
             waiting = self._free.get(capacity)
-            memory = waiting.pop() if waiting else None
-            if memory is not None:
+            kept = waiting.pop() if waiting else None
+            if kept is not None:
                 self._bytes -= capacity
-        if memory is None:
-            memory = np.empty(capacity, np.uint8)
-        found = np.asarray(_Lease(self, memory, shape, dtype))
-        return found if found.dtype == dtype else found.view(dtype)  # numpy's interface cannot say bfloat16
+        if kept is None:
+            memory: np.ndarray = _Buffer((capacity,), np.uint8)
+            kept = memory, -memory.ctypes.data % _ALIGNMENT
+        buffer, start = kept
+        lease = buffer.view(_Lease)
+        lease._pool, lease._start = self, start
+        return np.ndarray(shape, dtype, lease, start)
 
-    def give_back(self, memory: np.ndarray) -> None:
+    def give_back(self, buffer: np.ndarray, start: int) -> None:
         """Keep a buffer for the next result of its size, if there is room.
 
         Destructors come here, at any point of any thread: they must not wait.  Where another thread is busy with the
@@ -85,9 +83,9 @@ class BufferPool:
         """
         if _lock.acquire(blocking=False):
             try:
-                if self._bytes + memory.nbytes <= self._limit:
-                    self._free.setdefault(memory.nbytes, []).append(memory)
-                    self._bytes += memory.nbytes
+                if self._bytes + buffer.nbytes <= self._limit:
+                    self._free.setdefault(buffer.nbytes, []).append((buffer, start))
+                    self._bytes += buffer.nbytes
             finally:
                 _lock.release()
 
