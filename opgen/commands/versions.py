@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import subprocess
-import tarfile
+import zipfile
 from pathlib import Path
 
 from ..compare.versions import Declarations
@@ -36,7 +36,7 @@ def version(name: str, project: Project, scratch: Path) -> Declarations:
 def _revision(name: str, project: Project, scratch: Path) -> Declarations:
     wanted = [project.relative(project.opdefs)]
     wanted += [project.relative(project.import_root / package) for package in project.packages]
-    git = ["git", "-C", str(project.root), "archive", "--format=tar", name, "--"]
+    git = ["git", "-C", str(project.root), "archive", "--format=zip", name, "--"]
     done = subprocess.run([*git, *wanted], capture_output=True, check=False)
     if done.returncode:  # a package that the revision has not is not needed by its declarations
         done = subprocess.run([*git, wanted[0]], capture_output=True, check=False)
@@ -45,8 +45,8 @@ def _revision(name: str, project: Project, scratch: Path) -> Declarations:
         raise Failure(
             f"{name!r} is no file, no folder, and no revision of {project.root}: {why[-1] if why else ''}"
         )
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(scratch, filter="data")
+    with zipfile.ZipFile(io.BytesIO(done.stdout)) as archive:
+        archive.extractall(scratch)
     sources = read_sources(scratch / wanted[0], scratch)
     root = scratch / project.relative(project.import_root) if project.import_root != project.root else scratch
     packages = {package: root / package for package in project.packages}
