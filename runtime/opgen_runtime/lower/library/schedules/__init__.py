@@ -16,6 +16,11 @@ filters.py      loops of sums over windows with a filter that a plane shares
 correlations.py loops of sums over planes, one of which slides along the other
 windows.py      loops of reductions over overlapping windows, one axis after the other
 contractions.py loops of sums of products of two operands, one of them packed
+blocking.py     and long ones, block by block of the sum
+nests.py        the loops around their tiles, and how threads share them
+tiles.py        how many rows and vectors of columns are in registers
+packing.py      what they copy before they read it
+lines.py        which lines of results are columns by themselves, and how far tiles go along them
 turning.py      whose rows and columns change places
 strips.py       and which are stored in parts that stay near
 ahead.py        hints for what later tiles of contractions read, and later rows

@@ -23,7 +23,7 @@ DEAR: Final = 16  # the cost of a function that takes tens of cycles
 LINE: Final = 64  # bytes of a cache line
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 _FAR: Final = 1 << 20  # bytes that a second-level cache does not hold
-_FARTHEST: Final = 24 << 20  # bytes that no cache holds
+FARTHEST: Final = 24 << 20  # bytes, more than a last-level cache of today leaves to one operand
 _MOST_LINES: Final = 64  # of the cache that are asked for at once
 _LINES_AHEAD: Final = 8  # iterations
 _AHEAD: Final = 1 << 13  # bytes between what is read and what is asked for
@@ -58,7 +58,7 @@ def prefetch_gathered(stage: Stage, loop: IterVar, column: IterVar) -> None:
         lines = likely(column.extent) * read.tensor.dtype.itemsize // LINE
         gathered = last is column.var and any(holds(index, Read) for index in told)
         moved = any(column.var in free_vars(index) for index in told)
-        if gathered and not moved and size >= _FARTHEST and 1 <= lines <= _MOST_LINES:
+        if gathered and not moved and size >= FARTHEST and 1 <= lines <= _MOST_LINES:
             stage.prefetch(read.tensor, loop, _LINES_AHEAD)
 
 

@@ -9,13 +9,10 @@ from ...schedule import Schedule, Stage, positions
 from .access import is_shared, likely_extent, total_extent
 from .ahead import fills_lines
 from .products import Contraction, Form, contraction_of, is_constant, is_plain, line_of, vars_of
-from .tiles import rows_of, tile_rows
+from .tiles import VECTORS, rows_of, tile_rows
 
-_FEW_STEPS: Final = (
-    16  # each of which packs so little that the conditions around it take longer than the products
-)
+_FEW_STEPS: Final = 16  # conditions around what so few pack take longer than their products
 _SPARE: Final = 2  # steps of a vector of columns, in which it is packed
-_PANELS: Final = 2  # vectors of a panel
 _NEAR: Final = 1 << 14  # bytes of columns that stay in the first-level cache beside rows and results
 _LEAST: Final = 4  # panels at once, beside which each may as well ask for the lines of the next one
 _PER_THREAD: Final = 4  # of so many panels, at least
@@ -36,9 +33,9 @@ def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | No
     if line_of(found) != last.extent or not moves_evenly(form):
         return None
     lanes = target.lanes(found.packed.dtype)
-    if found.row.extent == tile_rows(found.row, rows_of(target, _PANELS)) and fills_lines(target):
+    if found.row.extent == tile_rows(found.row, rows_of(target, VECTORS)) and fills_lines(target):
         return None
-    steps, panel = likely_extent(form.body.axes), _PANELS * lanes
+    steps, panel = likely_extent(form.body.axes), VECTORS * lanes
     empty = -last.extent % panel
     unpacked = likely_extent((found.row,)) * empty <= _SPARE * last.extent
     if steps > _FEW_STEPS and (not unpacked or steps * panel * found.packed.dtype.itemsize > _NEAR):

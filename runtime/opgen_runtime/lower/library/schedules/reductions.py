@@ -24,7 +24,7 @@ from .access import (
     likely_extent,
     total_extent,
 )
-from .ahead import prefetch_stream
+from .ahead import FARTHEST, prefetch_stream
 from .elementwise import divided_axes
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
 
@@ -38,7 +38,6 @@ _REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read
 _SLIDING_VECTORS: Final = 8  # of accumulators in registers, where what is read is near
 _NEAR_BYTES: Final = 1 << 13  # a part of the first-level cache
 _PARTS_PER_THREAD: Final = 4
-_FAR_BYTES: Final = 24 << 20  # of an operand: what a last-level cache of today leaves to one kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def _is_far(stage: Stage) -> bool:
     """Whether a stage sums up what no cache holds, and does no more with it."""
     assert isinstance(stage.body, Reduce)
     value = stage.body.value
-    return stage.body.combiner == "sum" and isinstance(value, Read) and _bytes(value.tensor) >= _FAR_BYTES
+    return stage.body.combiner == "sum" and isinstance(value, Read) and _bytes(value.tensor) >= FARTHEST
 
 
 def _bytes(tensor: Tensor) -> int:

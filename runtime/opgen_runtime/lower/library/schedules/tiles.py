@@ -13,7 +13,7 @@ from .access import total_extent
 from .parameters import TILE_ROWS
 from .products import LEAST_ROWS, Contraction
 
-_VECTORS: Final = 2  # a panel has so many
+VECTORS: Final = 2  # a panel has so many
 _WAITING: Final = 8  # products that are under way at once
 MANY_REGISTERS: Final = 32  # vector registers
 
@@ -67,17 +67,17 @@ def panel_vectors(vectors: int, registers: int, rows: int) -> int:
     """How many vectors a panel has: two, three where that leaves none over and there are registers for all rows."""
     if registers < MANY_REGISTERS:
         return _few_vectors(vectors)
-    wide = _VECTORS + 1
-    return wide if _fills(vectors, wide) and wide * (rows + 1) < registers else min(_VECTORS, vectors)
+    wide = VECTORS + 1
+    return wide if _fills(vectors, wide) and wide * (rows + 1) < registers else min(VECTORS, vectors)
 
 
 def _few_vectors(vectors: int) -> int:
-    wide = _VECTORS + 1
-    return wide if _fills(vectors, wide) else min(_VECTORS, vectors)
+    wide = VECTORS + 1
+    return wide if _fills(vectors, wide) else min(VECTORS, vectors)
 
 
 def _fills(vectors: int, wide: int) -> bool:
-    return vectors % _VECTORS > 0 and vectors % wide == 0
+    return vectors % VECTORS > 0 and vectors % wide == 0
 
 
 def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:

@@ -24,6 +24,7 @@ from .products import (
     prepare,
     vars_of,
 )
+from .tiles import VECTORS
 
 _BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
 _LOST: Final = 1.3  # so much less may be used where windows need no packing then
@@ -38,7 +39,6 @@ _SHORT: Final = 4  # and lines of windows that are shorter than vectors
 _COVERED: Final = 2
 _TURNED: Final = 3
 _PRODUCTS: Final = 6
-_PANEL: Final = 2  # vectors
 _FULL: Final = 0.85  # of a panel, at least
 _PAGE: Final = 1 << 12  # bytes; lines so far apart push one another out of the cache
 _PANELS: Final = 4  # rows that are read apart, once for each of so many panels, take as long as packing them
@@ -79,11 +79,9 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     turning = 0 if constant else _to_pack(turned, form)
     covered = _covered(form)
     if covered is None:
-        if (
-            constant and line_of(found) < _LEAST_LINE and moves_evenly(form)
-        ):  # each element would be packed alone, once it is read
-            return 2 * _APART * elements <= packed
-        count, panel = likely(found.row.extent), _PANEL * lanes
+        if constant and line_of(found) < _LEAST_LINE and moves_evenly(form):
+            return 2 * _APART * elements <= packed  # each element would be packed alone
+        count, panel = likely(found.row.extent), VECTORS * lanes
         if _filled(count, panel) < _FULL or _are_pages_apart(form):
             return False
         again = -(-count // panel) - 1  # all of the rows is read once for each panel
