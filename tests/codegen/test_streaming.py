@@ -69,6 +69,22 @@ def test_whole_lines_that_nobody_reads_are_streamed(
     )
 
 
+@pytest.mark.parametrize(("mib", "kind", "streams"), [
+    (23, ForKind.SERIAL, False), (24, ForKind.SERIAL, True),
+    (24, ForKind.PARALLEL, False), (31, ForKind.PARALLEL, False), (32, ForKind.PARALLEL, True),
+])  # fmt: skip
+def test_several_threads_write_to_the_last_cache_while_it_holds_all_operands(
+    mib: int, kind: ForKind, streams: bool
+) -> None:
+    """out[i*16, ...] = x[...], operands of so many MiB together."""
+    f32, count = DType("float32"), mib << 17
+    x, out = (Buffer(name, (count,), f32) for name in ("x", "out"))
+    i = Var(INDEX, "i")
+    places = Ramp(INDEX, mul(i, 16), const(1, INDEX), 16)
+    loop = For(i, const(0, INDEX), const(count // 16, INDEX), kind, Store(out, (places,), Load(f32, x, (places,))))
+    assert (out in streamed_outputs(PrimFunc("kernel", (x,), (out,), loop))) == streams
+
+
 @pytest.mark.parametrize(("apart", "stores", "streams"), [
     (8, 1, True), (16, 2, True), (16, 1, False), (1024, 1, False), (1024, 2, False),
 ])  # fmt: skip
