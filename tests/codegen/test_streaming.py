@@ -81,7 +81,9 @@ def test_several_threads_write_to_the_last_cache_while_it_holds_all_operands(
     x, out = (Buffer(name, (count,), f32) for name in ("x", "out"))
     i = Var(INDEX, "i")
     places = Ramp(INDEX, mul(i, 16), const(1, INDEX), 16)
-    loop = For(i, const(0, INDEX), const(count // 16, INDEX), kind, Store(out, (places,), Load(f32, x, (places,))))
+    loop = For(
+        i, const(0, INDEX), const(count // 16, INDEX), kind, Store(out, (places,), Load(f32, x, (places,)))
+    )
     assert (out in streamed_outputs(PrimFunc("kernel", (x,), (out,), loop))) == streams
 
 

@@ -62,7 +62,7 @@ from .literals import Operand, bitcast, cast, common_dtype, const, literal, oper
 from .operators import comparing, equality
 from .printer import register_printer, to_text
 from .structural import ValueNumbers, structural_equal, structural_hash
-from .visit import free_vars, holds, is_size, post_order, register_binder, rewrite, substitute
+from .visit import free_vars, holds, identical, is_size, post_order, register_binder, rewrite, substitute
 
 __all__ = [
     "CONSTRUCTORS",
@@ -110,6 +110,7 @@ __all__ = [
     "gt",
     "hinted",
     "holds",
+    "identical",
     "is_inside",
     "is_size",
     "le",

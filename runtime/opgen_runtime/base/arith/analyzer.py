@@ -16,7 +16,7 @@ from .literals import bitcast, cast, const
 from .polynomial import Monomial, Poly
 from .prover import FUEL
 from .ranges import CREDIT
-from .visit import free_vars
+from .visit import free_vars, identical
 
 _DEEP: Final = 200  # nested levels that are simplified
 
@@ -178,7 +178,7 @@ class Analyzer(Conditions):
     def _rebuilt(self, e: Expr) -> Expr:
         children = e.children()
         fresh = [self.simplify(c) for c in children]
-        if all(a is b for a, b in zip(children, fresh, strict=True)):
+        if identical(children, fresh):
             return e
         if isinstance(e, (Binary, Compare)):
             return CONSTRUCTORS[e.op](*fresh)

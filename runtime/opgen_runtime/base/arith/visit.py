@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import is_
 from typing import Final, Generic, TypeVar
 
 from .expr import Const, Expr, Var
@@ -11,6 +12,11 @@ from .expr import Const, Expr, Var
 V = TypeVar("V")
 Rebuild = Callable[[Expr, Sequence[Expr]], Expr]
 _BOUND: Final[dict[type[Expr], Callable[[Expr], tuple[Var, ...]]]] = {}
+
+
+def identical(a: Sequence[object], b: Sequence[object]) -> bool:
+    """Whether two sequences hold the same objects in the same order."""
+    return len(a) == len(b) and all(map(is_, a, b))
 
 
 def register_binder(cls: type[Expr], bound: Callable[[Expr], tuple[Var, ...]]) -> None:
@@ -175,8 +181,7 @@ def substitute(e: Expr, values: Mapping[Var, Expr], rebuild: Rebuild = _rebuilt)
             done[id(node)] = node
             continue
         fresh = [done[id(child)] for child in old]
-        changed = any([a is not b for a, b in zip(fresh, old, strict=True)])
-        done[id(node)] = rebuild(node, fresh) if changed else node
+        done[id(node)] = node if identical(fresh, old) else rebuild(node, fresh)
     return done[id(e)]
 
 

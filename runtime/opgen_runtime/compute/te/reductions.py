@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.arith import Const, Expr, const, holds, post_order, select
+from ...base.arith import Const, Expr, const, holds, identical, post_order, select
 from .tensor import IterVar, Read, Reduce
 
 
@@ -55,6 +55,5 @@ def swapped(e: Expr, done: dict[int, Expr], whole: bool = False) -> Expr:
             continue
         children = node.children()
         new = [fresh[id(c)] for c in children]
-        same = all(a is b for a, b in zip(children, new, strict=True))
-        fresh[id(node)] = node if same else node.rebuild(new)
+        fresh[id(node)] = node if identical(children, new) else node.rebuild(new)
     return fresh[id(e)]

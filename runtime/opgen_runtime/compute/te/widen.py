@@ -24,6 +24,7 @@ from ...base.arith import (
     call,
     cast,
     const,
+    identical,
     post_order,
     register_printer,
     select,
@@ -284,7 +285,7 @@ def _touches_half(node: Expr) -> bool:
 
 
 def _kept(node: Expr, children: list[Expr]) -> Expr:
-    if all(a is b for a, b in zip(node.children(), children, strict=True)):
+    if identical(node.children(), children):
         return node
     return node.rebuild(children)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...base.arith import Expr, Var, post_order, structural_equal
+from ...base.arith import Expr, Var, identical, post_order, structural_equal
 from ...base.contract import Contract, Rule, When, handed_in, is_own
 from ...base.errors import ScheduleError
 from ...base.vocabulary import dataclass
@@ -48,7 +48,7 @@ def schedule_by(
 
 def _why_not_outputs(made: Made) -> str | None:
     given, found = made.outputs, made.schedule.outputs
-    if len(given) == len(found) and all(a is b for a, b in zip(given, found, strict=True)):
+    if identical(given, found):
         return None
     wanted = ", ".join(tensor.name for tensor in given)
     return f"its outputs are {', '.join(t.name for t in found) or 'none'}, expected the given ones: {wanted}"

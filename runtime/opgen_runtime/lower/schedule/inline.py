@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...base.arith.expr import Binary, Call, Cast, Compare, Const, Expr, Select, Var
 from ...base.arith.literals import cast
-from ...base.arith.visit import post_order
+from ...base.arith.visit import identical, post_order
 from ...compute.te.tensor import IterVar, Read, Reduce, Tensor
 
 Inlined = Mapping[Tensor, tuple[tuple[IterVar, ...], Expr]]
@@ -82,7 +82,7 @@ class Folder:
                 self.alive.extend(fresh)
                 frames.append(self._instance(node.tensor, fresh, key))
             return found
-        if isinstance(node, Reduce) or any(a is not b for a, b in zip(fresh, old, strict=True)):
+        if isinstance(node, Reduce) or not identical(fresh, old):
             node = _renamed(node.rebuild(fresh), frame.env)
         return self._shared(node)
 

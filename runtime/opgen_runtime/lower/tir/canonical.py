@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from ...base.arith import Analyzer, Binary, Compare, Const, Expr, Var, const, post_order
+from ...base.arith import Analyzer, Binary, Compare, Const, Expr, Var, const, identical, post_order
 from ...base.arith.visit import Remembered
 from ...base.vocabulary import BOOL, INDEX
 from .folding import rebuild_folding
@@ -120,8 +120,7 @@ class _Simplify(StmtMutator, Remembered[Expr]):
             mask = None if node.mask is None else fresh[1]
             same = index is node.indices[0] and mask is node.mask
             return node if same else Load(node.dtype, node.buffer, (index,), mask)
-        changed = any(a is not b for a, b in zip(fresh, old, strict=True))
-        made = rebuild_folding(node, fresh) if changed else node
+        made = node if identical(fresh, old) else rebuild_folding(node, fresh)
         if isinstance(made, Compare) and made.a.dtype.is_int and self.scalar.of(made):
             return self._canonical(_multiplied(made))
         return made

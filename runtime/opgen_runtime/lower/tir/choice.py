@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...base.arith import Expr, Var, free_vars, substitute
+from ...base.arith import Expr, Var, free_vars, identical, substitute
 from .relocate import Relocator
 from .stmt import Allocate, Buffer, If, PrimFunc, Stmt, to_text
 
@@ -55,7 +55,7 @@ class _Adopted(Relocator):
 
     def allocate(self, s: Allocate) -> Stmt:
         shape = tuple([d if isinstance(d, int) else substitute(d, self.dims) for d in s.buffer.shape])
-        if all(a is b for a, b in zip(shape, s.buffer.shape, strict=True)):
+        if identical(shape, s.buffer.shape):
             return super().allocate(s)
         self.moved = {**self.moved, s.buffer: replace(s.buffer, shape=shape)}
         return Allocate(self.moved[s.buffer], self.stmt(s.body))

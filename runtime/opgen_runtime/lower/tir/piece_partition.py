@@ -27,6 +27,7 @@ from ...base.arith import (
     Var,
     floordiv,
     free_vars,
+    identical,
     logical_and,
     logical_not,
     logical_or,
@@ -310,5 +311,4 @@ def _folded(node: Expr, fresh: Sequence[Expr]) -> Expr:
         return logical_not(*fresh)
     if isinstance(node, Select) and isinstance(fresh[0], Const):
         return fresh[1] if fresh[0].value else fresh[2]
-    same = all(a is b for a, b in zip(fresh, node.children(), strict=True))
-    return node if same else node.rebuild(fresh)
+    return node if identical(fresh, node.children()) else node.rebuild(fresh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ...base.arith import Expr, post_order
+from ...base.arith import Expr, identical, post_order
 from .folding import rebuild_folding
 from .stmt import Allocate, Buffer, Load, Prefetch, Stmt, Store
 from .visit import StmtMutator, statements
@@ -30,7 +30,7 @@ class Relocator(StmtMutator):
                 mask = fresh[count] if node.mask is not None else None
                 indices = self.place(node.buffer, tuple(fresh[:count]))
                 done[id(node)] = Load(node.dtype, self.moved[node.buffer], indices, mask)
-            elif any(a is not b for a, b in zip(fresh, old, strict=True)):
+            elif not identical(fresh, old):
                 done[id(node)] = rebuild_folding(node, fresh)
             else:
                 done[id(node)] = node

@@ -23,7 +23,7 @@ _MOST_TEMPORARY: Final = 1 << 15  # bytes: the body is written twice, but its me
 def streamed_outputs(func: PrimFunc) -> frozenset[Buffer]:
     """The outputs that are written in whole lines and never read, of a kernel whose operands are large."""
     total = sum(map(_bytes, (*func.inputs, *func.outputs)))
-    if total < _LEAST or total < _LEAST_SHARED and _is_shared(func.body):
+    if total < _LEAST or (total < _LEAST_SHARED and _is_shared(func.body)):
         return frozenset()
     written: set[Buffer] = set()
     read: set[Buffer] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from ...base.arith import Binary, Compare, Const, Expr, Var, add, const, lt, post_order, sub
+from ...base.arith import Binary, Compare, Const, Expr, Var, add, const, identical, lt, post_order, sub
 from ...base.arith.visit import Remembered
 from ...base.vocabulary import INDEX
 from .folding import rebuild_folding
@@ -88,8 +88,7 @@ def vectorize_expr(e: Expr, var: Var, lanes: int, vector_vars: Collection[Var] =
         old = node.children()
         if not any(id(child) in varies for child in old):
             fresh = [done[id(child)] for child in old]  # some may be what all lanes agree on
-            same = all(a is b for a, b in zip(fresh, old, strict=True))
-            done[id(node)] = node if same else rebuild_folding(node, fresh)
+            done[id(node)] = node if identical(fresh, old) else rebuild_folding(node, fresh)
             continue
         if isinstance(node, HorizontalReduce | Ramp | Splat):
             raise NotVectorizable

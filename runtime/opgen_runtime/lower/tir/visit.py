@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...base.arith.expr import Const, Expr
+from ...base.arith.visit import identical
 from .stmt import Allocate, Block, For, If, LetStmt, Prefetch, Stmt, Store
 
 EMPTY = Block(())
@@ -44,11 +45,7 @@ class StmtMutator:
     def store(self, s: Store) -> Stmt:
         indices = tuple([self.expr(i) for i in s.indices])
         value, mask = self.expr(s.value), self.optional(s.mask)
-        if (
-            value is s.value
-            and mask is s.mask
-            and all(a is b for a, b in zip(indices, s.indices, strict=True))
-        ):
+        if value is s.value and mask is s.mask and identical(indices, s.indices):
             return s
         return Store(s.buffer, indices, value, mask)
 
@@ -60,7 +57,7 @@ class StmtMutator:
 
     def block(self, s: Block) -> Stmt:
         parts = [self.stmt(part) for part in s.body]
-        if all(a is b for a, b in zip(parts, s.body, strict=True)):
+        if identical(parts, s.body):
             return s
         return block(*parts)
 

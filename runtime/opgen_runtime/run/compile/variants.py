@@ -18,6 +18,7 @@ from ...base.arith import (
     const,
     free_vars,
     hinted,
+    identical,
     structural_equal,
     substitute,
 )
@@ -196,5 +197,5 @@ def _attrs(attrs: Attrs, sized: Callable[[Expr], int | Expr]) -> Attrs:
 def _value(value: object, sized: Callable[[Expr], int | Expr]) -> object:
     if isinstance(value, tuple):
         parts = tuple([_value(part, sized) for part in value])
-        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
+        return value if identical(parts, value) else parts
     return sized(value) if isinstance(value, Expr) else value

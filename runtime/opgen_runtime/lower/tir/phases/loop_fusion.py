@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ....base.arith import Analyzer, Const, Expr, Var, free_vars, post_order, structural_equal
+from ....base.arith import Analyzer, Const, Expr, Var, free_vars, identical, post_order, structural_equal
 from ..folding import fold_substitute
 from ..stmt import Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ..visit import StmtMutator, block, exprs, map_exprs, statements
@@ -35,7 +35,7 @@ class _Fusion(StmtMutator):
                 parts.append(self.stmt(part))
             else:
                 parts[-1] = joined
-        if len(parts) == len(s.body) and all(a is b for a, b in zip(parts, s.body, strict=True)):
+        if identical(parts, s.body):
             return s
         return block(*parts)
 

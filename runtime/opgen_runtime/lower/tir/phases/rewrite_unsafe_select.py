@@ -21,6 +21,7 @@ from ....base.arith import (
     Var,
     cast,
     const,
+    identical,
     logical_and,
     logical_not,
     lt,
@@ -242,7 +243,7 @@ class _Value:
                 return self._masked(node, fresh, guard)
             assert isinstance(node, Table)
             return self._clipped(node, fresh[0], guard)
-        if all(a is b for a, b in zip(fresh, old, strict=True)):
+        if identical(fresh, old):
             return node
         return select(*fresh) if isinstance(node, Select) else rebuild_folding(node, fresh)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ....base.arith import Expr, const, post_order
+from ....base.arith import Expr, const, identical, post_order
 from ....base.vocabulary import INDEX
 from ..folding import rebuild_folding
 from ..stmt import Allocate, Buffer, Load, Prefetch, PrimFunc, Ramp, Stmt, Store
@@ -68,7 +68,7 @@ class _Flattener(StmtMutator):
                 mask = fresh[n] if node.mask is not None else None
                 index = self.position(node.buffer.shape, tuple(fresh[:n]))
                 done[id(node)] = Load(node.dtype, self.buffer(node.buffer), (index,), mask)
-            elif any(a is not b for a, b in zip(fresh, old, strict=True)):
+            elif not identical(fresh, old):
                 done[id(node)] = rebuild_folding(node, fresh)
             else:
                 done[id(node)] = node
