@@ -19,6 +19,7 @@ from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import add, cumsum, multiply, softmax, split
 from opgen_runtime.run.calls import eager
 from opgen_runtime.run.compile import entry as entry_module
+from opgen_runtime.run.compile.buffers import KEPT, LEAST, POOL
 from opgen_runtime.run.compile.pipeline import compile_segment, forget_kernels
 from opgen_runtime.run.executor import Entry, build
 
@@ -172,14 +173,99 @@ def test_several_threads_at_once() -> None:
     assert wrong == []
 
 
-def test_no_entry_for_large_results() -> None:
-    def built(body: Callable[..., Any], shape: tuple[int, ...]) -> Entry | None:
-        a = var("a", TensorType(shape, "float32"))
-        return build(Function((a,), body(a))).entry()
+def test_no_entry_without_elements() -> None:
+    a = var("a", TensorType((0, 3), "float32"))
+    assert build(Function((a,), add(a, a))).entry() is None
 
-    assert built(lambda a: add(a, a), (1024, 1024)) is None
-    assert built(lambda a: add(a, a), (0, 3)) is None
-    assert built(lambda a: Tuple((add(a, a), cumsum(a, axis=1))), (1024, 1024)) is None
+
+def test_large_results_lie_in_buffers_that_are_kept() -> None:
+    new = entry_of(add, (512, 1025)).new
+    a = np.random.default_rng(0).normal(size=(512, 1025)).astype(np.float32)
+    POOL.clear()
+    first = new(a, a)
+    where, dtype_count = first.ctypes.data, sys.getrefcount(a.dtype)
+    assert type(first) is np.ndarray
+    assert where % 4096 == 0
+    assert first.flags.carray
+    assert not first.flags.owndata
+    np.testing.assert_array_equal(first, 2 * a)
+    view = first[1:, ::2].T
+    del first
+    assert POOL.kept_bytes == 0
+    assert not np.shares_memory(other := new(a, a), view)
+    np.testing.assert_array_equal(view, 2 * a[1:, ::2].T)
+    del view
+    assert a.nbytes < POOL.kept_bytes < 2 * a.nbytes
+    for _ in range(100):
+        assert new(a, a).ctypes.data == where
+    assert POOL.empty(a.shape, a.dtype).ctypes.data == where  # those of other ways are the same ones
+    assert not np.shares_memory(other, POOL.empty(a.shape, a.dtype))
+    assert abs(sys.getrefcount(a.dtype) - dtype_count) < 50
+    POOL.clear()
+    assert POOL.kept_bytes == 0
+
+
+def test_the_buffers_that_are_kept_are_the_latest_and_bounded() -> None:
+    assert entry_of(add, (2, 3)) is not None  # there are entries now
+    POOL.clear()
+    sizes = [LEAST + 64 * k for k in range(100)]
+    addresses = [POOL.empty((size,), np.dtype(np.uint8)).ctypes.data for size in sizes]
+    assert 60 * LEAST < POOL.kept_bytes < 66 * LEAST
+    assert POOL.empty((sizes[-1],), np.dtype(np.uint8)).ctypes.data == addresses[-1]
+    before = POOL.kept_bytes
+    whole = POOL.empty((KEPT,), np.dtype(np.uint8))
+    del whole  # with what is beside it, more than may be kept
+    assert POOL.kept_bytes == before
+    large = POOL.empty((KEPT - LEAST,), np.dtype(np.uint8))
+    del large
+    assert KEPT - LEAST < POOL.kept_bytes <= KEPT
+    POOL.clear()
+
+
+def test_large_results_in_a_tuple_and_threads() -> None:
+    a = var("a", TensorType((1024, 257), "float32"))
+    entry = build(Function((a,), Tuple((add(a, a), multiply(a, a), cumsum(a, axis=1))))).entry()
+    assert entry is not None
+    new, wrong = entry.new, []
+
+    def work(seed: int) -> None:
+        value = np.random.default_rng(seed).integers(0, 9, (1024, 257)).astype(np.float32)
+        for _ in range(30):
+            results = new(value)
+            expected = (value + value, value * value, np.cumsum(value, axis=1))
+            wrong.extend(
+                seed for one, two in zip(results, expected, strict=True) if not np.array_equal(one, two)
+            )
+
+    users = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert wrong == []
+
+
+def test_no_memory_for_a_large_result_is_an_error() -> None:
+    program = """
+import resource
+import numpy as np
+from opgen_runtime import eager
+tall, wide = np.ones((2048, 1), np.float32), np.ones((1 << 15,), np.float32)
+for _ in range(3):
+    eager.add(tall, wide)
+resource.setrlimit(resource.RLIMIT_AS, (1 << 31, resource.RLIM_INFINITY))
+for _ in range(3):
+    try:
+        few = [eager.add(tall, wide) for _ in range(9)]
+    except MemoryError:
+        print("none")
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(sum(eager.add(tall, wide)[k, k] for k in range(2048)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.stderr) == ("none\n" * 3 + "4096.0\n", "")
 
 
 def test_several_results_are_a_tuple() -> None:

@@ -7,12 +7,15 @@ the result, and whatever else keeps it alive, keep the lease, and the buffer ret
 Results begin where a page does.  A processor that compares the last twelve bits of addresses first takes a load for one
 of what was just stored where those agree, and waits.  Large arrays of others begin a few bytes into a page, at the same
 place as results or behind it, so that a loop that reads as it writes always reads ahead of that.
+
+Once a process has entries, which make large results in machine code, theirs are the only buffers that are kept
+(`leases.py`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -22,7 +25,18 @@ _lock = forks.lock()  # of all pools
 
 LEAST: Final = 1 << 20  # bytes; below it numpy's own allocation is cheap
 KEPT: Final = 1 << 29  # bytes that are kept at most while nobody uses them
-_ALIGNMENT: Final = 4096  # bytes: a page, and many of a cache line and the widest vector
+ALIGNMENT: Final = 4096  # bytes: a page, and many of a cache line and the widest vector
+
+
+class Leases(Protocol):
+    """Memory of large results that another keeps."""
+
+    @property
+    def kept_bytes(self) -> int: ...
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[np.generic], size: int) -> np.ndarray: ...
+
+    def clear(self) -> None: ...
 
 
 class _Buffer(np.ndarray):
@@ -50,18 +64,26 @@ class BufferPool:
         self._limit = limit
         self._free: dict[int, list[tuple[np.ndarray, int]]] = {}
         self._bytes = 0
+        self._leases: Leases | None = None
+
+    def use(self, leases: Leases) -> None:
+        """Take large results from there from now on."""
+        self._leases = leases
+        self._forget()
 
     @property
     def kept_bytes(self) -> int:
         """Bytes that are kept and in nobody's use."""
-        return self._bytes
+        return self._bytes if self._leases is None else self._leases.kept_bytes
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
         """A C-contiguous array of undefined content, at the start of a page where it is large."""
         size = math.prod(shape) * dtype.itemsize
         if size < LEAST:
             return np.empty(shape, dtype)
-        capacity = size + _ALIGNMENT
+        if self._leases is not None:
+            return self._leases.empty(shape, dtype, size)
+        capacity = size + ALIGNMENT
         with _lock:
             waiting = self._free.get(capacity)
             kept = waiting.pop() if waiting else None
@@ -69,7 +91,7 @@ class BufferPool:
                 self._bytes -= capacity
         if kept is None:
             memory: np.ndarray = _Buffer((capacity,), np.uint8)
-            kept = memory, -memory.ctypes.data % _ALIGNMENT
+            kept = memory, -memory.ctypes.data % ALIGNMENT
         buffer, start = kept
         lease = buffer.view(_Lease)
         lease._pool, lease._start = self, start
@@ -83,7 +105,7 @@ class BufferPool:
         """
         if _lock.acquire(blocking=False):
             try:
-                if self._bytes + buffer.nbytes <= self._limit:
+                if self._leases is None and self._bytes + buffer.nbytes <= self._limit:
                     self._free.setdefault(buffer.nbytes, []).append((buffer, start))
                     self._bytes += buffer.nbytes
             finally:
@@ -91,6 +113,11 @@ class BufferPool:
 
     def clear(self) -> None:
         """Free what is kept."""
+        if self._leases is not None:
+            self._leases.clear()
+        self._forget()
+
+    def _forget(self) -> None:
         with _lock:
             self._free.clear()
             self._bytes = 0

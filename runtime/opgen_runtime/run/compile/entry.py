@@ -20,15 +20,18 @@ from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from ...codegen import load_module
 from . import entry_words
-from .buffers import LEAST
+from .buffers import POOL
 from .entry_text import GATE_SYMBOL, SYMBOLS, entry_text
 from .entry_words import RECORD_WORDS, Word
+from .leases import FREE, KEPT_BYTES, LEASE, Leases
 from .pointers import address_of
 
 ENTRY_MODULE: Final = "native entry"
 ENTRY_LEVEL: Final = 2  # it runs in every call
 _NEW_FROM_DESCR: Final = 94  # positions in numpy's table of functions, the same in its versions 1 and 2
+_SET_BASE: Final = 282
 _ARRAY_TYPE: Final = 2
+_BYTE: Final = np.dtype(np.uint8)
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
 _HELD_BYTES: Final = 1 << 12  # operands up to this size: the kernel is over before another thread could start
 
@@ -106,11 +109,9 @@ class Entry:
 def make_entry(kernel: Enterable, in_tuple: bool = False) -> Entry | None:
     """The entry of a kernel, which gives several outputs in a tuple, one if asked to; None where there can be none.
 
-    Kernels without outputs have none, nor those of data-dependent or of large results, whose memory has its own pool.
+    Kernels without outputs have none, nor those of data-dependent results.
     """
     if not kernel.outputs or kernel.has_lengths:
-        return None
-    if any([_bytes([output]) >= LEAST for output in kernel.outputs]):
         return None
     made = methods()
     return None if made is None else Entry(kernel, made, in_tuple or len(kernel.outputs) > 1)
@@ -158,13 +159,14 @@ class Layouts:
 
     array_type: int
     new_array: int
+    set_base: int
 
 
 class Methods:
     """The functions in memory, that of gates by its address, and the words that all descriptors share."""
 
     def __init__(self, layouts: Layouts) -> None:
-        exports = (*SYMBOLS, GATE_SYMBOL)
+        exports = (*SYMBOLS, GATE_SYMBOL, LEASE, KEPT_BYTES, FREE)
         addresses = load_module(ENTRY_MODULE, entry_text(), exports, None, ENTRY_LEVEL)
         self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
         for method in self._methods:
@@ -185,7 +187,10 @@ class Methods:
             Word.SAVE_THREAD: python_function("PyEval_SaveThread"),
             Word.RESTORE_THREAD: python_function("PyEval_RestoreThread"),
             Word.NEW_TUPLE: python_function("PyTuple_New"),
+            Word.BYTE: id(_BYTE),
+            Word.SET_BASE: layouts.set_base,
         }
+        self.leases = Leases(addresses, self.words)
 
     def bound(self, number: int, descriptor: Descriptor) -> Callable[..., Any]:
         """The function with the descriptor as `self`, which it keeps alive."""
@@ -211,6 +216,8 @@ def methods() -> Methods | None:
     """
     if not _made:
         _made.append(_new_methods())
+        if _made[0] is not None:
+            POOL.use(_made[0].leases)
     return _made[0]
 
 
@@ -228,9 +235,10 @@ def _look_up() -> Layouts | None:
     table = _numpy_table()
     if table is None or not _layouts_are_known():
         return None
-    if table[_ARRAY_TYPE] != id(np.ndarray) or not _allocates(table[_NEW_FROM_DESCR]):
+    new_array, set_base = table[_NEW_FROM_DESCR], table[_SET_BASE]
+    if table[_ARRAY_TYPE] != id(np.ndarray) or not _allocates(new_array, set_base):
         return None
-    return Layouts(table[_ARRAY_TYPE], table[_NEW_FROM_DESCR])
+    return Layouts(table[_ARRAY_TYPE], new_array, set_base)
 
 
 def python_function(name: str) -> int:
@@ -307,15 +315,23 @@ def _is_counted_as_expected(sample: object) -> bool:
     return before > 0 and count.value == before + len(kept)
 
 
-def _allocates(address: int) -> bool:
-    """Whether the function at `address` makes arrays as PyArray_NewFromDescr does."""
-    function = ctypes.PYFUNCTYPE(
+def _allocates(new_array: int, set_base: int) -> bool:
+    """Whether the functions there are PyArray_NewFromDescr and PyArray_SetBaseObject."""
+    make = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p,
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
-    )(address)  # fmt: skip
-    dims, dtype = np.array([3, 2], np.int64), np.dtype(np.float32)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(dtype))  # the function takes this reference
-    made = function(np.ndarray, dtype, 2, dims.ctypes.data, None, None, 0, None)
+    )(new_array)  # fmt: skip
+    tie = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.py_object)(set_base)
+    dims, dtype, base = np.array([3, 2], np.int64), np.dtype(np.float32), object()
+    for taken in (dtype, base):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(taken))  # the functions take these references
+    made = make(np.ndarray, dtype, 2, dims.ctypes.data, None, None, 0, None)
     return (
-        type(made) is np.ndarray and made.shape == (3, 2) and made.dtype is dtype and made.flags.c_contiguous
+        type(made) is np.ndarray
+        and made.shape == (3, 2)
+        and made.dtype is dtype
+        and made.flags.c_contiguous
+        and made.base is None
+        and tie(made, base) == 0
+        and made.base is base
     )

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...codegen import fill
+from .buffers import ALIGNMENT, KEPT, LEAST
 from .entry_words import (
     CONTIGUOUS_ALIGNED,
     COUNT_MASK,
@@ -35,9 +36,9 @@ from .entry_words import (
     GateWord,
     Word,
     counted_text,
-    load_text,
     words_text,
 )
+from .leases import LEASE, leases_text
 
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
 GATE_SYMBOL: Final = "opgen_entry_gate"
@@ -47,8 +48,8 @@ def entry_text() -> str:
     """The module with the functions of `SYMBOLS` and `GATE_SYMBOL`."""
     run = fill(
         _RUN,
-        **{word.name: load_text(word) for word in (GateWord.SLOW, GateWord.VECTORCALL)},
-        **words_text(),
+        **words_text((GateWord.SLOW, GateWord.VECTORCALL)),
+        **words_text([word for word in Word if word not in (Word.BYTE, Word.SET_BASE)]),
         HOLD=counted_text("itself", 1),
         DROP=counted_text("itself", -1),
         HOLD_TARGET=counted_text("to_fill", 1),
@@ -65,6 +66,8 @@ def entry_text() -> str:
         CONTIGUOUS_ALIGNED=CONTIGUOUS_ALIGNED,
         WRITEABLE=WRITEABLE,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
+        LEASE=LEASE,
+        LEAST=LEAST,
     )  # fmt: skip
     entries = [
         fill(_ENTRY, NAME=name, INTO=into, DATA_OFFSET=DATA_OFFSET)
@@ -72,14 +75,14 @@ def entry_text() -> str:
     ]
     gate = fill(
         _GATE,
-        **{word.name: load_text(word) for word in GateWord},
+        **words_text(GateWord),
         SYMBOL=GATE_SYMBOL,
         GATE_WORDS_OFFSET=GATE_WORDS_OFFSET,
         COUNT_MASK=COUNT_MASK,
         TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
     )
-    return "\n".join((run, *entries, gate))
+    return "\n".join((leases_text(KEPT, ALIGNMENT), run, *entries, gate))
 
 
 _ENTRY: Final = """
@@ -268,14 +271,25 @@ make_output:
   %new_number = add i64 %inputs, %made_count
   %new_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %new_number
   %new_dtype = load ptr, ptr %new_record
-$HOLD_DTYPE
   %new_rank_in = getelementptr i64, ptr %new_record, i64 1
   %new_rank = load i64, ptr %new_rank_in
   %new_rank32 = trunc i64 %new_rank to i32
   %new_dims_in = getelementptr i64, ptr %new_record, i64 2
   %new_dims = load ptr, ptr %new_dims_in
-  %made = call ptr %new_array(
+  %new_size_in = getelementptr i64, ptr %new_record, i64 3
+  %new_size = load i64, ptr %new_size_in
+  %is_large = icmp uge i64 %new_size, $LEAST
+  br i1 %is_large, label %make_large, label %make_small
+make_large:
+  %large = call ptr @$LEASE(ptr %words, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, i64 %new_size)
+  br label %either
+make_small:
+$HOLD_DTYPE
+  %small = call ptr %new_array(
     ptr %array_type, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, ptr null, ptr null, i32 0, ptr null)
+  br label %either
+either:
+  %made = phi ptr [ %large, %make_large ], [ %small, %new_dtype.held ]
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %fail_whole, label %put_output
 put_output:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
@@ -52,6 +53,8 @@ class Word(IntEnum):
     ARGUMENTS_INTO = 17  # how many arguments come where an output is given; -1 where none can be
     RELEASES = 18  # whether other threads may run Python meanwhile
     IN_TUPLE = 19  # whether the new outputs are given in a tuple
+    BYTE = 20  # the dtype uint8
+    SET_BASE = 21  # PyArray_SetBaseObject
 
 
 class GateWord(IntEnum):
@@ -68,9 +71,9 @@ _NUMBERS: Final = frozenset(
 )
 
 
-def words_text() -> dict[str, str]:
-    """For each word of a descriptor its name, and what reads it into the value of that name in small letters."""
-    return {word.name: load_text(word) for word in Word}
+def words_text(words: Iterable[Word | GateWord]) -> dict[str, str]:
+    """For each word its name, and what reads it into the value of that name in small letters."""
+    return {word.name: load_text(word) for word in words}
 
 
 def load_text(word: Word | GateWord, prefix: str = "") -> str:
