@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime.base.arith import Expr, Var, logical_and, lt, select
-from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.base.arith import Expr, Var, cast, logical_and, lt, maximum, minimum, select
+from opgen_runtime.base.vocabulary import INDEX, INT64
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Tensor, read, reduce
 from opgen_runtime.compute.te.tensor import IterVar, Scan, State
@@ -115,3 +115,49 @@ scan t in range(3) upwards:
     h[t, i]: int32[3, 4] = (h_step_sum[t, i] + h_step_sum1[t, i] + x[t, i]) % int32(7)
 out[i0, i1]: int32[3, 4] = h[i0, i1] * int32(2)
 """
+
+
+def masked(steps: int, rows: int, width: int, shifted: bool) -> Program:
+    """h[t, n, i] = sum(w[i, j] * h[t - 1, n, j]) + sum(w[i, j] * x[.., n, j]) where t < lens[n], else what was."""
+    x = te.placeholder("x", (steps, rows, width), "int32")
+    w, lens = te.placeholder("w", (width, width), "int32"), te.placeholder("lens", (rows,), "int32")
+    t, n, i = axes = tuple(IterVar(Var(INDEX, name), size) for name, size in zip("tni", x.shape, strict=True))
+    state = State(axes, 0)
+    scan = Scan((state,), steps, 1)
+    h = state.tensor = Tensor("h", x.shape, x.dtype, scan)
+    length = cast(minimum(maximum(read(lens, n.var), 0), steps), INT64)
+
+    def before(column: Var) -> Expr:
+        return select(lt(0, t.var), read(h, t.var - 1, n.var, column), 1)
+
+    j = te.reduce_axis(width, "j")
+    place = length - 1 - cast(t.var, INT64) if shifted else t.var
+    total = reduce("sum", j, read(w, i.var, j.var) * before(j.var))
+    total = total + reduce("sum", j, read(w, i.var, j.var) * read(x, place, n.var, j.var))
+    state.body = select(lt(cast(t.var, INT64), length), total % 7, before(i.var))
+    out = te.compute("out", x.shape, "int32", lambda a, b, c: read(h, a, b, c) * 2)
+    return Program((x, w, lens), (out,))
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 9), st.booleans())
+@settings(max_examples=12)
+def test_rows_that_end_before_others(steps: int, rows: int, width: int, shifted: bool) -> None:
+    check_normal(masked(steps, rows, width, shifted))
+
+
+def test_rows_are_computed_as_long_as_one_is_wanted() -> None:
+    assert te.to_text(te.normalize(masked(3, 2, 4, True).outputs)) == MASKED
+
+
+MASKED = """\
+lens: int32[2]
+h_some[t]: bool[3] = any(cast(t, int64) < cast(min(max(lens[n], int32(0)), int32(3)), int64) for n in range(2))
+w: int32[4, 4]
+x: int32[3, 2, 4]
+h_sum[t, n, i]: int32[3, 2, 4] = sum(w[i, j] * (x[cast(min(max(lens[n], int32(0)), int32(3)), int64) - int64(1) - cast(t, int64), n, j] if cast(t, int64) < cast(min(max(lens[n], int32(0)), int32(3)), int64) else int32(0)) for j in range(4))
+scan t in range(3) upwards:
+    h_row[t, n, j]: int32[3, 2, 4] = ((h[t - 1, n, j] if 0 < t else int32(1)) if cast(t, int64) < cast(min(max(lens[n], int32(0)), int32(3)), int64) else int32(0)) if h_some[t] else int32(0)
+    h_step_sum[t, n, i]: int32[3, 2, 4] = sum(w[i, j] * h_row[t, n, j] for j in range(4) if h_some[t])
+    h[t, n, i]: int32[3, 2, 4] = (h_step_sum[t, n, i] + h_sum[t, n, i]) % int32(7) if cast(t, int64) < cast(min(max(lens[n], int32(0)), int32(3)), int64) else h[t - 1, n, i] if 0 < t else int32(1)
+out[i0, i1, i2]: int32[3, 2, 4] = h[i0, i1, i2] * int32(2)
+"""  # noqa: E501 -- a line of a program

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 from opgen_runtime.base.arith import Expr, add, eq, ge, logical_and, lt, minimum, select
 from opgen_runtime.compute import te
@@ -32,6 +35,51 @@ def test_the_condition_of_a_choice_joins_the_stage() -> None:
         "out[i0]: float32[8] = out_sum[i0] if (i0 >= 2) & (i0 < 6) else 0.0\n"
     )
     np.testing.assert_array_equal(te.evaluate(made, {X: VALUE})[0], [0, 0, 3, 9, 15, 21, 0, 0])
+
+
+W = te.placeholder("w", (5, 3), "float32")
+LENS = te.placeholder("lens", (4,), "int32")
+
+
+def products(place: Callable[[Expr], Expr], wanted: Callable[[Expr, Expr], Expr]) -> te.Tensor:
+    """Rows of X by those of W, where they are wanted."""
+
+    def body(i: Expr, j: Expr) -> Expr:
+        return select(wanted(i, j), reduce("sum", K, read(X, place(i), K.var) * read(W, j, K.var)), -1.0)
+
+    return te.compute("out", (4, 5), "float32", body)
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted", "text"),
+    [
+        (lambda i: i, lambda i, j: lt(0, read(LENS, i)), "x[i0, k] * w[i1, k] for k in range(3)"),
+        (
+            lambda i: read(LENS, i) - 1,
+            lambda i, j: logical_and(lt(0, read(LENS, i)), lt(read(LENS, i), 4)),
+            "(x[lens[i0] - int32(1), k] if (int32(0) < lens[i0]) & (lens[i0] < int32(4)) else 0.0) * w[i1, k]"
+            " for k in range(3)",
+        ),
+        (
+            lambda i: i,
+            lambda i, j: lt(j, read(LENS, i)),
+            "x[i0, k] * w[i1, k] for k in range(3) if cast(i1, int64) < cast(lens[i0], int64)",
+        ),
+        (lambda i: i, lambda i, j: lt(i, 2), "x[i0, k] * w[i1, k] for k in range(3) if i0 < 2"),
+    ],
+    ids=["rows", "rows that are elsewhere", "rows and columns", "no element decides"],
+)
+def test_rows_that_elements_choose_are_computed_with_the_others(
+    place: Callable[[Expr], Expr], wanted: Callable[[Expr, Expr], Expr], text: str
+) -> None:
+    out = products(place, wanted)
+    made = te.normalize([out])
+    line = next(each for each in te.to_text(made).splitlines() if each.startswith("out_sum"))
+    assert line == f"out_sum[i0, i1]: float32[4, 5] = sum({text})"
+    w = np.arange(15, dtype=np.float32).reshape(5, 3)
+    w[4] = np.inf  # 0 * inf is used nowhere
+    feeds = {X: VALUE + 1, W: w, LENS: np.array([2, 0, 3, 1], np.int32)}
+    np.testing.assert_array_equal(te.evaluate(made, feeds)[0], te.evaluate([out], feeds)[0])
 
 
 def test_only_the_axes_that_matter() -> None:

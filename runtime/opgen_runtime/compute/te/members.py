@@ -6,6 +6,8 @@
             h_step_sum[t, i] = sum(w[i, j] * h_row[t, j] for j)
             h[t, i] = tanh(x[t, i] + h_step_sum[t, i])
 
+Where elements of tensors tell which rows of a state are wanted, the steps in which none is are left out.
+
 A factor of a product that is computed from states, and would be again for each position along some axis, is a state,
 too: equal ones are one.  Loops of sums then read what lies there.
 """
@@ -30,11 +32,11 @@ from ...base.arith import (
     structural_equal,
     substitute,
 )
-from ...base.vocabulary import INDEX, INT64
+from ...base.vocabulary import BOOL, INDEX, INT64
 from .graph import replace_tensors
 from .guards import Guards
-from .reductions import outermost_reduces, swapped, under
-from .tensor import IterVar, Read, Reduce, Scan, State, Tensor, tensors_read
+from .reductions import outermost_reduces, swapped, where_wanted
+from .tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor, tensors_read
 
 
 def reductions_apart(scan: Scan) -> dict[Tensor, Tensor]:
@@ -60,11 +62,29 @@ def reductions_apart(scan: Scan) -> dict[Tensor, Tensor]:
 
 
 class _Rows:
-    """Factors of the sums of all states, as states: each stands before the first sum that reads it."""
+    """Factors of the sums of all states, as states: each stands before the first sum that reads it.
+
+    And the steps in which sums are wanted, as tensors.
+    """
 
     def __init__(self, lines: dict[Tensor, int]) -> None:
         self.lines = lines
         self.made: list[tuple[Expr, tuple[IterVar, ...], Tensor]] = []
+        self.steps: list[tuple[Expr, tuple[IterVar, ...], Tensor]] = []
+
+    def some(self, name: str, line: IterVar, axes: Sequence[IterVar], guard: Expr) -> Expr:
+        """Whether `guard`, which reads no state, holds anywhere along `axes` in the step at `line`."""
+        used = set(free_vars(guard))
+        old = (line, *[axis for axis in axes if axis.var in used])
+        step, *rest = (IterVar(Var(INDEX, axis.var.name), axis.extent, axis.kind) for axis in old)
+        rows = tuple([IterVar(axis.var, axis.extent, "reduce") for axis in rest])
+        there = substitute(guard, {a.var: b.var for a, b in zip(old, (step, *rows), strict=True)})
+        for other, theirs, tensor in self.steps:
+            if _is_same(other, theirs, there, (step, *rows)):
+                return Read(BOOL, tensor, (line.var,))
+        tensor = Tensor(name, (step.extent,), BOOL, Compute((step,), Reduce(BOOL, "any", rows, there)))
+        self.steps.append((there, (step, *rows), tensor))
+        return Read(BOOL, tensor, (line.var,))
 
     def apart(self, node: Reduce, state: State) -> tuple[Reduce, list[tuple[State, Tensor]]]:
         """A reduction that reads its factors as rows, and the states that are new."""
@@ -145,8 +165,19 @@ class _Parts:
             assert guards is not None
             guard = guards.of(node)
             if guard is None or set(lines).isdisjoint(tensors_read(guard.holds)):
-                done[id(node)] = self._apart(node if guard is None else under(node, guard.holds))
+                done[id(node)] = self._apart(node if guard is None else self._wanted(node, guard.holds))
         self.body = swapped(state.body, done, whole=True)
+
+    def _wanted(self, node: Reduce, guard: Expr) -> Reduce:
+        """A reduction where `guard` holds; one of all rows runs in the steps in which some are wanted."""
+        line = self.state.axes[self.state.scan_axis]
+        axes = [axis for axis in self.state.axes if axis is not line]
+        found = where_wanted(node, guard, axes)
+        if found.condition is not None:
+            return found
+        assert self.state.tensor is not None
+        condition = self.rows.some(f"{self.state.tensor.name}_some", line, axes, guard)
+        return Reduce(found.dtype, found.combiner, found.axes, found.value, condition, found.default)
 
     def _crosses(self, node: Reduce) -> bool:
         """Whether a reduction reads a state at several positions of one row."""

@@ -24,7 +24,7 @@ from .broadcasts import without_idle_choices
 from .graph import replace_inputs, replace_scan, tensor_order
 from .guards import Guards, implies
 from .members import reductions_apart
-from .reductions import outermost_reduces, swapped, under
+from .reductions import outermost_reduces, swapped, where_wanted
 from .tensor import Compute, IterVar, Read, Reduce, Scan, Tensor, tensors_read
 
 
@@ -121,7 +121,7 @@ class _Hoister:
 
     def _hoisted(self, node: Expr, guard: Expr | None) -> Expr:
         assert isinstance(node, Reduce)
-        guarded = node if guard is None else under(node, guard)
+        guarded = node if guard is None else where_wanted(node, guard, self.axes)
         if self.states and not self.states.isdisjoint(tensors_read(guarded)):
             return node
         bucket = self.stages.setdefault(structural_hash(guarded), [])
