@@ -216,6 +216,29 @@ def test_few_rows_that_fill_a_panel_change_places_with_columns(rows: int, column
     assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
 
 
+@pytest.mark.parametrize(("filters", "turned"), [(64, True), (200, False)])
+def test_elements_apart_are_not_read_for_many_panels_of_filters(filters: int, turned: bool) -> None:
+    """Each of them would be packed alone, but only once."""
+    x = te.placeholder((8, 512, 8, 8), name="X")
+    w = constructing.placeholder("W", (filters, 512), "float32", True)
+    c = te.reduce_axis((0, 512), name="c")
+    out = te.compute(
+        (8, filters, 4, 4), lambda n, o, i, j: te.sum(x[n, c, 2 * i, 2 * j] * w[o, c], axis=c), name="C"
+    )
+    schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert any(stage.origin.startswith("permute") for stage in schedule.stages) == turned
+
+
+@pytest.mark.parametrize(("side", "row"), [(4, "x"), (3, "n")])
+def test_rows_of_a_tile_share_lines_of_the_cache(side: int, row: str) -> None:
+    """A few of one line are better than more that lie planes apart."""
+    a, b = te.placeholder((8, 16, side * 2), name="A"), te.placeholder((16, 64), name="B")
+    c = te.compute((8, side, 64), lambda n, x, o: te.sum(a[n, STEP, 2 * x] * b[STEP, o], axis=STEP), name="C")
+    found = contraction_of(c.op.axes, c.op.body)  # type: ignore[union-attr]  # it is computed
+    assert found is not None
+    assert found.row.var.name == row
+
+
 def test_few_rows_are_no_columns() -> None:
     """However little would be packed then: most lanes would be wasted."""
     a, b = te.placeholder((26, 5, 236), name="A"), te.placeholder((26, 236, 185), name="B")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
@@ -13,6 +13,8 @@ from .access import analyse, contiguous_groups, leading_axis, likely, likely_ext
 
 LEAST_ROWS: Final = 2
 _ENOUGH_ROWS: Final = 7  # fill a tile
+_FEW_ROWS: Final = 4  # fill it, too, where
+_NEAR: Final = 8  # elements are the most between two of them
 _LEAST_COLUMNS: Final = 4
 LEAST_SUMMED: Final = (
     8  # with fewer steps, columns of several axes that lie side by side are read as they lie
@@ -120,12 +122,24 @@ def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction 
             columns.insert(0, rest.pop())
         rows = [axis for axis in rest if axis.var in mine and axis.var not in theirs]
         if rows and any(axis.var in theirs for axis in columns):
-            row = max(reversed(rows), key=lambda axis: min(likely(axis.extent), _ENOUGH_ROWS))
+            row = _row_of(rows, fixed)
             outer = tuple(axis for axis in rest if axis is not row)
             if not decided.isdisjoint(axis.var for axis in (row, *columns)):
                 return None
             return Contraction(outer, row, tuple(columns), fixed, packed)
     return None
+
+
+def _row_of(rows: Sequence[IterVar], fixed: Expr) -> IterVar:
+    """The last axis that is long enough, or the longest; where rows share lines of the cache, few are enough."""
+    reads = analyse(fixed, fixed.dtype).reads if len(rows) > 1 else ()
+
+    def length(axis: IterVar) -> int:
+        extent, var = likely(axis.extent), axis.var
+        near = all([0 < read.strides.get(var, 0) <= _NEAR and var not in read.entangled for read in reads])
+        return _ENOUGH_ROWS if near and extent >= _FEW_ROWS else min(extent, _ENOUGH_ROWS)
+
+    return max(reversed(rows), key=length)
 
 
 def vars_of(e: Expr) -> set[Var]:

@@ -79,12 +79,13 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     turning = 0 if constant else _to_pack(turned, form)
     covered = _covered(form)
     if covered is None:
-        if constant and line_of(found) < _LEAST_LINE and moves_evenly(form):
-            return 2 * _APART * elements <= packed  # each element would be packed alone
         count, panel = likely(found.row.extent), VECTORS * lanes
+        again = -(-count // panel) - 1  # all of the rows is read once for each panel
+        if constant and line_of(found) < _LEAST_LINE and moves_evenly(form):
+            # each element would be packed alone
+            return 2 * _APART * elements + again * packed // _PANELS <= packed
         if _filled(count, panel) < _FULL or _are_pages_apart(form):
             return False
-        again = -(-count // panel) - 1  # all of the rows is read once for each panel
         return 2 * (turning + _APART * elements) + again * packed // _PANELS <= packed
     if line_of(found) < _LEAST_LINE:
         packed = packed // _APART * (_SKIPPED if line_of(found, _FAR) >= _LEAST_LINE else _SHORT)
