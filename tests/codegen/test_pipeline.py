@@ -106,6 +106,21 @@ def test_guarded_reads_are_choices():
     assert choose_pipeline(chain(40)) is Pipeline.CHOICES
 
 
+def test_what_runs_once_is_not_made_faster_than_it_is_worth():
+    def packed(columns):
+        """out[block, k, row] = x[8 block + row, k]: what LLVM would make vectors of, for long."""
+        x = te.placeholder("x", (64, columns), "float32")
+        out = te.compute(
+            "out", (8, columns, 8), "float32", lambda block, k, row: te.read(x, block * 8 + row, k)
+        )
+        return tir.run_phases(tir.lower(create_schedule((out,)), (x,), (out,), "packed"))
+
+    few, many = packed(64), packed(1 << 18)
+    assert [choose_pipeline(func) for func in (few, many)] == [Pipeline.AUTOMATIC] * 2
+    assert choose_pipeline(few, once=True) is Pipeline.DIRECT
+    assert choose_pipeline(many, once=True) is Pipeline.AUTOMATIC
+
+
 def test_absurd_vectors_never_reach_llvm(build):
     x = te.placeholder("x", (1 << 20,), "float32")
     out = te.compute("out", x.shape, "float32", lambda i: te.read(x, i) * 2.0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
+from opgen_runtime.codegen import Pipeline
 from opgen_runtime.operator import TensorType
 from opgen_runtime.run.compile import pipeline, steps
 from tests.lower.library.test_contractions import products, target, var
@@ -113,6 +114,18 @@ def test_equal_constants_are_kept_once_and_what_is_prepared_replaces_them(tmp_pa
     np.testing.assert_array_equal(loaded.run([x]), wanted)
     del first, weights
     assert held() is None
+
+
+def test_what_is_prepared_runs_once_and_is_compiled_in_little_time() -> None:
+    dense = ops.dense(var("x", 4, 64), var("w", 32, 64))
+    request = pipeline.Request(
+        ir.Function(tuple(ir.free_vars(dense)), dense, attrs={"Primitive": 1}), target(1), constant={1}
+    )
+    *_, (_, scheduled) = pipeline.through_kernel(request, pipeline.upto("split"))
+    assert not scheduled.normal.segment.once
+    assert scheduled.prepare.normal.segment.once
+    *_, (_, emitted) = pipeline.through_kernel(request, pipeline.between("split", "emit"), scheduled.prepare)
+    assert emitted.passes is Pipeline.DIRECT
 
 
 def test_the_disk_has_both_parts(monkeypatch: pytest.MonkeyPatch) -> None:

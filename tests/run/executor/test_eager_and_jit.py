@@ -191,6 +191,18 @@ def test_importing_is_lazy_and_needs_none_of_the_generator() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_who_compiles_a_function_imports_no_gradients() -> None:
+    program = (
+        "import sys\nimport numpy as np\nimport opgen_runtime as rt\n"
+        "rt.jit(lambda a: a * 2 + 1)(np.ones(3, np.float32))\n"
+        "late = ('transform.gradient', 'transform.loop_gradient', 'compute.te.derivative', 'run.calls.tracing.loops')\n"
+        "found = [name for name in late if f'opgen_runtime.{name}' in sys.modules]\n"
+        "assert not found, found\n"
+        "assert rt.grad(lambda a: (a * a).sum())(np.ones(3, np.float32)).sum() == 6\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_unknown_names_of_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         rt.nothing  # noqa: B018  (the point of the test)

@@ -5,6 +5,9 @@ simplification of functions 2.1, the direct list 0.6, and all three give the sam
 
 LLVM's vectorizer of loops takes time that is exponential in the choices of a loop's body, and leaves such a loop as it
 is: 20 ms for 36 of them, 1.2 s for 48.
+
+A kernel that runs once has no time to win back what passes take: where 4,096 elements are packed by eights, the
+vectorizer and what follows it take 240 ms, and the loop as it stands takes 1 us.
 """
 
 from __future__ import annotations
@@ -15,20 +18,28 @@ from ...base.arith import INTRINSICS, Call, Const, Var, post_order
 from ...base.arith.visit import is_size
 from ...lower.tir.stmt import Block, Buffer, For, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ...lower.tir.visit import children, exprs, statements
-from .cost import has_vectors
+from .cost import has_vectors, iteration_cost
 from .passes import Pipeline
 
 _MANY_CHOICES: Final = 24  # in one loop
 _LONG: Final = 64  # iterations of a scalar loop that is worth the vectorizer's time
+_SMALL: Final = 1 << 24  # element operations that take less time than passes that would make them faster
 
 
-def choose_pipeline(func: PrimFunc) -> Pipeline:
-    """The cheapest pipeline that does a kernel justice."""
+def choose_pipeline(func: PrimFunc, once: bool = False) -> Pipeline:
+    """The cheapest pipeline that does a kernel justice.  `once`: it runs once a build."""
+    if once and _is_small(func.body):
+        return Pipeline.DIRECT
     if not has_vectors(func.body):
         return Pipeline.CHOICES if _choices(func.body)[1] > _MANY_CHOICES else Pipeline.AUTOMATIC
     if _has_long_scalar_loop(func.body) and _choices(func.body)[1] <= _MANY_CHOICES:
         return Pipeline.MIXED
     return Pipeline.DIRECT if _streams(func.body, None, set(func.inputs)) else Pipeline.LOOPS
+
+
+def _is_small(stmt: Stmt) -> bool:
+    cost = iteration_cost(stmt)
+    return isinstance(cost, int) and cost <= _SMALL
 
 
 def _has_long_scalar_loop(stmt: Stmt) -> bool:

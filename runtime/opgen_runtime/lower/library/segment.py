@@ -77,6 +77,7 @@ class Segment:
     prepared: tuple[Tensor, ...] = ()
     narrowings: tuple[Narrowing, ...] = ()
     met: tuple[Expr, Var] | None = None
+    once: bool = False
 
     @property
     def anchor(self) -> ChosenCall | None:

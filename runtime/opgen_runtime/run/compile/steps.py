@@ -158,7 +158,9 @@ def _part(
     if is_main:
         return made
     name = f"{segment.name}_prepare"
-    return replace(made, name=name, outputs=outputs, results=len(outputs), counts=(), narrowings=())
+    return replace(
+        made, name=name, outputs=outputs, results=len(outputs), counts=(), narrowings=(), once=True
+    )
 
 
 def _is_constant(tensor: Tensor) -> bool:
@@ -204,7 +206,8 @@ def emit(lowered: Lowered) -> Emitted:
     func = tir.chosen(lowered.func, cases)
     text = codegen.emit(func, segment.target)
     variants = tuple([str(each.narrowing) for each in lowered.variants])
-    return Emitted(segment, func.name, text, codegen.choose_pipeline(func), variants)
+    passes = codegen.choose_pipeline(func, isinstance(segment, Segment) and segment.once)
+    return Emitted(segment, func.name, text, passes, variants)
 
 
 def compile_(emitted: Emitted) -> Compiled:

@@ -14,16 +14,30 @@ ufuncs.py       the table of numpy's ufuncs
 functions.py    the table of numpy's functions, filled by
                 reductions.py, shaping.py, elements.py, algebra.py
 indexing.py     tensor[...]
+
+What gradients and loops need is imported with their first use: few functions have either.
 """
 
+from typing import TYPE_CHECKING
+
+from ....base.late import late
 from . import face as face
-from .gradient import grad, jvp, value_and_grad, vjp
 from .jitted import Jitted, jit
-from .loops import checkpoint, while_loop
-from .rules import custom_vjp, stop_gradient
 from .tracer import Tracer
 
 __all__ = [
     "Jitted", "Tracer", "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp",
     "while_loop",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from .gradient import grad, jvp, value_and_grad, vjp
+    from .loops import checkpoint, while_loop
+    from .rules import custom_vjp, stop_gradient
+else:
+    _HOMES = {
+        "gradient": ("grad", "jvp", "value_and_grad", "vjp"),
+        "loops": ("checkpoint", "while_loop"),
+        "rules": ("custom_vjp", "stop_gradient"),
+    }
+    __getattr__ = late(__name__, {name: home for home, names in _HOMES.items() for name in names})

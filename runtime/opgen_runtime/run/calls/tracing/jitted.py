@@ -20,6 +20,7 @@ import numpy as np
 
 from ....base import Target
 from ....base.errors import CallError
+from ....base.forks import importing
 from ....base.kept import Kept
 from ....base.vocabulary import FLOAT64, DType
 from ....ir import (
@@ -38,7 +39,6 @@ from ....operator import TupleType
 from ...executor import Entry, Executable, Gated, build_program, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
-from .programs import as_function
 
 if TYPE_CHECKING:
     from ...executor import Profile
@@ -247,6 +247,9 @@ def jit(
     if function is None:
         return lambda function: Jitted(function, chosen, positions, names)
     if isinstance(function, IRModule | Function):
+        with importing:  # few programs are functions of others
+            from .programs import as_function
+
         function = as_function(function)
     return Jitted(function, chosen, positions, names)
 
