@@ -56,7 +56,7 @@ from .expr import (
     dim,
 )
 from .intervals import Interval
-from .intrinsics import INTRINSICS
+from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, WORDS
 from .linear import is_inside
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .operators import comparing, equality
@@ -66,7 +66,9 @@ from .visit import free_vars, holds, identical, is_size, post_order, register_bi
 
 __all__ = [
     "CONSTRUCTORS",
+    "ELEMENT_FUNCTIONS",
     "INTRINSICS",
+    "WORDS",
     "Analyzer",
     "Any",
     "AnyDim",

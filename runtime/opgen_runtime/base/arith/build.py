@@ -14,7 +14,7 @@ from typing import Final
 from ..errors import CallError, DTypeError
 from ..vocabulary import BOOL
 from .expr import Binary, Call, Compare, Const, Expr, Not, Select
-from .intrinsics import INTRINSICS, intrinsic
+from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, intrinsic
 from .literals import BOOLS, Operand, const, literal, natural, operands
 from .semantics import binary, compare, complement
 
@@ -313,7 +313,7 @@ def call(name: str, *args: object) -> Expr:
 
     Raises CallError for an unknown name or a wrong count, DTypeError for a dtype that it does not take.
     """
-    row = INTRINSICS.get(name)
+    row = ELEMENT_FUNCTIONS.get(name)
     if row is None:
         raise CallError(f"unknown intrinsic {name!r}; expected one of {', '.join(INTRINSICS)}")
     if len(args) != row.arity:

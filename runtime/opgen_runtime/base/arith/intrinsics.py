@@ -22,7 +22,8 @@ class Intrinsic:
 
     `number` computes on Python floats (it is None where only ints are taken) and may raise as `math` does; `limit` is
     the value where it raises (by default infinity where it overflows, else NaN).  `array` is the same on float64
-    arrays; without it `number` is called on each element.  `on_ints` is the value of an int of a dtype.
+    arrays; without it `number` is called on each element.
+    `on_ints` is the value of ints of a dtype, its last argument.
     """
 
     number: Callable[..., float | bool] | None = None
@@ -33,7 +34,7 @@ class Intrinsic:
     exact: bool = False  # exact or correctly rounded everywhere, so that folding cannot change a value
     cheap: bool = False  # a few instructions everywhere
     limit: Callable[..., float] | None = None
-    on_ints: Callable[[int, DType], int] | None = None
+    on_ints: Callable[..., int] | None = None
 
     def why_not(self, dtype: DType) -> str | None:
         """What it needs, if it does not take `dtype`."""
@@ -70,10 +71,10 @@ def intrinsic(name: str, dtype: DType, args: tuple[Number, ...]) -> Number:
 
     Total: a domain error gives NaN, overflow an infinity.  Float results are computed in float64 and rounded once.
     """
-    row = INTRINSICS[name]
+    row = ELEMENT_FUNCTIONS[name]
     if not dtype.is_float:
         assert row.on_ints is not None, name
-        return row.on_ints(int(args[0]), dtype)
+        return row.on_ints(*[int(a) for a in args], dtype)
     found = row.value(*(float(a) for a in args))
     return found if isinstance(found, bool) else round_float(found, dtype)
 
@@ -126,6 +127,26 @@ def _pole(at: float, value: float) -> Callable[[float], float]:
 
 def _unsigned(a: int, dtype: DType) -> int:
     return a & ((1 << dtype.bits) - 1)
+
+
+def _dot(bits: int, signed: bool) -> Intrinsic:
+    """The sum of the products of the numbers of `bits` bits that two words hold; those of the second have a sign.
+
+    Those of the first have one if `signed`.  The lowest bits of a word hold the first number.
+    """
+    half, mask = 1 << (bits - 1), (1 << bits) - 1
+
+    def on_ints(a: int, b: int, dtype: DType) -> int:
+        return wrap(int(total(np.int64(a), np.int64(b))), dtype)
+
+    def total(a: Any, b: Any) -> Any:
+        pairs = [((a >> n) & mask, (b >> n) & mask) for n in range(0, 32, bits)]
+        return sum([((x ^ half) - half if signed else x) * ((y ^ half) - half) for x, y in pairs])
+
+    def array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Any:
+        return total(a.astype(np.int64), b.astype(np.int64)).astype(np.int32)
+
+    return Intrinsic(array=array, arity=2, takes="integer", exact=True, cheap=True, on_ints=on_ints)
 
 
 _LOG: Final = _pole(0.0, -math.inf)
@@ -192,3 +213,9 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
         on_ints=lambda a, dtype: dtype.bits - _unsigned(a, dtype).bit_length(),
     ),
 }
+# Functions of words of 32 bits, int32, which schedules write; the language has no names for them.
+WORDS: Final[dict[str, Intrinsic]] = {
+    "dot4": _dot(8, signed=False),  # of uint8 with int8
+    "dot2": _dot(16, signed=True),  # of int16
+}
+ELEMENT_FUNCTIONS: Final = {**INTRINSICS, **WORDS}

@@ -27,6 +27,21 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Dot:
+    """An instruction for vectors of so many bits of int32, and what a CPU must have for it.
+
+    Each lane is the sum of the products of `steps` numbers that lie in its bits: int16 where there are two, uint8 with
+    int8 where there are four.  It is added to a third operand if the instruction `adds`.
+    """
+
+    steps: int
+    bits: int
+    needs: Features
+    instruction: str  # LLVM's intrinsic
+    adds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """A family of CPUs.
 
@@ -34,7 +49,8 @@ class Architecture:
     fuse a multiplication and an addition, None if that cannot be known.  `float16` likewise for conversions between
     float16 and "float" or "double" with one rounding.  `levels`: features that the name of a CPU implies.
     `pause` is an instruction for loops that wait, as a call and its declaration, `stores_fence` one that puts streamed
-    stores before later ones, where they are not anyway; `futex` the number of Linux's call.
+    stores before later ones, where they are not anyway; `dots` sum products of narrow numbers; `futex` is the number of
+    Linux's call.
     """
 
     names: tuple[str, ...]
@@ -44,6 +60,7 @@ class Architecture:
     levels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     pause: tuple[str, str] = ("", "")
     stores_fence: tuple[str, str] = ("", "")
+    dots: tuple[Dot, ...] = ()
     futex: int | None = None
 
     def vectors_of(self, features: Set[str]) -> Vectors:

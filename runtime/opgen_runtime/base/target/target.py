@@ -13,7 +13,7 @@ from ..errors import StrategyError
 from ..lazy import lazy
 from ..vocabulary import DType
 from .answer import ask
-from .architecture import Architecture, Vectors
+from .architecture import Architecture, Dot, Vectors
 from .families import architecture_of
 from .host import available_cpus, host
 
@@ -104,6 +104,11 @@ class Target:
         """Whether the CPU converts between float16 and `wide` ("float" or "double") with one rounding."""
         needed = self.architecture.float16.get(wide)
         return needed is not None and needed <= self.enabled_features
+
+    def dot(self, steps: int, bits: int) -> Dot | None:
+        """The instruction that sums `steps` products of narrow numbers in each lane of a vector of so many bits."""
+        fitting = [each for each in self.architecture.dots if each.steps == steps and each.bits == bits]
+        return next((each for each in fitting if each.needs <= self.enabled_features), None)
 
     def lanes(self, dtype: DType) -> int:
         """How many elements of `dtype` a vector register holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from .architecture import Architecture, Vectors
+from .architecture import Architecture, Dot, Vectors
 
 _V2: Final = "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
 _V3: Final = f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
@@ -31,6 +31,14 @@ X86_64: Final = Architecture(
     ),
     pause=("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
     stores_fence=("call void @llvm.x86.sse.sfence()", "declare void @llvm.x86.sse.sfence()"),
+    dots=(
+        Dot(4, 512, frozenset({"avx512vnni"}), "llvm.x86.avx512.vpdpbusd.512", adds=True),
+        Dot(4, 256, frozenset({"avx512vnni", "avx512vl"}), "llvm.x86.avx512.vpdpbusd.256", adds=True),
+        Dot(4, 256, frozenset({"avxvnni"}), "llvm.x86.avx512.vpdpbusd.256", adds=True),
+        Dot(2, 512, frozenset({"avx512bw"}), "llvm.x86.avx512.pmaddw.d.512"),
+        Dot(2, 256, frozenset({"avx2"}), "llvm.x86.avx2.pmadd.wd"),
+        Dot(2, 128, frozenset(), "llvm.x86.sse2.pmadd.wd"),
+    ),
     futex=202,
 )
 X86_32: Final = Architecture(

@@ -6,11 +6,12 @@ from typing import Final
 
 from ...base.arith.semantics import round_float
 from ...base.errors import CodegenError
-from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, INT64, DType
+from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
 from . import storage
 from .text import FunctionText, Value, constant, register, splat
 from .text.types import literal, register_type, suffix
 
+_NARROW: Final = 16  # bits of ints to which vectors of floats have no instruction
 _EXACT_INTS: Final = 2.0**24  # float32 holds all ints up to here
 
 
@@ -34,12 +35,30 @@ def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
             return f.result(
                 dtype, lanes, f"{'fpext' if dtype.bits > 32 else 'fptrunc'} {kind} {operand} to {result}"
             )
+        if lanes > 1 and dtype.bits <= _NARROW:
+            return _int_to_int(f, _within(f, a, dtype), dtype)
         name = f"llvm.fpto{'si' if dtype.is_signed else 'ui'}.sat.{suffix(result)}.{suffix(kind)}"
         return register(dtype, lanes, f.call(name, result, ((kind, operand),)))
     signed = source.is_signed
     if dtype.is_float:
         return f.result(dtype, lanes, f"{'si' if signed else 'ui'}tofp {kind} {operand} to {result}")
     return _int_to_int(f, a, dtype)
+
+
+def _within(f: FunctionText, a: Value, dtype: DType) -> Value:
+    """Floats as int32 that are in the range of a narrower int; LLVM converts to these themselves one by one."""
+    kind, flag, wide = (register_type(each, a.lanes) for each in (a.dtype, BOOL, INT32))
+    text = f.vector(a, a.lanes)
+    if dtype.is_signed:
+        number = f.emit(f"fcmp ord {kind} {text}, zeroinitializer")
+        text = f.emit(f"select {flag} {number}, {kind} {text}, {kind} zeroinitializer")
+    for compare, limit in (("ogt", dtype.lowest), ("olt", dtype.highest)):
+        end = f.vector(constant(a.dtype, float(limit)), a.lanes)
+        inside = f.emit(
+            f"fcmp {compare} {kind} {text}, {end}"
+        )  # NaN becomes the least value, which is 0 here
+        text = f.emit(f"select {flag} {inside}, {kind} {text}, {kind} {end}")
+    return f.result(INT32, a.lanes, f"fptosi {kind} {text} to {wide}")
 
 
 def _int_to_int(f: FunctionText, a: Value, dtype: DType) -> Value:

@@ -20,6 +20,7 @@ from .memory import Memory
 from .packed import packed
 from .text import FunctionText, Value, constant, ramp, splat
 from .text.types import memory_type
+from .words import dot, is_dot
 
 
 class Names(Protocol):
@@ -97,6 +98,12 @@ class ExpressionEmitter:
 
     def _binary(self, node: Binary) -> Value:
         a, b = self._value(node.a), self._value(node.b)
+        if node.op == "add":
+            for added, to in ((node.b, a), (node.a, b)):
+                if is_dot(added):
+                    assert isinstance(added, Call)
+                    x, y = [self._value(each) for each in added.args]
+                    return dot(self.f, added.name, x, y, to)  # LLVM leaves out the one without `to`
         return arithmetic.binary(self.f, node.op, a, b, contract=self._contracted.get(id(node), ""))
 
     def _compare(self, node: Compare) -> Value:

@@ -14,6 +14,7 @@ from . import math as vector_math
 from .conversion import from_storage, to_storage
 from .text import FunctionText, Value, constant, register, splat
 from .text.types import register_type, suffix
+from .words import STEPS, dot
 
 Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 
@@ -54,6 +55,13 @@ def _llvm_with_flag(name: str) -> Lowering:
         kind = register_type(a.dtype, lanes)
         callee = f.module.declare(f"llvm.{name}.{suffix(kind)}", kind, f"{kind}, i1")
         return f.result(a.dtype, lanes, f"call {kind} {callee}({kind} {f.vector(a, lanes)}, i1 false)")
+
+    return lower
+
+
+def _dot(name: str) -> Lowering:
+    def lower(f: FunctionText, arguments: Sequence[Value], lanes: int) -> Value:
+        return dot(f, name, *arguments)
 
     return lower
 
@@ -143,4 +151,5 @@ INT_LOWERINGS: Final[dict[str, Lowering]] = {
     "sign": _int_sign,
     "popcount": _llvm("ctpop"),
     "clz": _llvm_with_flag("ctlz"),
+    **{name: _dot(name) for name in STEPS},
 }

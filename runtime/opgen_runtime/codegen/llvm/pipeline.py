@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...base.arith import INTRINSICS, Call, Const, Var, post_order
+from ...base.arith import ELEMENT_FUNCTIONS, Call, Const, Var, post_order
 from ...base.arith.visit import is_size
 from ...lower.tir.stmt import Block, Buffer, For, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ...lower.tir.visit import children, exprs, statements
@@ -94,7 +94,7 @@ def _moves(stmt: Store, var: Var | None, inputs: set[Buffer]) -> bool:
     for node in post_order(stmt.value):
         if node is var or any(id(child) in varies for child in node.children()):
             varies.add(id(node))
-        elif var is not None and isinstance(node, Call) and not INTRINSICS[node.name].cheap:
+        elif var is not None and isinstance(node, Call) and not ELEMENT_FUNCTIONS[node.name].cheap:
             return False
         if isinstance(node, Load) and (
             node.buffer not in inputs

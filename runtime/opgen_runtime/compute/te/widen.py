@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...base.arith import (
-    INTRINSICS,
+    ELEMENT_FUNCTIONS,
     Binary,
     Bitcast,
     Call,
@@ -320,7 +320,7 @@ def _widened(node: Expr, children: list[Expr]) -> Expr:
         return select(*children)
     if isinstance(node, Call):
         made = call(node.name, *children)
-        assert (made.dtype is BOOL) == INTRINSICS[node.name].gives_bool
+        assert (made.dtype is BOOL) == ELEMENT_FUNCTIONS[node.name].gives_bool
         return made
     if isinstance(node, Reduce):
         made = node.rebuild(children)

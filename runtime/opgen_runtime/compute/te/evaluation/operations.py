@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....base.arith import INTRINSICS
+from ....base.arith import ELEMENT_FUNCTIONS
 from ....base.vocabulary import BOOL, FLOAT32, DType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -120,7 +120,7 @@ def bitcast(a: Array, dtype: DType) -> Array:
 
 def call(name: str, dtype: DType, args: list[Array]) -> Array:
     """An intrinsic on arguments of `dtype`.  Float functions run in float64 and round once."""
-    row = INTRINSICS[name]
+    row = ELEMENT_FUNCTIONS[name]
     if not dtype.is_float:
         return row.on_array(dtype, *args)
     found = row.on_array(dtype, *(a.astype(np.float64) for a in args))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,10 +16,15 @@ from ._tools import arange, at_least, dtype, index, ndim, reshape, scalar, shape
 
 @converts("MatMul")
 def matmul(a: Expr, b: Expr) -> Expr:
-    """numpy's matmul: vectors become a row or a column, which the result does not keep."""
+    """numpy's matmul."""
+    return product_of(a, b, op.matmul)
+
+
+def product_of(a: Expr, b: Expr, multiplied: Callable[[Expr, Expr], Expr]) -> Expr:
+    """A product of matrices; vectors become a row or a column, which the result does not keep."""
     left = reshape(a, (1, *shape(a))) if ndim(a) == 1 else a
     right = reshape(b, (*shape(b), 1)) if ndim(b) == 1 else b
-    product = op.matmul(left, right)
+    product = multiplied(left, right)
     dims = list(sizes(product))
     if ndim(b) == 1:
         dims.pop()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ....base.vocabulary import DType
-from ....ir import Expr
+from ....ir import Constant, Expr
 from ..element_types import dtype_of, kind_of
 from ..emit import op
 from ..errors import NotSupported
@@ -16,8 +16,8 @@ from ..rules import Flag, Natural, Naturals, Positive, Positives, Tensor, conver
 from ..texts import Texts
 from ._tools import axis_of, cast, check_rank, dtype, extent, ndim, reshape, scalar, shape
 from .elementwise import cast_to
-from .linalg import matmul
-from .window import cross_correlation, extents_of, spatial, windows
+from .linalg import matmul, product_of
+from .window import extents_of, spatial, windows
 
 
 def _along(p: Expr, like: Expr, axis: int, block: int) -> Expr:
@@ -139,9 +139,19 @@ def _columns_zero(zero: Expr | None) -> Expr | None:
     return reshape(zero, ()) if zero is not None and shape(zero) == (1,) else zero
 
 
+def _in_line(zero: Expr | None) -> Expr | None:
+    """Zero points as one axis; None where all of them are 0."""
+    if zero is None or (isinstance(zero, Constant) and not zero.data.any()):
+        return None
+    return reshape(zero, (math.prod(shape(zero)),))
+
+
 @converts("MatMulInteger", since=10)
 def matmul_integer(a: Expr, b: Expr, za: Expr | None = None, zb: Expr | None = None) -> Expr:
-    return matmul(_shifted(a, _rows_zero(za, a)), _shifted(b, _columns_zero(zb)))
+    if any(zero is not None and ndim(zero) > 1 and math.prod(shape(zero)) > 1 for zero in (za, zb)):
+        return matmul(_shifted(a, _rows_zero(za, a)), _shifted(b, _columns_zero(zb)))
+    zeros = [_in_line(zero) for zero in (za, zb)]
+    return product_of(a, b, lambda left, right: op.quantised_matmul(left, right, *zeros))
 
 
 @converts("QLinearMatMul", since=10)
@@ -168,13 +178,16 @@ def _integer_conv(
     x: Expr, w: Expr, zx: Expr | None, zw: Expr | None, group: int, attributes: Mapping[str, object]
 ) -> Expr:
     moved = windows(spatial(x), extents_of(w), **attributes)  # type: ignore[arg-type]  # ONNX's attributes as they are
-    weights = _shifted(w, None if zw is None else _filters(zw, w))
-    return cross_correlation(_shifted(x, None if zx is None else reshape(zx, ())), weights, moved, group)
-
-
-def _filters(p: Expr, w: Expr) -> Expr:
-    """One number, or one a filter."""
-    return reshape(p, ()) if math.prod(shape(p)) == 1 else reshape(p, (extent(p, 0), *[1] * (ndim(w) - 1)))
+    return op.quantised_conv(
+        x,
+        w,
+        None if zx is None else reshape(zx, ()),
+        _in_line(zw),
+        strides=moved.strides,
+        padding=moved.padding,
+        dilation=moved.dilations,
+        groups=group,
+    )
 
 
 @converts("ConvInteger", since=10)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ....base import Target
 from ....base.arith import (
-    INTRINSICS,
+    ELEMENT_FUNCTIONS,
     Analyzer,
     Binary,
     Call,
@@ -164,7 +164,7 @@ def cost_of(order: Sequence[Expr]) -> int:
     total = 0
     for node in order:
         if isinstance(node, Call):
-            total += 1 if INTRINSICS[node.name].cheap else _CALL_COST
+            total += 1 if ELEMENT_FUNCTIONS[node.name].cheap else _CALL_COST
         elif isinstance(node, Binary | Compare | Select | Cast | Read) and node.dtype is not INDEX:
             total += (
                 4

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....base.arith import Analyzer, Binary, Cast, Const, Expr, Var, post_order
-from ....base.vocabulary import dataclass
+from ....base.arith import (
+    WORDS,
+    Analyzer,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Var,
+    post_order,
+    structural_equal,
+    sub,
+)
+from ....base.vocabulary import INDEX, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, divided, pushed, simplified
 from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
@@ -97,12 +109,16 @@ def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
 
 
 def is_sum_of_products(body: Expr | None) -> bool:
-    return (
-        isinstance(body, Reduce)
-        and body.combiner == "sum"
-        and isinstance(body.value, Binary)
-        and body.value.op == "mul"
-    )
+    return isinstance(body, Reduce) and body.combiner == "sum" and _factors(body.value) is not None
+
+
+def _factors(value: Expr) -> tuple[Expr, Expr] | None:
+    """The operands of a product, or of a sum of products of the numbers that words hold."""
+    if isinstance(value, Binary) and value.op == "mul":
+        return value.a, value.b
+    if isinstance(value, Call) and value.name in WORDS:
+        return value.args[0], value.args[1]
+    return None
 
 
 def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction | None:
@@ -113,8 +129,9 @@ def contraction_of(axes: tuple[IterVar, ...], body: Expr | None) -> Contraction 
     if not is_sum_of_products(body) or not isinstance(body, Reduce):
         return None
     decided = set() if body.condition is None else vars_of(body.condition)
-    assert isinstance(body.value, Binary)
-    for fixed, packed in ((body.value.a, body.value.b), (body.value.b, body.value.a)):
+    factors = _factors(body.value)
+    assert factors is not None
+    for fixed, packed in (factors, factors[::-1]):
         mine, theirs = vars_of(fixed), vars_of(packed)
         rest = list(axes)
         columns: list[IterVar] = []
@@ -154,8 +171,26 @@ def is_constant(schedule: Schedule, operand: Expr) -> bool:
 
 
 def is_plain(operand: Expr) -> bool:
-    """Whether an operand is read as it lies, or cast on the way."""
-    return isinstance(operand.a if isinstance(operand, Cast) else operand, Read)
+    """Whether an operand is read as it lies, or cast on the way, or is a word of what lies side by side."""
+    return isinstance(operand.a if isinstance(operand, Cast) else operand, Read) or _is_word(operand)
+
+
+def _is_word(operand: Expr) -> bool:
+    if not isinstance(operand, Binary) or operand.op != "or":
+        return False
+    order = [node for node in post_order(operand) if node.dtype is not INDEX]
+    reads = [node for node in order if isinstance(node, Read)]
+    joined = [node for node in order if isinstance(node, Binary) and node.op in ("or", "shl")]
+    casts = [node for node in order if isinstance(node, Cast | Const)]
+    if len(reads) + len(joined) + len(casts) < len(order) or not reads:
+        return False
+    first, analyzer = reads[0], Analyzer()
+    apart = [analyzer.simplify(sub(read.indices[-1], first.indices[-1])) for read in reads if read.indices]
+    return [each.value for each in apart if isinstance(each, Const)] == [*range(len(reads))] and all(
+        read.tensor is first.tensor
+        and all(structural_equal(a, b) for a, b in zip(read.indices[:-1], first.indices[:-1], strict=True))
+        for read in reads
+    )
 
 
 def pays(found: Contraction, body: Reduce) -> bool:

@@ -1,0 +1,224 @@
+"""Sums of products of narrow ints, several steps at once: a word holds the numbers of two steps, or of four.
+
+    C[i, j] = sum((cast(a[i, k], int32) - z) * cast(b[k, j], int32) for k)
+-->
+    S[j] = sum(cast(b[k, j], int32) for k)
+    D[i, j] = sum(dot4(a[i, 4*k] | a[i, 4*k + 1] << 8 | .., b[4*k, j] | ..) for k); C[i, j] = D[i, j] - z * S[j]
+
+Four numbers of a word are uint8 and int8, which any ints of 8 bits are, less 128 or more; two are int16.  As int32
+wraps, it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from typing import Final
+
+from ...base.arith import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Select,
+    Var,
+    bit_or,
+    bit_xor,
+    call,
+    cast,
+    const,
+    free_vars,
+    lt,
+    select,
+    shift_left,
+    substitute,
+)
+from ...base.errors import ScheduleError
+from ...base.vocabulary import INDEX, INT8, INT16, INT32, UINT8, UINT16, dataclass
+from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Tensor
+from .congruence import pushed
+from .extents import ceil_div
+from .stage import Stage
+
+_WORD: Final = 32  # bits
+_SHORTS: Final = 2  # of a word
+_BYTES: Final = 4
+_HALF: Final = (
+    128  # what an int of 8 bits with a sign is less than one without, of the same bits but the first
+)
+_FIRST: Final = -0x7F7F7F80  # the first bit of each byte
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """An int32 that is `cast(value, int32) - less`: `value` is of 8 bits, `less` does not move with the sum.
+
+    If `turned`, words hold it with the first bit of each byte turned: `value + 128`, or less 128.
+    """
+
+    value: Expr
+    less: Expr
+    turned: bool = False
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the bytes of a word have a sign."""
+        return self.value.dtype.is_signed != self.turned
+
+    @property
+    def more(self) -> int:
+        """What a byte of a word is more than the value."""
+        return 0 if not self.turned else _HALF if self.value.dtype.is_signed else -_HALF
+
+    @property
+    def zero(self) -> Expr:
+        """What the int32 is less than a byte of a word."""
+        return self.less + self.more
+
+
+def dotted(stage: Stage, axis: IterVar, steps: int, turned: int) -> tuple[Tensor, tuple[Tensor, ...], Expr]:
+    """The sum of words of `steps`, sums that are needed to take out what is subtracted, and the stage's new body."""
+    body = _sum_of(stage, axis)
+    factors = _factors(body)
+    if steps == _SHORTS and all(fits_short(each) for each in factors):
+        made = _summed(stage, body, axis, steps, [(each, const(0, INT32)) for each in factors])
+        return made, (), _own(stage, made)
+    moving = {each.var for each in body.axes}
+    found = [narrow for each in factors if (narrow := narrow_of(each, moving)) is not None]
+    if steps != _BYTES or len(found) != len(factors):
+        raise ScheduleError(f"dot on stage {stage.name}: its factors are no ints of {_WORD // steps} bits")
+    if found[0].is_signed == found[1].is_signed:
+        found[turned] = replace(found[turned], turned=True)
+    order = sorted(found, key=lambda each: each.is_signed)
+    words = [(each.value, const(_FIRST if each.turned else 0, INT32)) for each in order]
+    made = _summed(stage, body, axis, steps, words)
+    # (u - x) * (v - y) = u * v - x * (v - y) - y * u
+    first = 0 if _is_zero(found[1].zero) else 1
+    bytes_ = cast(found[first].value, INT32) + found[first].more
+    result, sums = _own(stage, made), []
+    for less, factor in ((found[first].zero, factors[1 - first]), (found[1 - first].zero, bytes_)):
+        if not _is_zero(less):
+            total, read = _total(stage, body, factor)
+            sums.append(total)
+            result = result - less * read
+    return made, tuple(sums), result
+
+
+def _summed(
+    stage: Stage, body: Reduce, axis: IterVar, steps: int, factors: Sequence[tuple[Expr, Expr]]
+) -> Tensor:
+    """The tensor of the sums of words: of each factor, and bits that are turned in each of its words."""
+    word = IterVar(Var(INDEX, axis.var.name), ceil_div(axis.extent, steps), "reduce")
+    whole = isinstance(axis.extent, int) and axis.extent % steps == 0
+    made = []
+    for value, turned in factors:
+        found: Expr = const(0, INT32)
+        for step in range(steps):
+            position = word.var * steps + step
+            part = substitute(value, {axis.var: position})
+            if not whole:
+                part = select(lt(position, axis.extent), part, const(0, value.dtype))
+            found = (
+                bit_or(found, shift_left(_bits(part, _WORD // steps), _WORD // steps * step))
+                if step
+                else _bits(part, _WORD // steps)
+            )
+        made.append(found if _is_zero(turned) else bit_xor(found, turned))
+    value = call(f"dot{steps}", *made)
+    axes = tuple([word if each is axis else each for each in body.axes])
+    return _tensor(f"{stage.name}_dots", stage.axes, Reduce(INT32, "sum", axes, value))
+
+
+def _bits(value: Expr, bits: int) -> Expr:
+    """The lowest bits of an int, as int32."""
+    return cast(cast(value, UINT8 if bits < UINT16.bits else UINT16), INT32)
+
+
+def _total(stage: Stage, body: Reduce, factor: Expr) -> tuple[Tensor, Expr]:
+    """The sum of a factor alone over all steps, and how the stage reads it."""
+    mine = set(free_vars(factor))
+    axes = tuple([axis for axis in stage.axes if axis.var in mine])
+    total = _tensor(f"{stage.name}_total", axes, Reduce(INT32, "sum", body.axes, factor))
+    return total, Read(INT32, total, tuple([axis.var for axis in axes]))
+
+
+def _tensor(name: str, axes: Sequence[IterVar], body: Expr) -> Tensor:
+    own = tuple([IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in axes])
+    values: dict[Var, Expr] = {old.var: new.var for old, new in zip(axes, own, strict=True)}
+    made = substitute(body, values)
+    return Tensor(name, tuple([axis.extent for axis in own]), body.dtype, Compute(own, made))
+
+
+def _own(stage: Stage, tensor: Tensor) -> Expr:
+    """The element of a tensor at the stage's own position."""
+    return Read(tensor.dtype, tensor, tuple([axis.var for axis in stage.axes]))
+
+
+def narrow_of(e: Expr, moving: Set[Var]) -> Narrow | None:
+    """How an int32 is of 8 bits, less what moves with none of the variables of a sum; None where it is not."""
+    if isinstance(e, Cast) and e.dtype is INT32 and e.a.dtype in (INT8, UINT8):
+        return Narrow(e.a, const(0, INT32))
+    if isinstance(e, Binary) and e.op in ("add", "sub"):
+        found = narrow_of(e.a, moving)
+        if found is None or not moving.isdisjoint(free_vars(e.b)):
+            return None
+        return Narrow(found.value, found.less - e.b if e.op == "add" else found.less + e.b)
+    if isinstance(e, Select) and _is_zero(e.otherwise):
+        found = narrow_of(e.then, moving)
+        zero = None if found is None else _zero_of(found)
+        if found is None or zero is None:
+            return None
+        return Narrow(select(e.condition, found.value, zero), found.less)
+    return None
+
+
+def fits_short(e: Expr) -> bool:
+    """Whether an int32 fits into int16 for certain."""
+    found = _range(e)
+    return found is not None and INT16.lowest <= found[0] and found[1] <= INT16.highest
+
+
+def _range(e: Expr) -> tuple[float, float] | None:
+    """The least and the greatest value of an int, as far as its parts tell."""
+    if isinstance(e, Const):
+        return float(e.value), float(e.value)
+    if isinstance(e, Cast) and e.a.dtype.is_int and e.a.dtype.bits < e.dtype.bits:
+        return float(e.a.dtype.lowest), float(e.a.dtype.highest)
+    if isinstance(e, Binary) and e.op in ("add", "sub"):
+        a, b = _range(e.a), _range(e.b)
+        if a is None or b is None:
+            return None
+        return (a[0] + b[0], a[1] + b[1]) if e.op == "add" else (a[0] - b[1], a[1] - b[0])
+    if isinstance(e, Select):
+        a, b = _range(e.then), _range(e.otherwise)
+        return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+    return None
+
+
+def _zero_of(found: Narrow) -> Expr | None:
+    """The value of 8 bits that stands for 0; None where there may be none."""
+    dtype, less = found.value.dtype, found.less
+    if isinstance(less, Const) and dtype.lowest <= less.value <= dtype.highest:
+        return const(int(less.value), dtype)
+    return less.a if isinstance(less, Cast) and less.a.dtype is dtype else None
+
+
+def _is_zero(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value == 0
+
+
+def _sum_of(stage: Stage, axis: IterVar) -> Reduce:
+    """The sum of products of a stage, without conditions.  Raises ScheduleError for other stages."""
+    body = stage.body
+    if not isinstance(body, Reduce) or body.combiner != "sum" or body.dtype is not INT32:
+        raise ScheduleError(f"dot on stage {stage.name}: it is no sum in int32")
+    if not any(axis is each for each in body.axes):
+        raise ScheduleError(f"dot on stage {stage.name}: {axis.var.name} is none of its reduce axes")
+    if not isinstance(body.value, Binary) or body.value.op != "mul":
+        raise ScheduleError(f"dot on stage {stage.name}: its elements are no products")
+    return body if body.condition is None else pushed(body)
+
+
+def _factors(body: Reduce) -> tuple[Expr, Expr]:
+    assert isinstance(body.value, Binary)
+    return body.value.a, body.value.b
