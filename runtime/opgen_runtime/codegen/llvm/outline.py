@@ -1,20 +1,24 @@
-"""Parts of a kernel as functions of their own: the body of a parallel loop, and statements that repeat."""
+"""Parts of a kernel as functions of their own: bodies of parallel loops, copies in loops, statements that repeat."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from ...base.arith import post_order
 from ...base.arith.expr import Expr
 from ...base.vocabulary import INDEX, INT64
-from ...lower.tir.stmt import For
+from ...lower.tir.stmt import For, ForKind, Load, Stmt, Store
+from ...lower.tir.visit import statements
 from . import arithmetic
 from .closure import Body
-from .cost import iteration_cost
+from .cost import has_vectors, iteration_cost
 from .extents import entry_size
 from .repetition import Kind, Number, Repetition
 from .text import Value, register
 
 _UNKNOWN_COST: Final = 256
+_MANY_REGISTERS: Final = 32  # vector registers, beside which those that stay over a loop are few
+_LEAST: Final = 1 << 11  # element operations, beside which a call is nothing
 
 
 def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
@@ -51,6 +55,37 @@ def _grain(outer: Body, stmt: For) -> str:
             some = f.emit(f"call i64 @llvm.smax.i64(i64 {found}, i64 1)")
             return f.emit(f"sdiv i64 {f.emit(f'add i64 {some}, {threshold - 1}')}, {some}")
     return str(-(-threshold // max(1, cost if isinstance(cost, int) else _UNKNOWN_COST)))
+
+
+def is_copy(stmt: Stmt, registers: int) -> bool:
+    """Whether a loop, beside others in a loop, makes in vectors what these read, and is worth a function.
+
+    LLVM hoists its constants out of all loops.  Where registers are few, they would push sums of the others out.
+    """
+    if not isinstance(stmt, For) or registers >= _MANY_REGISTERS or not has_vectors(stmt):
+        return False
+    cost = iteration_cost(stmt)
+    if not isinstance(cost, int) or cost < _LEAST:
+        return False
+    for part in statements(stmt):
+        if isinstance(part, For) and part.kind is ForKind.PARALLEL:
+            return False
+        if isinstance(part, Store) and any(
+            [isinstance(node, Load) and node.buffer is part.buffer for node in post_order(part.value)]
+        ):
+            return False
+    return True
+
+
+def loop(outer: Body, stmt: For) -> None:
+    """A function for a loop, and its call."""
+    body = outer.inner("loop", is_alone=outer.is_alone)
+    body.emit(stmt)
+    body.finish("void", "ptr %closure", is_kernel=False)
+    closure = _closure(outer, body)
+    outer.f.do(f"call void @{body.name}(ptr {closure})")
+    if body.can_fail:
+        _check(outer, closure)
 
 
 def repetition(outer: Body, repeated: Repetition) -> None:

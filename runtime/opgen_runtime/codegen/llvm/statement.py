@@ -23,6 +23,7 @@ from ...lower.tir.stmt import (
     Store,
 )
 from ...lower.tir.streaming import is_streamable
+from ...lower.tir.visit import statements
 from . import arithmetic, crossing, memory, outline, weaving
 from .aliasing import Aliasing
 from .closure import Body, Closure
@@ -71,6 +72,7 @@ class StatementEmitter:
         self._data: str | None = "%data" if closure is None else None
         self._status: str | None = None if closure is None else closure[1]
         self._inner = 0
+        self._depth = 0  # loops around what is written
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
         self._hoisted: list[tuple[str, str]] = []  # (pointer, bytes) of temporaries made once a call
         self.can_fail = False
@@ -162,6 +164,8 @@ class StatementEmitter:
                     elif isinstance(part, Woven):
                         target = self.buffer(part.stores[0].buffer)
                         weaving.store(self.f, self._expressions, target, part)
+                    elif isinstance(part, For) and self._is_apart(part, body):
+                        outline.loop(self, part)
                     else:
                         self.emit(part)
             case Store():
@@ -242,6 +246,16 @@ class StatementEmitter:
             end = arithmetic.binary(self.f, "add", minimum, extent)
             self.loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
 
+    def _is_apart(self, stmt: For, beside: tuple[Stmt, ...]) -> bool:
+        """Whether a loop becomes a function: a copy in a loop, with other loops beside it."""
+        if (
+            self._depth == 0
+            or sum([any(isinstance(s, For) for s in statements(part)) for part in beside]) < 2
+        ):
+            return False
+        known = [value.lanes == 1 for value in self._variables.values()]
+        return all(known) and outline.is_copy(stmt, self.module.target.vectors.registers)
+
     def _turned(self, stmt: For, found: Crossing) -> None:
         """As many iterations at once as vectors have lanes."""
         f, first = self.f, self.variable(stmt.var)
@@ -273,7 +287,9 @@ class StatementEmitter:
         nonnegative = minimum.nonnegative
         self.define_variable(stmt.var, register(INDEX, 1, variable, clean=True, nonnegative=nonnegative))
         if crossed is None:
+            self._depth += 1
             self.emit(self._while(stmt, exit_label))
+            self._depth -= 1
         else:
             self._turned(stmt, crossed)
         following = f.emit(f"add nsw i64 {variable}, {step}")

@@ -1,0 +1,42 @@
+"""Copies that loops beside them read are functions of their own where registers are few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ops
+from opgen_runtime.base.target import Target
+from opgen_runtime.ir import Function
+from opgen_runtime.run.compile.interpret import run_op_by_op
+from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
+from tests.codegen.test_targets import TARGETS
+
+
+def convolution(filters: int, channels: int) -> Function:
+    """Each panel of windows is packed inside the loop over panels, with gaps and edges."""
+    x = rt.var("x", rt.TensorType((1, channels, 59, 59), "float32"))
+    w = rt.var("w", rt.TensorType((filters, channels, 3, 3), "float32"))
+    return Function((x, w), ops.conv2d(x, w, strides=(3, 3), padding=(3, 3), dilation=(2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "channels", "apart"), [("AVX2", 24, True), ("AVX-512", 24, False), ("AVX2", 1, False)]
+)
+def test_windows_are_packed_by_a_function(kind: str, channels: int, apart: bool) -> None:
+    """Beside a large panel a call is nothing; with many registers nothing is gained."""
+    text = dict(kernel_texts(convolution(50, channels), f"{TARGETS[kind]} -num-threads=1"))["llvm"]
+    assert (".loop0(" in text) == apart
+
+
+def test_what_is_packed_so_is_the_same() -> None:
+    target = Target.parse(f"{TARGETS['AVX2']} -num-threads=1")
+    if not target.is_host:
+        pytest.skip("this machine does not run it")
+    function = convolution(50, 24)
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in ((1, 24, 59, 59), (50, 24, 3, 3))]
+    (found,) = compile_segment(function, target).run(arrays)
+    expected = np.asarray(run_op_by_op(function.body, dict(zip(function.params, arrays, strict=True))))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
