@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .base.forks import import_module
+from .base.garbage import rare_collections
 from .public import MODULES as _MODULES
 from .public import install as _install
 from .public import public_module as _public_module
@@ -113,17 +114,21 @@ __all__ = sorted([*_MODULES, *_HOME, "lower"])
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        value: object = _public_module(name)
-        globals()[name] = value
-        return value
-    if name not in _HOME:
+    if name not in _MODULES and name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    if name not in _WITHOUT_OPS:
-        import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    with rare_collections():  # modules are no garbage
+        value = _imported(name)
     globals()[name] = value
     return value
+
+
+def _imported(name: str) -> object:
+    """What a public name stands for, which is imported."""
+    if name in _MODULES:
+        return _public_module(name)
+    if name not in _WITHOUT_OPS:
+        import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -191,6 +191,17 @@ def test_importing_is_lazy_and_needs_none_of_the_generator() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_no_garbage_is_looked_for_while_modules_are_imported() -> None:
+    program = (
+        "import gc\nimport opgen_runtime as rt\n"
+        "before, searches = gc.get_threshold(), gc.get_stats()[0]['collections']\n"
+        "rt.ops, rt.jit\n"
+        "assert gc.get_stats()[0]['collections'] - searches <= 5\n"
+        "assert gc.get_threshold() == before\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_who_compiles_a_function_imports_no_gradients() -> None:
     program = (
         "import sys\nimport numpy as np\nimport opgen_runtime as rt\n"
