@@ -551,6 +551,19 @@ def test_windows_that_few_filters_share_are_summed_after_the_products(
     assert any(stage.origin.startswith("scatter") for stage in schedule.stages) == scattered
 
 
+@pytest.mark.parametrize(
+    ("filters", "window", "padding", "scattered"),
+    [(1, 4, 1, True), (16, 4, 1, False), (1, 2, 0, False)],  # the last windows do not overlap
+)
+def test_filters_of_one_group_share_windows(filters: int, window: int, padding: int, scattered: bool) -> None:
+    x, w = var("x", 1, 160, 16, 16), var("w", 160, filters, window, window)
+    body = ops.conv2d_transpose(x, w, strides=2, padding=padding, groups=4)
+    cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
+    schedule = generic(segment_of(ir.Function((x, w), body, attrs={"Primitive": 1}), cpu).outputs, cpu)
+    assert any(stage.origin.startswith("scatter") for stage in schedule.stages) == scattered
+    agrees([x, w], body, 1)
+
+
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_what_is_beyond_an_edge_is_0_times_the_weight(stride: int) -> None:
     """Also of products that are summed over windows afterwards: 0 times an infinite weight is no number."""

@@ -67,13 +67,15 @@ def _windows(
 ) -> Windows | None:
     conditions = inside if body.condition is None else (*inside, body.condition)
     decided = _vars(conditions)
-    plain = {index for index in image.indices if isinstance(index, Var)}
-    summed = tuple([axis for axis in body.axes if axis.var in plain and axis.var not in decided])
+    theirs = _vars((filters,))
+    sliding = _vars([index for index in image.indices if not theirs.issuperset(free_vars(index))])
+    met = _vars(image.indices) - sliding - decided
+    summed = tuple([axis for axis in body.axes if axis.var in met])
     taps = tuple([axis for axis in body.axes if axis not in summed])
     window = {axis.var for axis in taps}
     moving = tuple([n for n, index in enumerate(image.indices) if not window.isdisjoint(free_vars(index))])
     still = [index for n, index in enumerate(image.indices) if n not in moving]
-    own = _vars((*still, filters))
+    own = theirs | _vars(still)
     kept = tuple([axis for axis in stage.axes if axis.var in own])
     slid = decided | _vars([image.indices[n] for n in moving])
     if not summed or not moving or not slid.isdisjoint([axis.var for axis in (*summed, *kept)]):

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from ....base.arith import free_vars
+from ....base.arith import Binary, Const, free_vars, post_order
+from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Windows, congruences, windows_of
 from .access import likely_extent
 
@@ -23,6 +24,8 @@ _PACKED: Final = (
 )
 _STORED: Final = 16  # steps that take as long as storing a product and reading it again
 _BETTER: Final = 1.1  # so many times less is to be done
+_MUCH: Final = 2  # and so many times where windows read no more than all products
+_LEFT_OUT: Final = 1.25  # products for each that is read are too many
 
 
 def scatter_products(schedule: Schedule) -> None:
@@ -39,15 +42,31 @@ def _pays(found: Windows, results: int) -> bool:
     """Whether far less is done, for so many results, and lines of the image are lines of the products."""
     if len(found.image.indices) - 1 not in found.moving or not results:
         return False
-    theirs = set(free_vars(found.filters))
-    filters = likely_extent([axis for axis in found.kept if axis.var in theirs])
+    filters = math.prod([_sharing(found, axis) for axis in found.kept])
     steps, taps = likely_extent(found.summed), likely_extent(found.taps)
     apart = math.prod([each.step for each in congruences(found.body)])
     products = likely_extent(found.kept) * taps * _places(found)
     windows = results * taps // apart
-    if windows <= products:
+    if taps <= apart or windows * _LEFT_OUT <= products:
         return False
-    return _BETTER * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters)
+    better = _BETTER if windows > products else _MUCH
+    return better * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters)
+
+
+def _sharing(found: Windows, axis: IterVar) -> int:
+    """How many filters that are told apart by an axis share the windows: all, those of one group, or one."""
+    if axis.var not in free_vars(found.filters):
+        return 1
+    used = [index for index in found.image.indices if axis.var in free_vars(index)]
+    groups = [
+        int(node.b.value)
+        for node in post_order(found.image)
+        if isinstance(node, Binary)
+        and node.op == "floordiv"
+        and node.a is axis.var
+        and isinstance(node.b, Const)
+    ]
+    return min(groups, default=1) if used else likely_extent([axis])
 
 
 def _places(found: Windows) -> int:
