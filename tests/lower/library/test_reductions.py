@@ -163,6 +163,36 @@ def test_a_short_line_of_windows_is_one_vector() -> None:
     assert "out_lines.split(j, 16)" in trace, trace
 
 
+def windows(rows: int) -> str:
+    """The loop IR of the greatest elements of windows of three by three along rows of 98."""
+    x, r, s = (
+        dsl.placeholder((4, rows + 2, 100), name="x"),
+        dsl.reduce_axis((0, 3), "r"),
+        dsl.reduce_axis((0, 3), "s"),
+    )
+    out = dsl.compute(
+        (4, rows, 98),
+        lambda c, i, j: dsl.max(x[c, i + r, j + s], axis=(r, s), where=(j + s >= 2)),
+        name="out",
+    )
+    schedule = schedules.generic((out,), Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    return tir.to_text(tir.run_phases(tir.lower(schedule, (x,), (out,), "kernel")))
+
+
+@pytest.mark.parametrize(("rows", "at_once"), [(16, 16), (30, 15), (41, 14)])
+def test_lines_of_several_rows_are_made_before_any_is_read(rows: int, at_once: int) -> None:
+    """A load that spans two stores which have just been made waits until they are in the cache."""
+    text = windows(rows)
+    assert f"allocate out_lines: float32[{at_once * 100}] local" in text, text
+
+
+def test_steps_that_a_guard_skips_join_what_changes_nothing() -> None:
+    """A chain of max is as long as its steps then, without a choice behind each."""
+    text = windows(16)
+    assert " if lanes else splat(-inf, 16))\n" in text, text
+    assert ") if lanes else " not in text, text
+
+
 @pytest.mark.parametrize("shape", [(64,), (64, 1), (1, 64, 1, 1)])
 def test_columns_run_in_vectors_whatever_axes_of_one_element_follow(shape: tuple[int, ...]) -> None:
     """As gradients of products of a matrix and a vector have them."""

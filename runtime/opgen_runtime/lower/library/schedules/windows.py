@@ -12,6 +12,7 @@ from .access import total_extent
 
 _MOST_UNROLLED: Final = 8
 _FEWEST_LANES: Final = 4
+_NEAR: Final = 1 << 13  # bytes of lines that stay in the first-level cache beside what they are made of
 
 
 def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
@@ -28,26 +29,42 @@ def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stag
             continue
         lines = schedule[schedule.separate(stage.tensor, data, window)]
         work = total_extent((*lines.axes, *lines.reduce_axes)) or 0
-        row = _row(stage, lanes)
+        rows = _loops(stage, lanes, _rows_at_once(stage, lines))
         if target.num_threads > 1 and work > target.parallel_threshold:
-            stage.parallel(row)
-        _row(lines, lanes)
-        lines.compute_at(stage, row)
+            stage.parallel(rows)
+        _loops(lines, lanes, 1)
+        lines.compute_at(stage, rows)
         done.update((stage, lines))
     return done
 
 
-def _row(stage: Stage, lanes: int) -> IterVar:
-    """for i: for j: for k  -->  for i: for j_o: unrolled for k: vectorized for j_i; the loop over rows"""
+def _rows_at_once(stage: Stage, lines: Stage) -> int:
+    """Of how many rows the lines are made before any is read: a load of parts of what two stores just left must wait."""
+    rows, line = stage.axes[-2].extent, lines.axes[-1].extent
+    if not isinstance(rows, int) or not isinstance(line, int):
+        return 1
+    most = max(1, _NEAR // (line * lines.tensor.dtype.bits // 8))
+    return -(-rows // -(-rows // most))
+
+
+def _loops(stage: Stage, lanes: int, rows: int) -> IterVar:
+    """for i: for j: for k  -->  for i, j_o: for j_i: for k_o: unrolled for r: vectorized for k_i; the loop over i, j_o
+
+    There are `rows` of j_i.
+    """
     *outer, last = stage.axes
-    row = stage.fuse(*outer)
+    within: tuple[IterVar, ...] = ()
+    if rows > 1:
+        outer[-1], inner = stage.split(outer[-1], rows)
+        within = (inner,)
+    loop = stage.fuse(*outer)
     assert isinstance(last.extent, int)
-    # a short line is stored at once, and read soon after
+    # a short line is stored at once
     lanes = min(lanes, 1 << (last.extent - 1).bit_length())
     part, lane = stage.split(last, lanes)
-    stage.reorder(row, part, *stage.reduce_axes, lane)
+    stage.reorder(loop, *within, part, *stage.reduce_axes, lane)
     stage.vectorize(lane)
     for axis in stage.reduce_axes:
         if isinstance(axis.extent, int) and axis.extent <= _MOST_UNROLLED:
             stage.unroll(axis)
-    return row
+    return loop

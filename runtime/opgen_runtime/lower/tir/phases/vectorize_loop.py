@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ....base.arith import Const, Expr, Select, Var, const, logical_not, post_order
+from ....base.arith import Binary, Const, Expr, Select, Var, const, logical_not, post_order, structural_equal
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import BOOL, INDEX
+from ..combine import identity
 from ..dead_lanes import DeadLanes
 from ..folding import fold_substitute
 from ..region import is_within
@@ -69,6 +70,14 @@ def _has_vectors(s: Stmt) -> bool:
     """Whether a loop inside was vectorized already; there are no vectors of vectors."""
     nodes = (node for inner in statements(s) for e in exprs(inner) for node in post_order(e))
     return any(isinstance(node, Ramp | Splat) for node in nodes)
+
+
+def _joined_or_kept(value: Expr, old: Expr, mask: Expr, lanes: int) -> Expr:
+    """max(old, x) if mask else old  -->  max(old, x if mask else -inf), so that a chain of these is one of max alone"""
+    if isinstance(value, Binary) and value.op in ("max", "min") and structural_equal(value.a, old):
+        neutral = splat(identity(value.op, value.dtype), lanes)
+        return replace(value, b=Select(value.dtype, mask, value.b, neutral))
+    return Select(value.dtype, mask, value, old)
 
 
 class _Lanes:
@@ -133,7 +142,7 @@ class _Lanes:
                 return Store(buffer, (index,), value)
             if buffer in reads:  # a masked store would keep the buffer out of registers
                 old = Load(value.dtype, buffer, (index,))
-                return Store(buffer, (index,), Select(value.dtype, mask, value, old))
+                return Store(buffer, (index,), _joined_or_kept(value, old, mask, self.lanes))
         return Store(buffer, (index,), value, mask)
 
     def _inside(self, buffer: Buffer, index: Expr) -> bool:
