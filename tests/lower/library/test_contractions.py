@@ -576,6 +576,13 @@ def test_what_is_beyond_an_edge_is_0_times_the_weight(stride: int) -> None:
     _equals(found, [x, w], body, arrays, 2e-5)
 
 
+@pytest.mark.parametrize(("rows", "columns", "tile"), [(465, 10, 14), (280, 16, 14), (465, 32, 5)])
+def test_tiles_of_one_vector_have_more_rows(rows: int, columns: int, tile: int) -> None:
+    """As many products are under way at once as in tiles of two vectors."""
+    schedule = generic([_product(rows, columns, 256)[2]], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+    assert f"C_flat.split(y, {tile})" in (trace := str(schedule.trace)), trace
+
+
 @pytest.mark.parametrize(("rows", "vectors"), [(8, 3), (9, 3), (10, 2), (12, 2)])
 def test_accumulators_of_a_tile_fit_the_registers(rows: int, vectors: int) -> None:
     _, _, c = _product(rows, 48, 64)

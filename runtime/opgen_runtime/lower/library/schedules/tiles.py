@@ -28,6 +28,7 @@ class MostRows:
 
 
 MANY_ROWS: Final = MostRows(8, 12, 5)  # of two vectors each, where there are so many registers
+MANY_SHORT_ROWS: Final = MostRows(14, 16, 10)  # of one vector
 
 
 def rows_of(target: Target, vectors: int) -> MostRows:
@@ -40,7 +41,7 @@ def rows_of(target: Target, vectors: int) -> MostRows:
         return MostRows(tuned, tuned * 3 // 2, tuned // 2 + 1)
     registers = target.vectors.registers
     if registers >= MANY_REGISTERS:
-        return MANY_ROWS
+        return MANY_ROWS if vectors > 1 else MANY_SHORT_ROWS
     wide = _few_vectors(vectors)
     fitting = min(MANY_ROWS.tiled, (registers - wide - 1) // wide)
     return MostRows(fitting, fitting, min(fitting, _WAITING // wide + 1))

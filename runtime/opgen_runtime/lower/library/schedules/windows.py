@@ -39,7 +39,7 @@ def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stag
 
 
 def _rows_at_once(stage: Stage, lines: Stage) -> int:
-    """Of how many rows the lines are made before any is read: a load of parts of what two stores just left must wait."""
+    """Of how many rows lines are made before any is read: a load of parts of what two stores just left must wait."""
     rows, line = stage.axes[-2].extent, lines.axes[-1].extent
     if not isinstance(rows, int) or not isinstance(line, int):
         return 1
