@@ -109,6 +109,52 @@ def test_loop_ir_and_traces(kinds: tuple[str, str], zeros: str) -> None:
         check_lowered(Program(tuple(tensors), (c,)), generic([c], each))
 
 
+def convolution(kinds: tuple[str, str], channels: int, size: int, stride: int) -> tuple[list[Tensor], Tensor]:
+    """Windows of 3x3 around the elements of an image whose zero point is `z`, also beyond its edges."""
+    x, w = (
+        te.placeholder(shape, name=name, dtype=kind)
+        for name, kind, shape in zip("xw", kinds, ((channels, size, size), (24, channels, 3, 3)), strict=True)
+    )
+    z = te.placeholder((), name="z", dtype=kinds[0])
+    c, r, s = (
+        te.reduce_axis((0, extent), name=name) for name, extent in zip("crs", (channels, 3, 3), strict=True)
+    )
+
+    def element(f, i, j):  # type: ignore[no-untyped-def]  # expressions
+        y, u = i * stride + r - 1, j * stride + s - 1
+        inside = te.all(y >= 0, y < size, u >= 0, u < size)
+        number = te.cast(x[c, y, u], "int32") - te.cast(z[()], "int32")
+        return te.sum(te.if_then_else(inside, number, 0) * te.cast(w[f, c, r, s], "int32"), axis=[c, r, s])
+
+    places = (size - 1) // stride + 1
+    return [x, z, w], te.compute((24, places, places), element, name="out")
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(("channels", "stride"), [(8, 1), (16, 2), (5, 1)])
+def test_windows(channels: int, stride: int, cpu: str) -> None:
+    """Words of what windows read are made once, and before the edges are."""
+    if not target(cpu).is_host:
+        pytest.skip("this machine has no such vectors")
+    for n, (kind, other) in enumerate((a, b) for a in BYTES for b in BYTES):
+        tensors, c = convolution((kind, other), channels, 12, stride)
+        image, zero, filters = arrays = values(tensors, n)
+        schedule = generic([c], target(cpu))
+        assert ("words" in str(schedule)) == (channels % 4 == 0)
+        padded = np.pad(image.astype(np.int64) - int(zero), ((0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::stride, ::stride]
+        wanted = np.einsum("cijrs,fcrs->fij", windows, filters.astype(np.int64)).astype(np.int32)
+        found = rt.build(schedule, [*tensors, c], target=target(cpu))(*arrays)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_loop_ir_of_windows() -> None:
+    for kinds in (("uint8", "int8"), ("int8", "int8")):
+        tensors, c = convolution(kinds, 8, 6, 1)
+        for each in (with_vnni(), target("x86-64-v3")):
+            check_lowered(Program(tuple(tensors), (c,)), generic([c], each))
+
+
 def test_what_a_machine_has_decides() -> None:
     _, c = product(16, 64, 64, "uint8", "int8", "a")
     assert "dot4(" in str(generic([c], with_vnni()))

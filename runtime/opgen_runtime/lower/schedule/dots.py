@@ -29,6 +29,8 @@ from ...base.arith import (
     const,
     free_vars,
     lt,
+    post_order,
+    rewrite,
     select,
     shift_left,
     substitute,
@@ -76,57 +78,129 @@ class Narrow:
         return self.less + self.more
 
 
-def dotted(stage: Stage, axis: IterVar, steps: int, turned: int) -> tuple[Tensor, tuple[Tensor, ...], Expr]:
-    """The sum of words of `steps`, sums that are needed to take out what is subtracted, and the stage's new body."""
+def dotted(
+    stage: Stage, axis: IterVar, steps: int, turned: int, before: int | None
+) -> tuple[Tensor, tuple[Tensor, ...], Expr]:
+    """The sum of words of `steps`, the tensors that are needed beside, and the stage's new body.
+
+    They are the words of the factor `before`, if any, and sums that take out what is subtracted.
+    """
     body = _sum_of(stage, axis)
     factors = _factors(body)
     if steps == _SHORTS and all(fits_short(each) for each in factors):
-        made = _summed(stage, body, axis, steps, [(each, const(0, INT32)) for each in factors])
-        return made, (), _own(stage, made)
+        short = [_Factor(each, const(0, INT32), n == before) for n, each in enumerate(factors)]
+        made, tensors = _summed(stage, body, axis, steps, short)
+        return made, tensors, _own(stage, made)
     moving = {each.var for each in body.axes}
     found = [narrow for each in factors if (narrow := narrow_of(each, moving)) is not None]
     if steps != _BYTES or len(found) != len(factors):
         raise ScheduleError(f"dot on stage {stage.name}: its factors are no ints of {_WORD // steps} bits")
     if found[0].is_signed == found[1].is_signed:
         found[turned] = replace(found[turned], turned=True)
-    order = sorted(found, key=lambda each: each.is_signed)
-    words = [(each.value, const(_FIRST if each.turned else 0, INT32)) for each in order]
-    made = _summed(stage, body, axis, steps, words)
+    bytes_ = [
+        _Factor(each.value, const(_FIRST if each.turned else 0, INT32), n == before)
+        for n, each in enumerate(found)
+    ]
+    made, tensors = _summed(stage, body, axis, steps, bytes_[::-1] if found[0].is_signed else bytes_)
     # (u - x) * (v - y) = u * v - x * (v - y) - y * u
     first = 0 if _is_zero(found[1].zero) else 1
-    bytes_ = cast(found[first].value, INT32) + found[first].more
-    result, sums = _own(stage, made), []
-    for less, factor in ((found[first].zero, factors[1 - first]), (found[1 - first].zero, bytes_)):
+    plain = cast(found[first].value, INT32) + found[first].more
+    result = _own(stage, made)
+    for less, factor in ((found[first].zero, factors[1 - first]), (found[1 - first].zero, plain)):
         if not _is_zero(less):
             total, read = _total(stage, body, factor)
-            sums.append(total)
+            tensors = (*tensors, total)
             result = result - less * read
-    return made, tuple(sums), result
+    return made, tensors, result
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """Of which words are made, and what is turned of their bits; `before`: of all that it reads, once."""
+
+    value: Expr
+    turned: Expr
+    before: bool
 
 
 def _summed(
-    stage: Stage, body: Reduce, axis: IterVar, steps: int, factors: Sequence[tuple[Expr, Expr]]
-) -> Tensor:
-    """The tensor of the sums of words: of each factor, and bits that are turned in each of its words."""
+    stage: Stage, body: Reduce, axis: IterVar, steps: int, factors: Sequence[_Factor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The tensor of the sums of words, and those of words that are made before."""
     word = IterVar(Var(INDEX, axis.var.name), ceil_div(axis.extent, steps), "reduce")
     whole = isinstance(axis.extent, int) and axis.extent % steps == 0
-    made = []
-    for value, turned in factors:
-        found: Expr = const(0, INT32)
-        for step in range(steps):
-            position = word.var * steps + step
-            part = substitute(value, {axis.var: position})
+    words, tensors = [], []
+    for factor in factors:
+        if factor.before:
             if not whole:
-                part = select(lt(position, axis.extent), part, const(0, value.dtype))
-            found = (
-                bit_or(found, shift_left(_bits(part, _WORD // steps), _WORD // steps * step))
-                if step
-                else _bits(part, _WORD // steps)
-            )
-        made.append(found if _is_zero(turned) else bit_xor(found, turned))
-    value = call(f"dot{steps}", *made)
+                raise ScheduleError(f"dot on stage {stage.name}: words that are made before have to be whole")
+            made, found = _before(stage, factor.value, axis, word.var, steps)
+            tensors.append(made)
+        else:
+            places = [word.var * steps + step for step in range(steps)]
+            parts = [substitute(factor.value, {axis.var: place}) for place in places]
+            if not whole:
+                zero = const(0, factor.value.dtype)
+                parts = [
+                    select(lt(place, axis.extent), part, zero)
+                    for place, part in zip(places, parts, strict=True)
+                ]
+            found = _joined(parts)
+        words.append(found if _is_zero(factor.turned) else bit_xor(found, factor.turned))
     axes = tuple([word if each is axis else each for each in body.axes])
-    return _tensor(f"{stage.name}_dots", stage.axes, Reduce(INT32, "sum", axes, value))
+    total = Reduce(INT32, "sum", axes, call(f"dot{steps}", *words))
+    return _tensor(f"{stage.name}_dots", stage.axes, total), tuple(tensors)
+
+
+def _before(stage: Stage, value: Expr, axis: IterVar, word: Var, steps: int) -> tuple[Tensor, Expr]:
+    """The words of all that a factor reads, and the factor's own.  Raises ScheduleError where it reads otherwise."""
+    choices: list[Select] = []
+    inner = value
+    while isinstance(inner, Select) and axis.var not in (
+        *free_vars(inner.condition),
+        *free_vars(inner.otherwise),
+    ):
+        choices.append(inner)
+        inner = inner.then
+    own = {each.var for each in (*stage.axes, *stage.reduce_axes)}
+    reads = [e for e in post_order(inner) if isinstance(e, Read) and not own.isdisjoint(free_vars(e))]
+    read = reads[0] if len(reads) == 1 else None
+    held = None if read is None else _with(inner, read, const(0, read.dtype))
+    if (
+        read is None
+        or held is None
+        or not own.isdisjoint(free_vars(held))
+        or [n for n in read.indices if axis.var in free_vars(n)] != [axis.var]
+        or axis.extent != read.tensor.shape[read.indices.index(axis.var)]
+    ):
+        raise ScheduleError(f"dot on stage {stage.name}: words of `{value}` are not made of one tensor alone")
+    dim = read.indices.index(axis.var)
+    extents = [axis.extent // steps if n == dim else extent for n, extent in enumerate(read.tensor.shape)]
+    axes = tuple([IterVar(Var(INDEX, f"a{n}"), extent) for n, extent in enumerate(extents)])
+    parts = []
+    for step in range(steps):
+        places = tuple([each.var * steps + step if n == dim else each.var for n, each in enumerate(axes)])
+        element = Read(read.dtype, read.tensor, places)
+        parts.append(_with(inner, read, element))
+    made = _tensor(f"{stage.name}_words", axes, _joined(parts))
+    indices = tuple([word if n == dim else index for n, index in enumerate(read.indices)])
+    found: Expr = Read(INT32, made, indices)
+    for choice in reversed(choices):
+        found = select(choice.condition, found, _joined([choice.otherwise] * steps))
+    return made, found
+
+
+def _with(e: Expr, part: Expr, other: Expr) -> Expr:
+    return rewrite(e, lambda node: other if node is part else None)
+
+
+def _joined(parts: Sequence[Expr]) -> Expr:
+    """The word that holds these numbers, the first in its lowest bits."""
+    bits = _WORD // len(parts)
+    found = _bits(parts[0], bits)
+    for n, part in enumerate(parts[1:], 1):
+        found = bit_or(found, shift_left(_bits(part, bits), bits * n))
+    return found
 
 
 def _bits(value: Expr, bits: int) -> Expr:

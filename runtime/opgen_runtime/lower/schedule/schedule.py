@@ -156,17 +156,20 @@ class Schedule(ScheduleBase):
         return made
 
     @primitive
-    def dot(self, tensor: Tensor, axis: IterVar, steps: int, turned: int = 0) -> Tensor:
+    def dot(
+        self, tensor: Tensor, axis: IterVar, steps: int, turned: int = 0, before: int | None = None
+    ) -> Tensor:
         """C[i, j] = sum((a[i, k] - z) * b[k, j] for k)  -->  D[i, j] = sum(dot4(A[i, k], B[k, j]) for k // 4); C = D ..
 
         Words A and B hold so many `steps` of the reduce axis `axis` each: two ints that fit into int16, or four of 8
         bits, less what does not move with the sum; that is taken out of it, by sums of the other factor.  Of two
-        factors that have a sign both or both none, the one of that number is `turned` to the other kind.  Returns the
-        new tensor.  Refuses what is no sum of products of such ints in int32, and scheduled loops.
+        factors that have a sign both or both none, the one of number `turned` is turned to the other kind.  Words of
+        the one of number `before` are made of all that it reads, once.  Returns the new tensor.  Refuses what is no
+        sum of products of such ints in int32, and scheduled loops.
         """
         stage = self._fresh(tensor, "dot")
-        made, sums, body = dotted(stage, axis, steps, turned)
-        for each in (*sums, made):
+        made, beside, body = dotted(stage, axis, steps, turned, before)
+        for each in (*beside, made):
             self._add(Stage((each,), each.op, f"dot of {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made

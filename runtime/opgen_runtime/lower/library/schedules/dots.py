@@ -10,33 +10,43 @@ quarter or half of the steps.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Binary
+from ....base.arith import Binary, Expr, post_order
 from ....base.errors import ScheduleError
 from ....base.vocabulary import INT32
-from ....compute.te.tensor import IterVar
+from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
 from .access import likely, likely_extent
-from .products import LEAST_SUMMED, Form, is_constant
+from .products import LEAST_SUMMED, Form, is_constant, vars_of
 
 _STEPS: Final = (4, 2)
 _FULL: Final = 0.7  # of the words, at least
+_AGAIN: Final = 2  # times
 
 
 def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
     """The stage that sums words for the given one; None where there are none."""
-    value, summed = form.body.value, likely_extent(form.body.axes)
-    if form.body.dtype is not INT32 or not isinstance(value, Binary):
+    possible = [steps for steps in _STEPS if target.dot(steps, target.vector_bits) is not None]
+    if form.body.dtype is not INT32 or not possible:
         return None
-    for steps in _STEPS:
-        axis = _axis_of(form, steps)
-        if axis is None or summed < LEAST_SUMMED * steps or target.dot(steps, target.vector_bits) is None:
+    schedule.simplify(stage.tensor)
+    body = stage.body
+    assert isinstance(body, Reduce)
+    if not isinstance(body.value, Binary) or body.value.op != "mul":
+        return None
+    factors = (body.value.a, body.value.b)
+    turned = 0 if is_constant(schedule, factors[1]) else 1
+    again = _read_again(schedule, stage, factors)
+    for steps, before in [(steps, before) for steps in possible for before in (*again, None)]:
+        axis = _axis_of(body, steps)
+        if axis is None or likely_extent(body.axes) < LEAST_SUMMED * steps:
             continue
-        turned = 0 if is_constant(schedule, value.b) else 1
         try:
-            made = schedule[schedule.dot(stage.tensor, axis, steps, turned)]
+            made = schedule[schedule.dot(stage.tensor, axis, steps, turned, before)]
         except ScheduleError:
             continue
         if not stage.is_output:
@@ -46,12 +56,27 @@ def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
     return None
 
 
-def _axis_of(form: Form, steps: int) -> IterVar | None:
+def _read_again(schedule: Schedule, stage: Stage, factors: Sequence[Expr]) -> list[int]:
+    """The numbers of the factors that read elements several times, as windows that overlap do."""
+    found = []
+    for n, factor in enumerate(factors):
+        mine = vars_of(factor)
+        steps = likely_extent([axis for axis in (*stage.axes, *stage.reduce_axes) if axis.var in mine])
+        reads = {node.tensor: node.tensor.shape for node in post_order(factor) if isinstance(node, Read)}
+        most = max(
+            [math.prod([likely(extent) for extent in shape]) for shape in reads.values()], default=steps
+        )
+        if steps >= _AGAIN * most and not is_constant(schedule, factor):
+            found.append(n)
+    return found
+
+
+def _axis_of(body: Reduce, steps: int) -> IterVar | None:
     """The reduce axis of which words are most full, the first of several."""
 
     def full(axis: IterVar) -> float:
         extent = likely(axis.extent)
         return extent / (-(-extent // steps) * steps)
 
-    found = max(form.body.axes, key=full)
+    found = max(body.axes, key=full)
     return found if full(found) >= _FULL else None
