@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -89,3 +91,16 @@ def test_objects_hold_no_addresses(build):
     func = build.element_kernel(lambda x: Binary(FLOAT32, "add", x, x), ["float32"], 64, 16)
     first, second = (optimise_and_compile(emit(func, TARGET), TARGET).object_code for _ in range(2))
     assert first == second
+
+
+def test_all_code_of_a_process_is_linked_by_one_instance() -> None:
+    program = (
+        "import llvmlite.binding as llvm\n"
+        "made, create = [], llvm.create_lljit_compiler\n"
+        "llvm.create_lljit_compiler = lambda: made.append(0) or create()\n"
+        "import numpy as np\nimport opgen_runtime as rt\n"
+        "double = rt.jit(lambda a: a + a)\n"
+        "for _ in range(3): double(np.ones((512, 512), np.float32))\n"  # a kernel, the pool, an entry
+        "assert made == [0]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -15,13 +15,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ...base import forks
 from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from . import helpers, temporaries, threads
-from .compile import initialise
 from .elf import is_elf, undefined_symbols
-from .support import merge
+from .support import merge, orc
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,6 @@ class Loaded:
 
 
 _library_numbers = itertools.count()
-_jit: Any = None
-_lock = forks.lock()
 
 
 def load(
@@ -60,7 +56,7 @@ def load(
     builder.export_symbol(symbol)
     library = f"{symbol}.{next(_library_numbers)}"
     try:
-        tracker = builder.link(_compiler(), library)
+        tracker = builder.link(orc(), library)
     except RuntimeError as error:
         raise CodegenError(f"kernel {symbol} cannot be linked: {str(error).strip()}") from error
     return Loaded(tracker[symbol], tracker)
@@ -126,14 +122,3 @@ def _system_libraries() -> tuple[ctypes.CDLL, ...]:
             continue
         break
     return tuple(libraries)
-
-
-def _compiler() -> Any:
-    """The one ORC instance of the process."""
-    global _jit
-    if _jit is None:
-        with _lock:
-            if _jit is None:
-                initialise()
-                _jit = llvm.create_lljit_compiler()
-    return _jit

@@ -28,7 +28,7 @@ def load_module(
     The code stays in memory until the process ends; a module may be loaded more than once.  `level`: see `compiled`.
     Raises CodegenError if it cannot be linked.
     """
-    jit: Any = _jit()
+    jit = orc()
     object_code = compiled(name, text, cache, level)
     builder = llvm.JITLibraryBuilder().add_object_img(object_code)
     for symbol in undefined_symbols(object_code):
@@ -140,12 +140,14 @@ _instance: Any = None
 _lock = forks.lock()
 
 
-def _jit() -> Any:
-    """An ORC instance that lives until the process ends."""
+def orc() -> Any:
+    """The one ORC instance of the process, which lives until the process ends: to make one takes a millisecond."""
     global _instance
-    with _lock:
-        if _instance is None:
-            initialise()
-            _instance = llvm.create_lljit_compiler()
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(_instance))
+    if _instance is None:
+        with _lock:
+            if _instance is None:
+                initialise()
+                made = llvm.create_lljit_compiler()
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+                _instance = made
     return _instance
