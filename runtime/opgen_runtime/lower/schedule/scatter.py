@@ -2,8 +2,8 @@
 
     C[o, y] = sum((X[c, y - r] if 0 <= y - r < n else 0) * W[c, o, r] for c, r if p(y, r))
 -->
-    V[o, r, i] = sum(X[c, i] * W[c, o, r] for c); Z[o, r] = sum(0 * W[c, o, r] for c)
-    C[o, y] = sum(V[o, r, y - r] if 0 <= y - r < n else Z[o, r] for r if p(y, r))
+    F[c, o r] = W[c, o, r]; V[o r, i] = sum(X[c, i] * F[c, o r] for c); Z[o, r] = sum(0 * W[c, o, r] for c)
+    C[o, y] = sum(V[o r, y - r] if 0 <= y - r < n else Z[o, r] for r if p(y, r))
 
 Z is what steps outside of X add: no 0 where a weight is infinite or no number.
 """
@@ -11,8 +11,22 @@ Z is what steps outside of X add: no 0 where a weight is infinite or no number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
-from ...base.arith import Binary, Const, Expr, Select, Var, const, free_vars, post_order, select, substitute
+from ...base.arith import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Var,
+    const,
+    floordiv,
+    floormod,
+    free_vars,
+    post_order,
+    select,
+    substitute,
+)
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX, dataclass
 from ...compute.te.access import why_not_inside
@@ -98,34 +112,74 @@ def _vars(parts: Iterable[Expr]) -> set[Var]:
     return {var for part in parts for var in free_vars(part)}
 
 
-def scattered(stage: Stage) -> tuple[Tensor, Tensor, Expr]:
-    """The products of each position, what steps outside of it add, and the stage's new body, which reads both."""
+def scattered(stage: Stage) -> tuple[tuple[Tensor, ...], Expr]:
+    """The products of each position, last but one, what they need before, what steps outside of it add, last, and the
+    stage's new body, which reads both.
+
+    What tells filters and their steps apart, and moves no image, is one axis of the products: rows of a tile.
+    """
     found = windows_of(stage)
     if isinstance(found, str):
         raise ScheduleError(f"scatter on stage {stage.name}: {found}")
     image, filters = found.image, found.filters
-    outer = (*found.kept, *found.taps)
-    own, values = _renamed(outer)
+    still = _vars([index for n, index in enumerate(image.indices) if n not in found.moving])
+    apart = tuple([axis for axis in found.kept if axis.var in still])
+    rows = (*[axis for axis in found.kept if axis.var not in still], *found.taps)
+    lines, factor, row, number = _in_lines(stage.name, found, apart, rows)
+    own, values = _renamed(apart)
     places = tuple([IterVar(Var(INDEX, f"i{n}"), image.tensor.shape[n]) for n in found.moving])
     indices = [substitute(index, values) for index in image.indices]
     for n, place in zip(found.moving, places, strict=True):
         indices[n] = place.var
-    made = _sum(
-        f"{stage.name}_products",
-        (*own, *places),
-        found,
-        Read(image.dtype, image.tensor, tuple(indices)),
-        values,
-    )
-    around = tuple([axis for axis in outer if axis.var in free_vars(filters)])
+    body = Read(image.dtype, image.tensor, tuple(indices)) * substitute(factor, values)
+    made = _sum(f"{stage.name}_products", (*own, row, *places), found, body)
+    around = tuple([axis for axis in (*found.kept, *found.taps) if axis.var in free_vars(filters)])
     theirs, values = _renamed(around)
-    outside = _sum(f"{stage.name}_outside", theirs, found, const(0, image.dtype), values)
+    zeros = const(0, image.dtype) * substitute(filters, values)
+    outside = _sum(f"{stage.name}_outside", theirs, found, zeros)
     positions = [image.indices[n] for n in found.moving]
-    value: Expr = Read(found.body.dtype, made, (*[axis.var for axis in outer], *positions))
+    value: Expr = Read(found.body.dtype, made, (*[axis.var for axis in apart], number, *positions))
     beyond = Read(found.body.dtype, outside, tuple([axis.var for axis in around]))
     for condition in reversed(found.inside):
         value = select(condition, value, beyond)
-    return made, outside, Reduce(found.body.dtype, "sum", found.taps, value, found.body.condition)
+    reduced = Reduce(found.body.dtype, "sum", found.taps, value, found.body.condition)
+    return (*lines, made, outside), reduced
+
+
+def _in_lines(
+    name: str, found: Windows, apart: Sequence[IterVar], rows: Sequence[IterVar]
+) -> tuple[tuple[Tensor, ...], Expr, IterVar, Expr]:
+    """The filters with the rows as one axis: tensors that are to be made, what reads them, that axis, and its number.
+
+    The number is that of a row by its own axes.
+    """
+    long = [axis for axis in rows if axis.extent != 1]
+    if len(long) <= 1:
+        axis = long[0] if long else rows[-1]
+        zeros: dict[Var, Expr] = {each.var: const(0, INDEX) for each in rows if each is not axis}
+        (row,), values = _renamed((axis,))
+        return (), substitute(found.filters, {**zeros, **values}), row, axis.var
+    count = prod([_extent(axis) for axis in long])
+    row, line = (IterVar(Var(INDEX, "row"), count) for _ in range(2))
+    outer = tuple([each for each in (*found.summed, *apart) if each.var in free_vars(found.filters)])
+    own, values = _renamed(outer)
+    values |= {each.var: const(0, INDEX) for each in rows}
+    number: Expr = const(0, INDEX)
+    rest: Expr = line.var
+    for axis in reversed(long):
+        values[axis.var] = floormod(rest, _extent(axis)) if axis is not long[0] else rest
+        rest = floordiv(rest, _extent(axis))
+    for axis in long:
+        number = number * _extent(axis) + axis.var
+    read = substitute(found.filters, values)
+    axes = (*own, line)
+    tensor = Tensor(f"{name}_rows", tuple([axis.extent for axis in axes]), read.dtype, Compute(axes, read))
+    return (tensor,), Read(read.dtype, tensor, (*[each.var for each in outer], row.var)), row, number
+
+
+def _extent(axis: IterVar) -> int:
+    assert isinstance(axis.extent, int)
+    return axis.extent
 
 
 def _renamed(axes: Sequence[IterVar]) -> tuple[tuple[IterVar, ...], dict[Var, Expr]]:
@@ -133,9 +187,7 @@ def _renamed(axes: Sequence[IterVar]) -> tuple[tuple[IterVar, ...], dict[Var, Ex
     return made, {old.var: new.var for old, new in zip(axes, made, strict=True)}
 
 
-def _sum(
-    name: str, axes: tuple[IterVar, ...], found: Windows, factor: Expr, values: dict[Var, Expr]
-) -> Tensor:
-    """The sum of a factor and the filters, over all that is no window."""
-    body = Reduce(found.body.dtype, "sum", found.summed, factor * substitute(found.filters, values))
+def _sum(name: str, axes: tuple[IterVar, ...], found: Windows, value: Expr) -> Tensor:
+    """The sum of a value over all that is no window."""
+    body = Reduce(found.body.dtype, "sum", found.summed, value)
     return Tensor(name, tuple([axis.extent for axis in axes]), body.dtype, Compute(axes, body))

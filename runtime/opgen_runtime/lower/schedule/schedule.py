@@ -145,15 +145,16 @@ class Schedule(ScheduleBase):
         """C[y] = sum((X[c, y - r] if y >= r else 0) * W[c, r] ..)  -->  V[r, i] = sum(X[c, i] * W[c, r] ..); C[y] = ..
 
         The products of each position of X come first, summed over the axes along which no window moves; their tensor is
-        returned.  C sums them over its windows.  Refuses what is no sum of products over windows of a tensor with what
-        is around it, floats of which parts would be rounded, symbolic extents, and scheduled loops.
+        returned.  All that moves W alone is one axis r of it.  C sums them over its windows.  Refuses what is no sum of
+        products over windows of a tensor with what is around it, floats of which parts would be rounded, symbolic
+        extents, and scheduled loops.
         """
         stage = self._fresh(tensor, "scatter")
-        made, outside, body = scattered(stage)
-        for each in (made, outside):
+        made, body = scattered(stage)
+        for each in made:
             self._add(Stage((each,), each.op, f"scatter of {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
-        return made
+        return made[-2]
 
     @primitive
     def dot(

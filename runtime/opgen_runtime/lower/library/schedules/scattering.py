@@ -2,11 +2,11 @@
 
     C[o, y] = sum(X[c, y - r] * W[c, o, r] for c, r)
 -->
-    V[o, r, i] = sum(X[c, i] * W[c, o, r] for c); C[o, y] = sum(V[o, r, y - r] for r)
+    V[o r, i] = sum(X[c, i] * W[c, o, r] for c); C[o, y] = sum(V[o r, y - r] for r)
 
 So no window is packed, which takes each element as often as it is read, and nothing is multiplied where windows reach
-beyond X.  V is stored and read again, instead: it pays where few filters share the windows, and products have many
-steps; where windows do not overlap, or many of them leave positions out, there is nothing to gain.
+beyond X, and filters with their steps are rows of one tile.  V is stored and read again, instead: it pays where few
+filters share the windows, and products have many steps; where many windows leave positions out, it does not.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _pays(found: Windows, results: int) -> bool:
     apart = math.prod([each.step for each in congruences(found.body)])
     products = likely_extent(found.kept) * taps * _places(found)
     windows = results * taps // apart
-    if taps <= apart or windows * _LEFT_OUT <= products:
+    if windows * _LEFT_OUT <= products:
         return False
     better = _BETTER if windows > products else _MUCH
     return better * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters)
