@@ -235,7 +235,7 @@ def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
 def keep(compiled: Sequence[Compiled], key: str) -> None:
     """Put the object code of a segment, main part first, into the cache on disk, with what must be known beside."""
     segments = [each.segment for each in compiled if isinstance(each.segment, Segment)]
-    if any([_facts(segment)["outputs"] is None and segment.counts for segment in segments]):
+    if any([segment.counts and _facts(segment)["outputs"] is None for segment in segments]):
         return  # shapes in storage that no type says
     for part, each in reversed(list(enumerate(compiled))):
         assert isinstance(each.segment, Segment)
