@@ -248,6 +248,19 @@ def test_few_rows_are_no_columns() -> None:
     assert not any(stage.origin.startswith("permute") for stage in schedule.stages)
 
 
+@pytest.mark.parametrize(
+    ("shape", "filters", "strides"), [((50, 128, 4), 64, 2), ((1, 128, 4), 64, 2), ((8, 64, 5), 64, 1)]
+)
+def test_filters_are_the_columns_of_few_positions(shape: tuple[int, ...], filters: int, strides: int) -> None:
+    x, w = var("x", *shape), var("w", filters, shape[1], 3)
+    body = ops.conv1d(x, w, strides=(strides,), padding=(1, 1) if strides == 2 else (0, 0))
+    function = ir.Function((x, w), body, attrs={"Primitive": 1})
+    cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
+    schedule = generic(segment_of(function, cpu).outputs, cpu)
+    assert {"permute", "pack"} <= {stage.origin.split(" ")[0] for stage in schedule.stages}
+    agrees([x, w], body, 1)
+
+
 def _contraction(tensor: te.Tensor) -> Contraction | None:
     stage = create_schedule([tensor])[tensor]
     return contraction_of(stage.axes, stage.body)

@@ -39,7 +39,7 @@ from .matching import Match, Place, match
 from .narrowing import Narrowing, narrowing
 from .prepare import Parts, constant_stages, parts_of
 from .relations import Fuse, Split
-from .repack import divided
+from .repack import divided, permuted
 from .rows import Line, Rows
 from .scatter import Windows, windows_of
 from .schedule import Schedule, create_schedule, replay
@@ -77,6 +77,7 @@ __all__ = [
     "match",
     "narrowing",
     "parts_of",
+    "permuted",
     "positions",
     "pushed",
     "reads_of",

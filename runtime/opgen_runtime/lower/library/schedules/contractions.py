@@ -59,7 +59,7 @@ from .tiles import (
     rows_of,
     tile_rows,
 )
-from .turning import turned_of
+from .turning import turned_of, widened_of
 
 _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
 _FEW_STEPS: Final = 2
@@ -73,6 +73,8 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
+        if form is None and (widened := widened_of(schedule, stage, target)) is not None:
+            stage, form = widened, form_of(widened)
         dotted = None if form is None else dotted_of(schedule, stage, form, target)
         if dotted is not None:
             stage, form = dotted, form_of(dotted)

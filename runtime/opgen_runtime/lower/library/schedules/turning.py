@@ -1,24 +1,30 @@
 """Rows and columns of contractions change places: C[.., i, j..] = T[.., j.., i], where T has the rows as its columns.
 
-So it is where the rows fill vectors better, and where columns are windows that overlap.  These would be packed, each
-element as often as it is read, and lie in vectors; as rows they are read one by one from what they cover, beside
-vectors of what were the rows, and T is turned in squares when it is stored.
+So it is where the rows fill vectors better, where columns are too few, and where they are windows that overlap.
+These would be packed, each element as often as it is read, and lie in vectors; as rows they are read one by one from
+what they cover, beside vectors of what were the rows, and T is turned in squares when it is stored.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
-from ...schedule import Schedule, Stage, positions
+from ....base.arith import Binary
+from ....compute.te.tensor import IterVar, Reduce
+from ...schedule import Schedule, Stage, permuted, positions, simplified
 from .access import analyse, likely, likely_extent, total_extent
 from .lines import moves_evenly
+from .plan import readers_of
 from .products import (
     LEAST_ROWS,
     Contraction,
     Form,
     contraction_of,
+    form_of,
     is_constant,
+    is_sum_of_products,
     line_of,
     pays,
     prepare,
@@ -60,6 +66,30 @@ def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
     )  # steps of an element, each of which is moved then
     if constant and columns >= LEAST_ROWS and then >= _BETTER * now and saved >= _MOVED:
         return _turned(schedule, stage, form, joined=True)
+    return None
+
+
+def widened_of(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
+    """The stage whose columns are the rows of one that has too few columns; None where it stays as it is.
+
+    Sums over short lines alone: long ones are read in vectors as they lie.
+    """
+    body = stage.body
+    if not is_sum_of_products(body) or not isinstance(body, Reduce) or not stage.reduce_axes:
+        return None
+    if likely_extent(body.axes[-1:]) >= target.lanes(body.dtype) or total_extent(stage.axes) is None:
+        return None
+    value = simplified(stage.axes, body).value
+    assert isinstance(value, Binary)
+    for rows, columns in ((value.a, value.b), (value.b, value.a)):
+        alone = vars_of(columns) - vars_of(rows)
+        moved = [axis for axis in stage.axes if axis.var in alone]
+        order = [*[axis for axis in stage.axes if axis not in moved], *moved]
+        if not moved or order == list(stage.axes):
+            continue
+        tensor, _ = permuted(stage, order)
+        if form_of(Stage((tensor,), tensor.op)) is not None:
+            return _permuted(schedule, stage, order)
     return None
 
 
@@ -134,9 +164,18 @@ def _turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage
     at_row = made.axes.index(found.row)
     flat = schedule[schedule.flatten(made.tensor, len(found.columns))] if joined else made
     order = (*[axis for n, axis in enumerate(flat.axes) if n != at_row], flat.axes[at_row])
-    turned = schedule[schedule.permute(flat.tensor, order)]
-    for each in dict.fromkeys((flat, made, stage)):
-        if not each.is_output:
+    return _permuted(schedule, flat, order, made, stage)
+
+
+def _permuted(schedule: Schedule, stage: Stage, order: Sequence[IterVar], *others: Stage) -> Stage:
+    """The stage with its axes in another order; it and others that it is read through are inlined.
+
+    Not what scans read: it lies in a buffer.
+    """
+    readers = readers_of(schedule)
+    turned = schedule[schedule.permute(stage.tensor, order)]
+    for each in dict.fromkeys((stage, *others)):
+        if not each.is_output and all([reader.body is not None for reader in readers.get(each, ())]):
             each.compute_inline()
     schedule.normalize()
     return turned
