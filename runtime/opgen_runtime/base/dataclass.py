@@ -4,7 +4,8 @@ There each method of a class is compiled by itself, five of them: half a millise
 process that imports them.  Here one text holds the methods that are called often, with numbers in place of names, so
 that classes of as many fields share its code; closures are the rest, and fields are set by the descriptors of their
 slots, in two thirds of the time that `object.__setattr__` takes.  What can be seen of a class is the same, but for the
-docstring of one without.  Classes of other kinds are left to the standard library.
+docstring of one without, and that a field which is the same object is equal (a NaN, too), as it was before Python 3.13.
+Classes of other kinds are left to the standard library.
 """
 
 from __future__ import annotations
