@@ -17,7 +17,6 @@ from .repetition import Kind, Number, Repetition
 from .text import Value, register
 
 _UNKNOWN_COST: Final = 256
-_MANY_REGISTERS: Final = 32  # vector registers, beside which those that stay over a loop are few
 _LEAST: Final = 1 << 11  # element operations, beside which a call is nothing
 
 
@@ -57,12 +56,12 @@ def _grain(outer: Body, stmt: For) -> str:
     return str(-(-threshold // max(1, cost if isinstance(cost, int) else _UNKNOWN_COST)))
 
 
-def is_copy(stmt: Stmt, registers: int) -> bool:
+def is_copy(stmt: Stmt) -> bool:
     """Whether a loop, beside others in a loop, makes in vectors what these read, and is worth a function.
 
-    LLVM hoists its constants out of all loops.  Where registers are few, they would push sums of the others out.
+    LLVM hoists its constants out of all loops, where they would push sums of the others out of the registers.
     """
-    if not isinstance(stmt, For) or registers >= _MANY_REGISTERS or not has_vectors(stmt):
+    if not isinstance(stmt, For) or not has_vectors(stmt):
         return False
     cost = iteration_cost(stmt)
     if not isinstance(cost, int) or cost < _LEAST:
