@@ -163,6 +163,17 @@ def test_a_short_line_of_windows_is_one_vector() -> None:
     assert "out_lines.split(j, 16)" in trace, trace
 
 
+@pytest.mark.parametrize(
+    ("threads", "columns", "tile"), [(1, 2500, 848), (2, 1158, 592), (2, 2500, 640), (1, 1024, 1024)]
+)
+def test_tiles_of_columns_are_even_and_serve_all_threads(threads: int, columns: int, tile: int) -> None:
+    x, k = dsl.placeholder((700, columns), name="x"), dsl.reduce_axis((0, 700), name="k")
+    out = dsl.compute((columns,), lambda j: dsl.sum(x[k, j], axis=k), name="out")
+    trace = str(schedules.generic((out,), Target.parse(f"llvm -mcpu=x86-64-v4 -num-threads={threads}")).trace)
+    assert f"out.split(j, {tile})" in trace, trace
+    assert "rfactor" not in trace, trace
+
+
 def windows(rows: int) -> str:
     """The loop IR of the greatest elements of windows of three by three along rows of 98."""
     x, r, s = (

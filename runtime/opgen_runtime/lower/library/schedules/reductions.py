@@ -97,7 +97,7 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     if target.num_threads < 2 or work <= 2 * target.parallel_threshold:
         return None
     columns = likely(stage.loop_axes[-1].extent) if shape.across else 1
-    shares = elements // columns * max(1, columns // wide_tile(target))
+    shares = elements // columns * -(-columns // wide_tile(target))
     if shares >= target.num_threads or body.combiner in POSITIONAL:
         return None
     axis = max(stage.reduce_axes, key=lambda a: a.extent if isinstance(a.extent, int) else 0)
@@ -192,6 +192,16 @@ def wide_tile(target: Target) -> int:
     return WIDE_TILE.of(target, _WIDE_TILE)
 
 
+def _column_tile(column: IterVar, lanes: int, target: Target) -> int:
+    """How many columns a tile of accumulators in memory has: as many as others, and tiles for all threads alike."""
+    most = max(lanes, wide_tile(target) // lanes * lanes)
+    if not isinstance(column.extent, int) or column.extent <= most:
+        return most
+    tiles = -(-column.extent // most)
+    tiles = -(-tiles // target.num_threads) * target.num_threads
+    return -(-column.extent // (tiles * lanes)) * lanes
+
+
 def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
     """Whether a vector that is read along `column` serves several positions of `axis`."""
     reads = [read.strides for read in shape.accesses.reads if read.strides.get(column.var)]
@@ -263,7 +273,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
         stage.reorder(*data, *reduce_loops, lane)
         return data
     else:
-        column_outer, inner = stage.split(column, max(lanes, wide_tile(target) // lanes * lanes))
+        column_outer, inner = stage.split(column, _column_tile(column, lanes, target))
         vector, lane = stage.split(inner, lanes)
         last = reduce_loops[-1]
         if likely(last.extent) > _ROWS_UNROLLED:
