@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opgen_runtime.te import Tensor
 
 import opgen_runtime as rt
-from opgen_runtime import te
+from opgen_runtime import ir, ops, te
 from opgen_runtime.base.arith import call, const, evaluate_scalar
 from opgen_runtime.base.errors import ScheduleError
 from opgen_runtime.base.target import Target
@@ -18,6 +18,8 @@ from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.compute.te.evaluation import operations
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run.compile import pipeline
 from tests.lower.tir.programs import Program, check_lowered
 
 BYTES = ("uint8", "int8")
@@ -218,3 +220,26 @@ def test_instructions() -> None:
     ):
         func = tir.run_phases(tir.lower(generic([c], chosen), tensors, [c], "kernel"))
         assert wanted in optimise_and_compile(emit(func, chosen), chosen, choose_pipeline(func)).assembly
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_constant_columns(rows: int, cpu: str) -> None:
+    """Words of what is constant are prepared, also for one row."""
+    chosen = target(cpu)
+    if not chosen.is_host:
+        pytest.skip("this machine has no such vectors")
+    for n, (x, y) in enumerate((a, b) for a in BYTES for b in BYTES):
+        kinds = {"a": ((rows, 64), x), "b": ((64, 60), y), "za": ((rows,), x), "zb": ((60,), y)}
+        variables = [ir.Var(name, TensorType(shape, kind)) for name, (shape, kind) in kinds.items()]
+        function = ir.Function(tuple(variables), ops.quantised_matmul(*variables), attrs={"Primitive": 1})
+        arrays = [
+            values([te.placeholder(shape, name=name, dtype=kind)], n)[0]
+            for name, (shape, kind) in kinds.items()
+        ]
+        parts = pipeline.compile_parts(function, {1, 3}, chosen)
+        prepared = [] if parts.prepare is None else parts.prepare.run([arrays[k] for k in parts.constants])
+        if rows > 1 or chosen.dot(4, chosen.vector_bits) is not None:
+            assert any(each.dtype == np.int32 and each.size >= 64 * 60 // 4 for each in prepared)
+        (found,) = parts.main.run([*[arrays[k] for k in parts.operands], *prepared])
+        np.testing.assert_array_equal(found, expected(arrays, "ab"))

@@ -18,9 +18,9 @@ from .schedule import Schedule
 from .schedule_base import reads_of
 from .stage import Stage
 
-_MOST_GROWTH: Final = (
-    2  # a prepared tensor takes at most so many times the bytes of the constants that it is made of
-)
+# A prepared tensor takes at most so many times the bytes of the constants that it is made of: twice, and what fills
+# its panels.
+_MOST_GROWTH: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)

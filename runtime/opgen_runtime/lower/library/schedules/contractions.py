@@ -25,7 +25,7 @@ from ...schedule import Schedule, Stage, constant_stages, narrowing
 from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
 from .blocking import block_by_block, blocks_of_sum
-from .dots import dotted_of
+from .dots import dotted_of, dotted_row
 from .lines import lines_of, panels_at_once
 from .nests import NEAR, Nest, runs_of, tile_by_tile
 from .packing import (
@@ -73,6 +73,8 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
+        if form is None and dotted_row(schedule, stage, target) is not None:
+            continue
         if form is None and (widened := widened_of(schedule, stage, target)) is not None:
             stage, form = widened, form_of(widened)
         dotted = None if form is None else dotted_of(schedule, stage, form, target)

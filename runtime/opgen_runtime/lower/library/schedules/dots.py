@@ -20,7 +20,7 @@ from ....base.errors import ScheduleError
 from ....base.vocabulary import INT32
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
-from .access import likely, likely_extent
+from .access import analyse, likely, likely_extent
 from .products import LEAST_SUMMED, Form, is_constant, vars_of
 
 _STEPS: Final = (4, 2)
@@ -30,23 +30,46 @@ _AGAIN: Final = 2  # times
 
 def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
     """The stage that sums words for the given one; None where there are none."""
-    possible = [steps for steps in _STEPS if target.dot(steps, target.vector_bits) is not None]
-    if form.body.dtype is not INT32 or not possible:
+    if form.body.dtype is not INT32 or not _steps_of(target):
         return None
     schedule.simplify(stage.tensor)
+    factors = _factors(stage)
+    if factors is None:
+        return None
+    return _dotted(schedule, stage, factors, [*_read_again(schedule, stage, factors), None], target)
+
+
+def dotted_row(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
+    """The stage that sums words for one row and constant columns that lie side by side; None where there are none.
+
+    It is no contraction, but the words of what is constant are made once and for all.
+    """
+    factors = _factors(stage)
+    if factors is None or not stage.axes or not _steps_of(target):
+        return None
+    column = stage.axes[-1].var
+    constant = [n for n, factor in enumerate(factors) if is_constant(schedule, factor)]
+    if len(constant) != 1 or column in vars_of(factors[1 - constant[0]]):
+        return None
+    accesses = analyse(factors[constant[0]], INT32)
+    if any(read.strides.get(column) != 1 or column in read.entangled for read in accesses.reads[:1]):
+        return None
+    return _dotted(schedule, stage, factors, constant, target)
+
+
+def _dotted(
+    schedule: Schedule, stage: Stage, factors: tuple[Expr, Expr], before: Sequence[int | None], target: Target
+) -> Stage | None:
+    """The stage that sums words; words of the first of `before` that may be so are made before."""
     body = stage.body
     assert isinstance(body, Reduce)
-    if not isinstance(body.value, Binary) or body.value.op != "mul":
-        return None
-    factors = (body.value.a, body.value.b)
     turned = 0 if is_constant(schedule, factors[1]) else 1
-    again = _read_again(schedule, stage, factors)
-    for steps, before in [(steps, before) for steps in possible for before in (*again, None)]:
+    for steps, first in [(steps, first) for steps in _steps_of(target) for first in before]:
         axis = _axis_of(body, steps)
         if axis is None or likely_extent(body.axes) < LEAST_SUMMED * steps:
             continue
         try:
-            made = schedule[schedule.dot(stage.tensor, axis, steps, turned, before)]
+            made = schedule[schedule.dot(stage.tensor, axis, steps, turned, first)]
         except ScheduleError:
             continue
         if not stage.is_output:
@@ -54,6 +77,19 @@ def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
             schedule.normalize()
         return made
     return None
+
+
+def _steps_of(target: Target) -> list[int]:
+    return [steps for steps in _STEPS if target.dot(steps, target.vector_bits) is not None]
+
+
+def _factors(stage: Stage) -> tuple[Expr, Expr] | None:
+    """The factors of a sum of products in int32."""
+    body = stage.body
+    if not isinstance(body, Reduce) or body.dtype is not INT32 or body.combiner != "sum":
+        return None
+    value = body.value
+    return (value.a, value.b) if isinstance(value, Binary) and value.op == "mul" else None
 
 
 def _read_again(schedule: Schedule, stage: Stage, factors: Sequence[Expr]) -> list[int]:
