@@ -47,6 +47,8 @@ def dotted_row(schedule: Schedule, stage: Stage, target: Target) -> Stage | None
     factors = _factors(stage)
     if factors is None or not stage.axes or not _steps_of(target):
         return None
+    if likely_extent(stage.axes[:-1]) > 1 or likely_extent(stage.axes[-1:]) < target.lanes(INT32):
+        return None
     column = stage.axes[-1].var
     constant = [n for n, factor in enumerate(factors) if is_constant(schedule, factor)]
     if len(constant) != 1 or column in vars_of(factors[1 - constant[0]]):

@@ -80,7 +80,8 @@ def widened_of(schedule: Schedule, stage: Stage, target: Target) -> Stage | None
     if likely_extent(body.axes[-1:]) >= target.lanes(body.dtype) or total_extent(stage.axes) is None:
         return None
     value = simplified(stage.axes, body).value
-    assert isinstance(value, Binary)
+    if not isinstance(value, Binary):
+        return None
     for rows, columns in ((value.a, value.b), (value.b, value.a)):
         alone = vars_of(columns) - vars_of(rows)
         moved = [axis for axis in stage.axes if axis.var in alone]
