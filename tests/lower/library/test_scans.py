@@ -212,6 +212,7 @@ def running(steps: int, n: int, age: int) -> Recurrence:
         (2, 3, 18, "", "x86-64-v4", 2),
         (2, 17, 18, "", "x86-64-v4", 6),  # two panels, and three tiles of rows
         (2, 17, 34, "", "x86-64", 9),  # as many panels, each for all rows
+        (2, 8, 18, "", "x86-64-v3", 6),  # three panels, and two tiles of rows: there are few registers
         (2, 2, 16, "n", "x86-64-v4", 0),
         (2, 2, 16, "t", "x86-64-v4", 0),
     ],

@@ -17,7 +17,7 @@ from .access import analyse, is_shared, likely_extent
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
 from .reductions import schedule_reduction
-from .tiles import MANY_ROWS, in_registers, tile_rows
+from .tiles import MANY_REGISTERS, MANY_ROWS, in_registers, rows_of, tile_rows
 
 _MOST_VECTORS: Final = 4  # of a panel
 _SUMS: Final = 0.5  # of the registers hold a tile
@@ -56,7 +56,8 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     own = {axis.var for axis in (*member.loop_axes, *member.reduce_axes)}
     if rows < LEAST_ROWS or columns < lanes or not theirs <= own:
         return None
-    tile = tile_rows(found.row, MANY_ROWS)
+    many = target.vectors.registers >= MANY_REGISTERS
+    tile = tile_rows(found.row, MANY_ROWS if many else rows_of(target, -(-columns // lanes)))
     most = min(_MOST_VECTORS, max(1, int(_SUMS * target.vectors.registers) // tile))
     every = (*member.loop_axes, *member.reduce_axes)
     shared = is_shared(every, likely_extent(every) // _MEETINGS, target)
