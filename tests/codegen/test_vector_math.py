@@ -19,7 +19,7 @@ import pytest
 import scipy.special
 
 from opgen_runtime.base.arith import INTRINSICS, call
-from opgen_runtime.base.arith.intrinsics import intrinsic
+from opgen_runtime.base.arith.intrinsics import ELEMENT_FUNCTIONS, intrinsic
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import DType
@@ -323,7 +323,7 @@ def test_other_machines_get_text_that_is_complete() -> None:
 
 def test_every_intrinsic_has_one_meaning_and_one_lowering() -> None:
     """Rows of both tables: what takes floats is lowered for floats, what takes ints for ints, and nothing else."""
-    rows = INTRINSICS.items()
+    rows = ELEMENT_FUNCTIONS.items()
     assert set(LOWERINGS) == {name for name, row in rows if row.takes != "integer"}
     assert set(INT_LOWERINGS) == {name for name, row in rows if row.takes != "float"}
     for name, row in rows:
@@ -343,10 +343,10 @@ def test_instructions_without_avx512(name: str, most: int) -> None:
     assert len([word for word in words if not word.startswith(("vmov", "vbroadcast"))]) <= most, loop
 
 
-@pytest.mark.parametrize("name", INTRINSICS)
+@pytest.mark.parametrize("name", ELEMENT_FUNCTIONS)
 def test_the_meanings_of_a_row_agree(build: SimpleNamespace, name: str) -> None:
     """On numbers, on arrays, and as compiled; special values, poles and overflows included."""
-    row = INTRINSICS[name]
+    row = ELEMENT_FUNCTIONS[name]
     dtype = DType("int32" if row.takes == "integer" else "float64")
     values = specials("float64") if dtype.is_float else np.array([0, 1, -1, 7, -(2**31), 2**31 - 1], "int32")
     values = values[:: 4 if row.arity == 3 else 1]
