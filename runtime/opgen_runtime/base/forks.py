@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Final
 
-_PATIENCE: Final = 10.0  # seconds; an import that takes longer may be waiting for the thread that forks
+_PATIENCE: Final = 60.0  # seconds; an import that takes longer may be waiting for the thread that forks
 
 _locks: Final[list[AbstractContextManager[object]]] = []
 _in_child: Final[list[Callable[[], object]]] = []
