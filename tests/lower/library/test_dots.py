@@ -24,8 +24,12 @@ from tests.lower.tir.programs import Program, check_lowered
 
 BYTES = ("uint8", "int8")
 SHAPES = ((7, 64, 40), (16, 37, 33), (2, 130, 9), (13, 50, 70))
+SHORT = ((3, 0, 20), (3, 1, 20), (20, 2, 1), (1, 5, 20), (0, 40, 20), (20, 40, 0))
 CPUS = ("native", "x86-64", "x86-64-v3", "x86-64-v4")
 VNNI = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr={},+avx512vnni"
+
+
+HOST = Target.host()
 
 
 def target(cpu: str) -> Target:
@@ -88,6 +92,32 @@ def test_all_kinds_of_bytes(x: str, y: str, cpu: str) -> None:
         assert "dot2" in str(schedule) or "dot4" in str(schedule)
         found = rt.build(schedule, [*tensors, c], target=target(cpu))(*arrays)
         np.testing.assert_array_equal(found, expected(arrays, zeros, by_lines=n % 2 == 1))
+
+
+@pytest.mark.parametrize("shape", SHORT)
+@pytest.mark.parametrize("zeros", ["", "ab"])
+def test_short_sums(shape: tuple[int, int, int], zeros: str) -> None:
+    tensors, c = product(*shape, "uint8", "int8", zeros)
+    arrays = values(tensors, 1)
+    found = rt.build(generic([c], HOST), [*tensors, c], target=HOST)(*arrays)
+    np.testing.assert_array_equal(found, expected(arrays, zeros))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_no_steps_in_several_columns(dtype: str) -> None:
+    """Columns of two axes that lie side by side, and nothing to sum."""
+    a, b = te.placeholder((6, 0), name="a", dtype=dtype), te.placeholder((0, 3, 20), name="b", dtype=dtype)
+    k = te.reduce_axis((0, 0), name="k")
+    kind = "int32" if dtype == "int8" else dtype
+    c = te.compute(
+        (6, 3, 20),
+        lambda i, j, n: te.sum(te.cast(a[i, k], kind) * te.cast(b[k, j, n], kind), axis=k),
+        name="c",
+    )
+    found = rt.build(generic([c], HOST), [a, b, c], target=HOST)(
+        np.ones((6, 0), dtype), np.ones((0, 3, 20), dtype)
+    )
+    np.testing.assert_array_equal(found, np.zeros((6, 3, 20), kind))
 
 
 @settings(max_examples=25, deadline=None)

@@ -196,7 +196,7 @@ def _is_word(operand: Expr) -> bool:
 def pays(found: Contraction, body: Reduce) -> bool:
     """Whether extents are large enough, those of symbolic dims for their hints."""
     rows, columns, summed = (likely_extent(axes) for axes in ((found.row,), found.columns, body.axes))
-    if total_extent(found.outer) == 0:
+    if 0 in (summed, total_extent(found.outer)):
         return False
     if not isinstance(found.row.extent, int):
         rows = LEAST_ROWS  # one row is a case of its own
