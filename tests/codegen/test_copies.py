@@ -30,6 +30,17 @@ def test_windows_are_packed_by_a_function(kind: str, channels: int, apart: bool)
     assert (".loop0(" in text) == apart
 
 
+def test_results_are_written_where_they_are_made() -> None:
+    """A row of a result beside hints for later ones, which nothing reads."""
+    x = rt.var("x", rt.TensorType((100_000, 256), "float32"))
+    i = rt.var("i", rt.TensorType((50_000,), "int64"))
+    text = dict(
+        kernel_texts(Function((x, i), ops.take(x, i, axis=0)), f"{TARGETS['AVX-512']} -num-threads=1")
+    )
+    assert "prefetch" in text["llvm"]
+    assert ".loop0(" not in text["llvm"]
+
+
 def test_what_is_packed_so_is_the_same() -> None:
     target = Target.parse(f"{TARGETS['AVX2']} -num-threads=1")
     if not target.is_host:

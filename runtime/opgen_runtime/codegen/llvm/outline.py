@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ...base.arith import post_order
 from ...base.arith.expr import Expr
 from ...base.vocabulary import INDEX, INT64
-from ...lower.tir.stmt import For, ForKind, Load, Stmt, Store
-from ...lower.tir.visit import statements
+from ...lower.tir.stmt import Buffer, For, ForKind, Load, Stmt, Store
+from ...lower.tir.visit import exprs, statements
 from . import arithmetic
 from .closure import Body
 from .cost import has_vectors, iteration_cost
@@ -56,8 +57,8 @@ def _grain(outer: Body, stmt: For) -> str:
     return str(-(-threshold // max(1, cost if isinstance(cost, int) else _UNKNOWN_COST)))
 
 
-def is_copy(stmt: Stmt) -> bool:
-    """Whether a loop, beside others in a loop, makes in vectors what these read, and is worth a function.
+def is_copy(stmt: Stmt, beside: Sequence[Stmt]) -> bool:
+    """Whether a loop makes in vectors what those beside it read, and is worth a function.
 
     LLVM hoists its constants out of all loops, where they would push sums of the others out of the registers.
     """
@@ -66,14 +67,20 @@ def is_copy(stmt: Stmt) -> bool:
     cost = iteration_cost(stmt)
     if not isinstance(cost, int) or cost < _LEAST:
         return False
+    made: set[Buffer] = set()
     for part in statements(stmt):
         if isinstance(part, For) and part.kind is ForKind.PARALLEL:
             return False
-        if isinstance(part, Store) and any(
-            [isinstance(node, Load) and node.buffer is part.buffer for node in post_order(part.value)]
-        ):
-            return False
-    return True
+        if isinstance(part, Store):
+            made.add(part.buffer)
+            if part.buffer in _read(part):
+                return False
+    return any([made & _read(part) for each in beside if each is not stmt for part in statements(each)])
+
+
+def _read(stmt: Stmt) -> set[Buffer]:
+    """The buffers that a statement itself loads from."""
+    return {node.buffer for e in exprs(stmt) for node in post_order(e) if isinstance(node, Load)}
 
 
 def loop(outer: Body, stmt: For) -> None:

@@ -254,7 +254,7 @@ class StatementEmitter:
         ):
             return False
         known = [value.lanes == 1 for value in self._variables.values()]
-        return all(known) and outline.is_copy(stmt)
+        return all(known) and outline.is_copy(stmt, beside)
 
     def _turned(self, stmt: For, found: Crossing) -> None:
         """As many iterations at once as vectors have lanes."""
