@@ -27,6 +27,9 @@ from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
 from .products import is_plain
 
 _CHUNKS_PER_THREAD: Final = 8
+_SHARED_PER_THREAD: Final = (
+    64  # iterations of a shared loop, of which the pool makes smaller and smaller chunks
+)
 _TILE_ROWS: Final = 64
 _LEAST_GATHERED: Final = (
     32  # bits: machines gather no narrower elements, and one by one is faster without vectors
@@ -86,9 +89,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         vectorize_inner(stage, inner, lanes, vectors)
     if not outer:
         return
-    loop = stage.fuse(*outer) if shared else outer[-1]
-    if shared:
-        stage.parallel(loop)
+    loop = _share(stage, outer, target) if shared else outer[-1]
     if not attached and not crossed and len(outer) < len(groups):
         prefetch_gathered(stage, loop, leading[-1])
 
@@ -364,6 +365,18 @@ def _lapped(
         return []
     part, _ = stage.split(vector, -(-count // min(parts, count)), lapped=True)
     return [part]
+
+
+def _share(stage: Stage, outer: Sequence[IterVar], target: Target) -> IterVar:
+    """for b: for s: for h  -->  parallel for b_s: for h; gives the innermost loop
+
+    No more loops are fused than give threads enough iterations to share: each finds its place by divisions.
+    """
+    enough = _SHARED_PER_THREAD * target.num_threads
+    count = next((n for n in range(1, len(outer)) if likely_extent(outer[:n]) >= enough), len(outer))
+    loop = stage.fuse(*outer[:count])
+    stage.parallel(loop)
+    return outer[-1] if count < len(outer) else loop
 
 
 def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int:

@@ -1,0 +1,33 @@
+"""How many loops of an elementwise stage are one loop for all threads."""
+
+from __future__ import annotations
+
+import pytest
+
+from opgen_runtime import te
+from opgen_runtime.base.target import Target
+from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.tir import For, ForKind, lower, run_phases
+from opgen_runtime.lower.tir.visit import statements
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((32, 128, 12, 64), [("parallel", 384), ("serial", 128)]),  # two loops are enough to share
+        ((256, 128, 12, 64), [("parallel", 256), ("serial", 12), ("serial", 128)]),
+        ((2, 128, 12, 64), [("parallel", 3072)]),
+    ],
+)
+def test_no_more_are_fused_than_threads_share(
+    shape: tuple[int, ...], expected: list[tuple[str, int]]
+) -> None:
+    batch, rows, heads, depth = shape
+    x = te.placeholder(shape, name="X")
+    y = te.compute((batch, heads, rows, depth), lambda b, h, s, d: x[b, s, h, d], name="Y")
+    target = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=2")
+    func = run_phases(lower(generic([y], target), [x], [y], "kernel"))
+    loops = [stmt for stmt in statements(func.body) if isinstance(stmt, For)]
+    assert [
+        (("parallel" if e.kind is ForKind.PARALLEL else "serial"), int(str(e.extent))) for e in loops
+    ] == expected
