@@ -17,7 +17,8 @@ from ...schedule import Stage
 from ...schedule.kind import ForKind
 from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent
 from .plan import is_own
-from .products import Contraction, vars_of
+from .products import Product, vars_of
+from .tiles import Tile
 
 DEAR: Final = 16  # the cost of a function that takes tens of cycles
 LINE: Final = 64  # bytes of a cache line
@@ -96,20 +97,13 @@ def prefetch_rows(stages: Sequence[Stage], total: int, rows: int) -> None:
             stage.prefetch(tensor, loop, -(-rows * elements // (total * step)))
 
 
-def prefetch_panel(
-    flat: Stage,
-    found: Contraction,
-    whole: Contraction,
-    packing: Stage | None,
-    steps: IterVar,
-    rows: int,
-    panel: int,
-) -> None:
+def prefetch_panel(product: Product, packing: Stage | None, steps: IterVar, tile: Tile) -> None:
     """Where each step of k reads lines of its own, and all of them are much: the next panel's come near with each step.
 
-    `found` is the contraction as its columns were, `whole` as `flat` has it; `packing` is what a panel is copied to, if
-    it is, and `steps` the innermost loop over k.  Windows that overlap are near when they are read again.
+    `packing` is what a panel is copied to, if it is, and `steps` the innermost loop over k.  Windows that overlap are
+    near when they are read again.
     """
+    flat, found, whole, panel = product.flat, product.found, product.whole, tile.panel
     reads, flattened = (analyse(each.packed, each.packed.dtype).reads for each in (found, whole))
     if len(reads) != 1 or len(flattened) != 1:
         return
@@ -129,10 +123,10 @@ def prefetch_panel(
     ):
         return
     lines = max(1, panel // step)
-    tiles = -(-likely(whole.row.extent) // rows)
+    tiles = -(-likely(whole.row.extent) // tile.rows)
     each = next((n for n in range(1, lines + 1) if lines % n == 0 and n * tiles >= lines), 0)
     if not each:
         return
     tensor = read.tensor if packing is None else packing.tensor
     # the first line of a panel is in part the last one of the panel before it
-    flat.prefetch_lines(tensor, steps, flat.axes[-1], whole.row, rows, panel + step, step, lines, each)
+    flat.prefetch_lines(tensor, steps, flat.axes[-1], whole.row, tile.rows, panel + step, step, lines, each)

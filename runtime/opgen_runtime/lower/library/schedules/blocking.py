@@ -18,7 +18,7 @@ from ...schedule import Stage
 from .access import analyse, is_shared, likely_extent, total_extent
 from .nests import Nest, last_of, runs_of, share_rows
 from .packing import pack_a_panel
-from .products import Contraction, vars_of
+from .products import Product, vars_of
 from .shares import blocks_of
 from .tiles import in_registers
 
@@ -43,8 +43,9 @@ class Blocks:
     columns: int
 
 
-def blocks_of_sum(flat: Stage, whole: Contraction, columns: int, panel: int, target: Target) -> Blocks | None:
-    """How the sum of a flattened contraction of so many columns is cut; None where that saves nothing."""
+def blocks_of_sum(product: Product, panel: int, target: Target) -> Blocks | None:
+    """How the sum of a contraction is cut; None where that saves nothing."""
+    flat, whole, columns = product.flat, product.whole, likely_extent(product.found.columns)
     every = (*flat.axes, *flat.reduce_axes)
     length = likely_extent(flat.reduce_axes)
     theirs = vars_of(whole.packed)
@@ -65,29 +66,24 @@ def blocks_of_sum(flat: Stage, whole: Contraction, columns: int, panel: int, tar
     return Blocks(axis, steps, width) if 1 < steps < extent else None
 
 
-def block_by_block(
-    nest: Nest, whole: Contraction, columns: int, order: Sequence[IterVar], blocks: Blocks, target: Target
-) -> IterVar:
-    """Loops over tasks, and over the blocks of k in each; gives the loop over tasks, in which `flat` is computed.
-
-    There are so many columns, and `order` is that of the steps.
-    """
-    leader, flat, packing = nest.leader, nest.flat, nest.packing
+def block_by_block(nest: Nest, blocks: Blocks, target: Target) -> IterVar:
+    """Loops over tasks, and over the blocks of k in each; gives the loop over tasks, in which a sum is computed."""
+    leader, product, packing = nest.leader, nest.product, nest.packing
     assert packing is not None
     groups, within = leader.split(nest.columns, blocks.columns)
-    tiles, tile = leader.split(nest.row, nest.rows)
-    vectors, lane = leader.split(within, nest.lanes)
+    tiles, tile = leader.split(nest.row, nest.tile.rows)
+    vectors, lane = leader.split(within, nest.tile.lanes)
     leader.reorder(*nest.around, groups, *nest.still, tiles, tile, vectors, lane)
     leader.vectorize(lane)
     number = 1
     if nest.shared:
-        last = last_of(columns, blocks.columns, nest.lanes)
-        every, rows = likely_extent((*nest.around, groups)), likely_extent((whole.row,))
+        last = last_of(likely_extent(product.found.columns), blocks.columns, nest.tile.lanes)
+        every, rows = likely_extent((*nest.around, groups)), likely_extent((product.whole.row,))
         number = blocks_of(every, last, tiles.extent, rows, target.num_threads) or 1
     task, _ = share_rows(nest, groups, tiles, number)
-    block = _multiply(nest, whole, order, blocks)
+    block = _multiply(nest, blocks)
     _pack(packing, target)
-    packing.compute_at(flat, block)
+    packing.compute_at(product.flat, block)
     return task
 
 
@@ -99,15 +95,15 @@ def _pack(packing: Stage, target: Target) -> None:
     packing.reorder(*[axis for axis in packing.leaves if axis in steps], panels, *within)
 
 
-def _multiply(nest: Nest, whole: Contraction, order: Sequence[IterVar], blocks: Blocks) -> IterVar:
+def _multiply(nest: Nest, blocks: Blocks) -> IterVar:
     """for i: for j: for k  -->  for k_o: for j_o: for i_o: for k_i: unrolled for i_i, vectors of j_i; the first one"""
-    flat = nest.flat
-    outer = [axis for axis in flat.axes[:-1] if axis is not whole.row]
-    block, summed = _fuse_steps(flat, order, blocks)
-    tiles, tile = flat.split(whole.row, nest.rows)
-    panels, within = flat.split(flat.axes[-1], nest.panel)
+    flat, row = nest.product.flat, nest.product.whole.row
+    outer = [axis for axis in flat.axes[:-1] if axis is not row]
+    block, summed = _fuse_steps(flat, nest.product.steps, blocks)
+    tiles, tile = flat.split(row, nest.tile.rows)
+    panels, within = flat.split(flat.axes[-1], nest.tile.panel)
     flat.reorder(block, panels, *outer, tiles, *summed, tile, within)
-    in_registers(flat, tile, within, nest.lanes)
+    in_registers(flat, tile, within, nest.tile.lanes)
     return block
 
 

@@ -19,17 +19,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import Var
+from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
-from ...schedule import Schedule, Stage, constant_stages, narrowing
+from ...schedule import Schedule, Stage, constant_stages
 from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
-from .blocking import block_by_block, blocks_of_sum
+from .blocking import Blocks, block_by_block, blocks_of_sum
 from .dots import dotted_of, dotted_row
 from .lines import lines_of, panels_at_once
 from .nests import NEAR, Nest, runs_of, tile_by_tile
 from .packing import (
-    bytes_of,
     cover_columns,
     cover_rows,
     decided_first,
@@ -39,26 +38,20 @@ from .packing import (
     pack_columns,
     pack_rows,
 )
-from .parameters import NEAR_BYTES, PANEL_VECTORS
+from .parameters import NEAR_BYTES
 from .plan import leader_of
 from .products import (
     LEAST_SUMMED,
+    Contraction,
     Form,
+    Product,
     contraction_of,
     form_of,
     is_constant,
     prepare,
     vars_of,
 )
-from .tiles import (
-    MANY_REGISTERS,
-    in_registers,
-    most_rows,
-    narrow_rows,
-    panel_vectors,
-    rows_of,
-    tile_rows,
-)
+from .tiles import MANY_REGISTERS, Tile, in_registers, narrow, tile_of
 from .turning import turned_of, widened_of
 
 _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
@@ -90,86 +83,133 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
 
 
 def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
-    lanes = target.lanes(form.contraction.packed.dtype)
+    """Loops for one contraction, whose result a leader stores; gives the stages that have loops then."""
     lines = lines_of(schedule, form, target)
     found = lines or form.contraction
-    registers = target.vectors.registers
-    columns = likely_extent(found.columns)
-    vectors = -(-columns // lanes)
-    most = rows_of(target, vectors)
-    rows = tile_rows(found.row, most)
-    panel = lanes * min(vectors, PANEL_VECTORS.of(target, panel_vectors(vectors, registers, rows)))
-    is_one_tile = most_rows(found.row, most) is not None
-    made = prepare(schedule, stage, form)
-    whole_tiles = made
-    if not isinstance(found.row.extent, int) and not is_one_tile:
-        # the last tile repeats a row, so that no loop inside has a guard
-        same = contraction_of(made.axes, made.body)
-        assert same is not None
-        whole_tiles = schedule[schedule.pad(made.tensor, same.row, rows)]
-    wide = cover_columns(schedule, whole_tiles, lines is not None, rows, panel, target)
-    run = panels_at_once(schedule, whole_tiles, found, panel, target)
-    flat = schedule[schedule.flatten(whole_tiles.tensor, len(found.columns), panel * run)]
-    folded = [each for each in dict.fromkeys((whole_tiles, made, stage)) if each is not leader]
-    for each in folded:
-        each.compute_inline()
-    schedule.normalize()
+    tile = tile_of(found, target)
+    # columns as one axis, of what lies side by side
+    made = _make(schedule, stage, form, tile)
+    wide = cover_columns(schedule, made[-1], lines is not None, tile.rows, tile.panel, target)
+    run = panels_at_once(schedule, made[-1], found, tile.panel, target)
+    flat = _flatten(schedule, made, found, tile.panel * run, leader)
+    # copies of what columns and rows read
     covering, strips = cover_rows(schedule, leader, flat, target)
+    product = _product(flat, found)
+    apart = covering is None and lie_apart(schedule, product.whole)
+    columns = _read_columns(schedule, product, tile, lines is not None, apart, target)
+    fixed = covering or pack_rows(schedule, product, tile.rows, target)
+    # the leader's loops, and in them the product's
+    loops = _divide_loops(leader, form.factors, stage)
+    nest = _nest(schedule, leader, loops, product, tile, columns.packing, strips is None, target)
+    flat.compute_at(leader, _compute(nest, columns, run, target))
+    narrow(schedule, found, tile, nest.constant)
+    stripped = () if strips is None else strips.attach()
+    others = [each for each in (wide, columns.packing, fixed) if each is not None]
+    return [leader, *made, flat, *others, *stripped]
+
+
+def _make(schedule: Schedule, stage: Stage, form: Form, tile: Tile) -> list[Stage]:
+    """The stage, and what becomes of it: the contraction itself, and in whole tiles, if rows are of a symbolic number.
+
+    The last tile repeats a row then, so that no loop inside has a guard.
+    """
+    made = prepare(schedule, stage, form)
+    row = form.contraction.row
+    if isinstance(row.extent, int) or tile.alone:
+        return [stage, made]
+    same = contraction_of(made.axes, made.body)
+    assert same is not None
+    return [stage, made, schedule[schedule.pad(made.tensor, same.row, tile.rows)]]
+
+
+def _flatten(
+    schedule: Schedule, made: Sequence[Stage], found: Contraction, size: int, leader: Stage
+) -> Stage:
+    """The stage whose columns are one axis, a multiple of `size` long; what it is made of is inlined, but no leader."""
+    flat = schedule[schedule.flatten(made[-1].tensor, len(found.columns), size)]
+    for each in dict.fromkeys(reversed(made)):
+        if each is not leader:
+            each.compute_inline()
+    schedule.normalize()
+    return flat
+
+
+def _product(flat: Stage, found: Contraction) -> Product:
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
-    moving = {n for n, axis in enumerate(flat.axes[:-1]) if axis.var in vars_of(whole.packed)}
-    at_row = flat.axes.index(whole.row)
-    few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
-    one = is_one_tile or whole.row.extent == rows
-    readable = is_readable(schedule, flat, whole, _FAR if one else 1)
-    once = readable and (lines is not None or one or few_steps or is_close(found, flat, whole, target))
-    summed = decided_first(flat.reduce_axes, flat)
-    long = (
-        not once and not covering and lie_apart(schedule, whole) and not is_constant(schedule, whole.packed)
-    )
-    blocks = blocks_of_sum(flat, whole, columns, panel, target) if long else None
-    packing, near = None, False
-    if not once:
-        most_near = NEAR_BYTES.of(target, NEAR)
-        packing, near = pack_columns(schedule, flat, whole, summed, panel, most_near, blocks is not None)
-    fixed = covering or pack_rows(schedule, flat, whole, summed, rows, target)
-    axes = _divide_loops(leader, form.factors, stage)
-    kept = axes[: len(flat.axes) - 1]
-    around = tuple([axis for n, axis in enumerate(kept) if n in moving])
-    still = tuple([axis for n, axis in enumerate(kept) if n not in moving and n != at_row])
+    return Product(flat, found, whole, tuple(decided_first(flat.reduce_axes, flat)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """How columns are read: as they lie, or packed; these stay `near`, or a long sum is cut in `blocks`."""
+
+    packing: Stage | None = None
+    near: bool = False
+    blocks: Blocks | None = None
+
+
+def _read_columns(
+    schedule: Schedule, product: Product, tile: Tile, in_lines: bool, apart: bool, target: Target
+) -> _Columns:
+    """Columns are read as they lie where that is done once, or is near; else they are packed.
+
+    `in_lines`: they are lines by themselves; `apart`: rows are read as they lie, each of a tile from elsewhere.
+    """
+    flat, whole = product.flat, product.whole
+    once = tile.alone or whole.row.extent == tile.rows
+    if is_readable(schedule, product, _FAR if once else 1):
+        few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
+        if in_lines or once or few_steps or is_close(product, target):
+            return _Columns()
+    long = apart and not is_constant(schedule, whole.packed)
+    blocks = blocks_of_sum(product, tile.panel, target) if long else None
+    most = NEAR_BYTES.of(target, NEAR)
+    packing, near = pack_columns(schedule, product, tile.panel, most, several=blocks is not None)
+    return _Columns(packing, near, blocks)
+
+
+def _nest(
+    schedule: Schedule,
+    leader: Stage,
+    loops: Sequence[IterVar],
+    product: Product,
+    tile: Tile,
+    packing: Stage | None,
+    shareable: bool,
+    target: Target,
+) -> Nest:
+    """The leader's loops: those that move with the columns, the others, that over rows, and one over all columns."""
+    flat, theirs = product.flat, vars_of(product.whole.packed)
+    outer = dict(zip(flat.axes[:-1], loops, strict=False))
+    row = outer.pop(product.whole.row)
     every = (*flat.axes, *flat.reduce_axes)
-    shared = strips is None and is_shared(every, likely_extent(every), target)
-    constant = packing is not None and packing in constant_stages(schedule)
-    nest = Nest(
+    return Nest(
         leader,
-        flat,
+        product,
+        tile,
         packing,
-        around,
-        still,
-        kept[at_row],
-        leader.fuse(*axes[len(kept) :]),
-        rows,
-        panel,
-        lanes,
-        constant,
-        shared,
+        around=tuple([loop for axis, loop in outer.items() if axis.var in theirs]),
+        still=tuple([loop for axis, loop in outer.items() if axis.var not in theirs]),
+        row=row,
+        columns=leader.fuse(*loops[len(flat.axes) - 1 :]),
+        constant=packing is not None and packing in constant_stages(schedule),
+        shared=shareable and is_shared(every, likely_extent(every), target),
     )
-    if blocks is not None:
-        at = block_by_block(nest, whole, columns, summed, blocks, target)
-    else:
-        at = tile_by_tile(nest, found, bytes_of(flat, whole.fixed), near, run, target)
-        prefetch_operands(leader, flat, at)
-        steps = _multiply(flat, whole.row, summed, rows, panel, lanes, registers if is_one_tile else 0)
-        if run == 1 and not near and fills_lines(target) and (packing is None or packing.attach is not None):
-            prefetch_panel(flat, found, whole, packing, steps, rows, panel)
-    if isinstance(found.row.extent, Var) and not is_one_tile:
-        narrow_rows(schedule, found, found.row.extent, most.alone, constant)
-    if isinstance(found.columns[-1].extent, Var) and len(found.columns) == 1 and not constant:
-        schedule.narrowings.append(narrowing(found.columns[-1].extent, 1, 1))
-    flat.compute_at(leader, at)
-    stripped = () if strips is None else strips.attach()
-    others = [each for each in (wide, packing, fixed) if each is not None]
-    return [leader, stage, made, whole_tiles, flat, *others, *stripped]
+
+
+def _compute(nest: Nest, columns: _Columns, run: int, target: Target) -> IterVar:
+    """Loops of the leader and of the product; gives the loop of the leader in which the product is computed."""
+    if columns.blocks is not None:
+        return block_by_block(nest, columns.blocks, target)
+    packing, product, tile = nest.packing, nest.product, nest.tile
+    at = tile_by_tile(nest, columns.near, run, target)
+    prefetch_operands(nest.leader, product.flat, at)
+    step = _multiply(product, tile, target.vectors.registers)
+    in_panels = packing is None or packing.attach is not None
+    if run == 1 and not columns.near and fills_lines(target) and in_panels:
+        prefetch_panel(product, packing, step, tile)
+    return at
 
 
 def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -> list[IterVar]:
@@ -181,30 +221,28 @@ def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -
     return loops
 
 
-def _multiply(
-    flat: Stage, row: IterVar, order: Sequence[IterVar], rows: int, panel: int, lanes: int, guarded: int
-) -> IterVar:
+def _multiply(product: Product, tile: Tile, registers: int) -> IterVar:
     """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i
 
-    Where rows are guarded, there are `guarded` vector registers for it: each guard is decided for several steps of k.
-    Gives the loop over these, or over k.
+    Where rows are guarded, each guard is decided for several steps of k.  Gives the loop over these, or over k.
     """
+    flat, row = product.flat, product.whole.row
     assert flat.body is not None
     accesses = analyse(flat.body, flat.tensor.dtype)
     column = flat.axes[-1]
     outer = [axis for axis in flat.axes[:-1] if axis is not row]
-    flat.reorder(*order)
-    summed = [flat.fuse(*run) for run in runs_of(order, accesses)]
-    tiles, tile = flat.split(row, rows)
-    panels, within = flat.split(column, panel)
-    if guarded:
-        steps, step = flat.split(summed.pop(), _MOST_STEPS if guarded >= MANY_REGISTERS else _FEW_STEPS)
+    flat.reorder(*product.steps)
+    summed = [flat.fuse(*run) for run in runs_of(product.steps, accesses)]
+    tiles, rows = flat.split(row, tile.rows)
+    panels, within = flat.split(column, tile.panel)
+    if tile.alone:
+        steps, step = flat.split(summed.pop(), _MOST_STEPS if registers >= MANY_REGISTERS else _FEW_STEPS)
         flat.unroll(step)
-        flat.reorder(*outer, tiles, panels, *summed, steps, tile, step, within)
+        flat.reorder(*outer, tiles, panels, *summed, steps, rows, step, within)
         summed.append(steps)
     else:
-        flat.reorder(*outer, tiles, panels, *summed, tile, within)
+        flat.reorder(*outer, tiles, panels, *summed, rows, within)
         if len(summed) > 1 and summed[-1].extent == _FEW_STEPS:
             flat.unroll(summed[-1])  # each of so few would wait for the end of its loop
-    in_registers(flat, tile, within, lanes)
+    in_registers(flat, rows, within, tile.lanes)
     return summed[-1]

@@ -10,10 +10,10 @@ from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Stage
 from .access import Accesses, contiguous_groups, likely, likely_extent
-from .packing import pack_a_panel, pack_all
-from .products import Contraction
+from .packing import bytes_of, pack_a_panel, pack_all
+from .products import Product
 from .shares import blocks_of
-from .tiles import in_registers
+from .tiles import Tile, in_registers
 
 NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 
@@ -22,49 +22,44 @@ NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what g
 class Nest:
     """Loops of a leader: `around` moves with the columns, `still` does not, nor does the `row`; `columns` are one axis.
 
-    In them `flat` is computed, in tiles of so many rows and a panel of columns, of which a vector has `lanes`.  What
-    the columns read is copied by `packing`, if it is, once and for all if it is `constant`; threads share the loops if
-    they are `shared`.
+    In them the `product` is computed, tile by tile.  What the columns read is copied by `packing`, if it is, once and
+    for all if it is `constant`; threads share the loops if they are `shared`.
     """
 
     leader: Stage
-    flat: Stage
+    product: Product
+    tile: Tile
     packing: Stage | None
     around: tuple[IterVar, ...]
     still: tuple[IterVar, ...]
     row: IterVar
     columns: IterVar
-    rows: int
-    panel: int
-    lanes: int
     constant: bool
     shared: bool
 
 
-def tile_by_tile(
-    nest: Nest, found: Contraction, fixed_bytes: int, near: bool, run: int, target: Target
-) -> IterVar:
+def tile_by_tile(nest: Nest, near: bool, run: int, target: Target) -> IterVar:
     """Loops over tiles, each of which is summed over all of k; gives the loop in which a tile is computed.
 
-    `found` is the contraction as its columns were, `fixed_bytes` what its rows read, and columns that are packed before
-    the first row and stay in the cache are `near`.  Tiles of the same rows go along a `run` of panels, if they may.
+    Columns that are packed before the first row and stay in the cache are `near`.  Tiles of the same rows go along a
+    `run` of panels, if they may.
     """
-    leader, packing = nest.leader, nest.packing
-    panels, within = leader.split(nest.columns, nest.panel)
-    tiles, tile = leader.split(nest.row, nest.rows)
+    leader, packing, found = nest.leader, nest.packing, nest.product.found
+    panels, within = leader.split(nest.columns, nest.tile.panel)
+    tiles, tile = leader.split(nest.row, nest.tile.rows)
     blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
     if packing is None or nest.constant:
         blocks = None
-    elif nest.shared and not (near and fixed_bytes > NEAR):
+    elif nest.shared and not (near and bytes_of(nest.product.flat, nest.product.whole.fixed) > NEAR):
         number = likely_extent((*nest.around, panels))
-        last = last_of(likely_extent(found.columns), nest.panel, nest.lanes)
+        last = last_of(likely_extent(found.columns), nest.tile.panel, nest.tile.lanes)
         blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target.num_threads)
     run = run if blocks in (None, 1) and not near else 1
     runs, *along = leader.split(panels, run) if run > 1 else (panels,)
     first = (*nest.still, tiles, panels)
     order = (*nest.around, *(first if near and blocks is None else (runs, *nest.still, tiles, *along)))
     leader.reorder(*order, tile, within)
-    in_registers(leader, tile, within, nest.lanes)
+    in_registers(leader, tile, within, nest.tile.lanes)
     if packing is None or blocks is None:
         if packing is not None:
             pack_all(packing, target)

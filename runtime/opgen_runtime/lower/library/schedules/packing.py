@@ -12,7 +12,7 @@ from ...schedule import Schedule, Stage, positions
 from .access import analyse, is_shared, likely, likely_extent
 from .ahead import LINE, fills_lines
 from .elementwise import schedule_elementwise
-from .products import Contraction, contraction_of, is_constant, is_plain, line_of, vars_of
+from .products import Contraction, Product, contraction_of, is_constant, is_plain, line_of, vars_of
 from .strips import Strips, strips_of
 
 _CLOSE: Final = (
@@ -22,22 +22,17 @@ _MANY_STEPS: Final = 12  # beside these, a guard that is decided once takes litt
 
 
 def pack_columns(
-    schedule: Schedule,
-    flat: Stage,
-    whole: Contraction,
-    summed: Sequence[IterVar],
-    panel: int,
-    most: int,
-    several: bool,
+    schedule: Schedule, product: Product, panel: int, most: int, several: bool
 ) -> tuple[Stage, bool]:
     """Lines of the columns, one for each element of k; and whether all of them, up to `most` bytes, stay near.
 
     What is constant, or stays near, and is packed before the first row, lies in panels, one after the other, and so do
     `several` that are packed together.
     """
+    flat, whole = product.flat, product.whole
     theirs = vars_of(whole.packed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in theirs]
-    axes = (*outer, *summed, flat.axes[-1])
+    axes = (*outer, *product.steps, flat.axes[-1])
     size = likely_extent(axes) * whole.packed.dtype.itemsize
     constant = is_constant(schedule, whole.packed)
     near = not constant and not several and size <= most
@@ -45,22 +40,16 @@ def pack_columns(
     return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
 
 
-def pack_rows(
-    schedule: Schedule,
-    flat: Stage,
-    whole: Contraction,
-    summed: Sequence[IterVar],
-    rows: int,
-    target: Target,
-) -> Stage | None:
+def pack_rows(schedule: Schedule, product: Product, rows: int, target: Target) -> Stage | None:
     """The rows of a tile side by side, for each element of k; None where they are read as they lie."""
+    flat, whole = product.flat, product.whole
     if lie_apart(schedule, whole):
         return None
     mine = vars_of(whole.fixed)
     outer = [axis for axis in flat.axes[:-1] if axis.var in mine and axis is not whole.row]
     extent = whole.row.extent
     tiles = rows if isinstance(extent, int) else None
-    axes = (*outer, *summed, whole.row)
+    axes = (*outer, *product.steps, whole.row)
     packing = schedule[schedule.pack(flat.tensor, whole.fixed, axes, tiles)]
     if tiles is not None and tiles < target.lanes(packing.tensor.dtype):
         packing.unroll(packing.axes[-1])  # parts of vectors, gathered under a mask, take longer
@@ -168,17 +157,17 @@ def decided_first(axes: Sequence[IterVar], stage: Stage) -> list[IterVar]:
     return [*[axis for axis in axes if axis.var in used], *[axis for axis in axes if axis.var not in used]]
 
 
-def is_readable(schedule: Schedule, flat: Stage, whole: Contraction, far: int) -> bool:
+def is_readable(schedule: Schedule, product: Product, far: int) -> bool:
     """Whether lines of the columns can be read as they lie: by elements side by side, or `far` from each other.
 
     Where they are read again for other rows they lie side by side: others are brought together once.
     """
-    accesses = analyse(whole.packed, whole.packed.dtype)
-    column = flat.axes[-1].var
+    packed, column = product.whole.packed, product.flat.axes[-1].var
+    accesses = analyse(packed, packed.dtype)
     near = all(
         far > 1 if column in read.entangled else read.strides.get(column, 1) <= far for read in accesses.reads
     )
-    return near and not is_constant(schedule, whole.packed)
+    return near and not is_constant(schedule, packed)
 
 
 def bytes_of(stage: Stage, operand: Expr) -> int:
@@ -188,13 +177,11 @@ def bytes_of(stage: Stage, operand: Expr) -> int:
     return likely_extent(axes) * operand.dtype.itemsize
 
 
-def is_close(found: Contraction, flat: Stage, whole: Contraction, target: Target) -> bool:
-    """Whether the columns lie in the first-level cache as they are, and vectors so short that few cross its lines.
-
-    `found` is the contraction as its columns were, `whole` as `flat` has it.
-    """
-    if not isinstance(found.packed, Read) or fills_lines(target):
+def is_close(product: Product, target: Target) -> bool:
+    """Whether the columns lie in the first-level cache as they are, and vectors so short that few cross its lines."""
+    if not isinstance(product.found.packed, Read) or fills_lines(target):
         return False
-    mine = vars_of(whole.packed)
-    again = [axis for axis in flat.axes[:-1] if axis.var in mine]
-    return bytes_of(flat, whole.packed) <= _CLOSE * likely_extent(again)
+    flat, packed = product.flat, product.whole.packed
+    theirs = vars_of(packed)
+    again = [axis for axis in flat.axes[:-1] if axis.var in theirs]
+    return bytes_of(flat, packed) <= _CLOSE * likely_extent(again)

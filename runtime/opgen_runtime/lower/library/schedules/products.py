@@ -62,6 +62,20 @@ class Form:
     body: Reduce
 
 
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A contraction as it is computed: `flat` has its columns as one axis.
+
+    `found` is the contraction as its columns were, `whole` as `flat` has it; `steps` are the axes of k, those on which
+    conditions depend first.
+    """
+
+    flat: Stage
+    found: Contraction
+    whole: Contraction
+    steps: tuple[IterVar, ...]
+
+
 def form_of(stage: Stage) -> Form | None:
     """How a stage is a contraction that is worth packing; None for any other.  The stage stays as it is."""
     if not is_sum_of_products(stage.body) or not stage.reduce_axes or not isinstance(stage.body, Reduce):

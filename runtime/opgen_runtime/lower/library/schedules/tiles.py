@@ -9,8 +9,8 @@ from ....base.arith import Var
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, narrowing
-from .access import total_extent
-from .parameters import TILE_ROWS
+from .access import likely_extent, total_extent
+from .parameters import PANEL_VECTORS, TILE_ROWS
 from .products import LEAST_ROWS, Contraction
 
 VECTORS: Final = 2  # a panel has so many
@@ -29,6 +29,30 @@ class MostRows:
 
 MANY_ROWS: Final = MostRows(8, 12, 5)  # of two vectors each, where there are so many registers
 MANY_SHORT_ROWS: Final = MostRows(14, 16, 10)  # of one vector
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What stays in registers over all of k: so many rows of a panel of columns, of which a vector has `lanes`.
+
+    It has `most` rows at most; `alone`: there are no others, of rows of a symbolic number, which guards stand around.
+    """
+
+    rows: int
+    panel: int
+    lanes: int
+    most: MostRows
+    alone: bool
+
+
+def tile_of(found: Contraction, target: Target) -> Tile:
+    """The tile of a contraction."""
+    lanes = target.lanes(found.packed.dtype)
+    vectors = -(-likely_extent(found.columns) // lanes)
+    most = rows_of(target, vectors)
+    rows = tile_rows(found.row, most)
+    wide = PANEL_VECTORS.of(target, panel_vectors(vectors, target.vectors.registers, rows))
+    return Tile(rows, lanes * min(vectors, wide), lanes, most, most_rows(found.row, most) is not None)
 
 
 def rows_of(target: Target, vectors: int) -> MostRows:
@@ -91,13 +115,18 @@ def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> No
     stage.vectorize(lane)
 
 
-def narrow_rows(schedule: Schedule, found: Contraction, count: Var, rows: int, constant: bool) -> None:
-    """Few rows have schedules of their own: one row, which is no contraction, and up to `rows`, which are one tile.
+def narrow(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -> None:
+    """Few of a symbolic number have schedules of their own: one row or column, which is no contraction, and few rows.
 
-    Packed constants are prepared for all: one row is computed with them, too.  Columns of a symbolic number have so
-    many rests of their own that guarded rows beside them would take longer to compile than they save.
+    These are one tile.  Packed constants are prepared for all: one row or column is computed with them, too.  Columns
+    of a symbolic number have so many rests of their own that guarded rows beside them would take longer to compile
+    than they save.
     """
-    if not constant:
-        schedule.narrowings.append(narrowing(count, 1, 1))
-    if total_extent(found.columns) is not None:
-        schedule.narrowings.append(narrowing(count, 1 if constant else LEAST_ROWS, rows))
+    rows, columns = found.row.extent, found.columns[-1].extent
+    if isinstance(rows, Var) and not tile.alone:
+        if not constant:
+            schedule.narrowings.append(narrowing(rows, 1, 1))
+        if total_extent(found.columns) is not None:
+            schedule.narrowings.append(narrowing(rows, 1 if constant else LEAST_ROWS, tile.most.alone))
+    if isinstance(columns, Var) and len(found.columns) == 1 and not constant:
+        schedule.narrowings.append(narrowing(columns, 1, 1))
