@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
+
 import numpy as np
 import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ops
+from opgen_runtime.base.arith import Var, const
 from opgen_runtime.base.target import Target
+from opgen_runtime.base.vocabulary import FLOAT32, INDEX
+from opgen_runtime.codegen import emit
 from opgen_runtime.ir import Function
+from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Stmt, Store
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
 from tests.codegen.test_targets import TARGETS
@@ -51,3 +58,33 @@ def test_what_is_packed_so_is_the_same() -> None:
     (found,) = compile_segment(function, target).run(arrays)
     expected = np.asarray(run_op_by_op(function.body, dict(zip(function.params, arrays, strict=True))))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def beside_one_another(count: int) -> PrimFunc:
+    """for i in range(4): `count` loops that copy vectors, each worth a function if any read what it makes."""
+    x, out = (Buffer(name, (4 * count * 2048,), FLOAT32) for name in ("x", "out"))
+    zero, one, i = const(0, INDEX), const(1, INDEX), Var(INDEX, "i")
+
+    def loop(number: int) -> Stmt:
+        j = Var(INDEX, "j")
+        at = Ramp(INDEX, ((i * count + number) * 256 + j) * 8, one, 8)
+        return For(j, zero, const(256, INDEX), ForKind.SERIAL, Store(out, (at,), Load(FLOAT32, x, (at,))))
+
+    body = Block(tuple([loop(number) for number in range(count)]))
+    return PrimFunc("kernel", (x,), (out,), For(i, zero, const(4, INDEX), ForKind.SERIAL, body))
+
+
+def test_work_is_linear_in_the_loops_of_a_block() -> None:
+    """The calls of functions tell the work."""
+    target = Target.parse(f"{TARGETS['AVX2']} -num-threads=1")
+
+    def work(count: int) -> int:
+        function, profile = beside_one_another(count), cProfile.Profile()
+        profile.enable()
+        emit(function, target)
+        profile.disable()
+        return int(pstats.Stats(profile).total_calls)
+
+    work(20)
+    few, more, most = work(40), work(80), work(160)
+    assert most - more < 2.1 * (more - few)

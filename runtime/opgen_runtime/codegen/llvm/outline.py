@@ -57,25 +57,43 @@ def _grain(outer: Body, stmt: For) -> str:
     return str(-(-threshold // max(1, cost if isinstance(cost, int) else _UNKNOWN_COST)))
 
 
-def is_copy(stmt: Stmt, beside: Sequence[Stmt]) -> bool:
-    """Whether a loop makes in vectors what those beside it read, and is worth a function.
+def copies(block: Sequence[Stmt]) -> set[For]:
+    """The loops of a block that make in vectors what others beside them read, and are worth a function.
 
-    LLVM hoists its constants out of all loops, where they would push sums of the others out of the registers.
+    LLVM hoists their constants out of all loops, where they would push sums of the others out of the registers.
     """
-    if not isinstance(stmt, For) or not has_vectors(stmt):
-        return False
-    cost = iteration_cost(stmt)
+    made = {part: _copied(part) for part in block if isinstance(part, For) and has_vectors(part)}
+    if not any(made.values()) or sum([_has_loop(part) for part in block]) < 2:
+        return set()
+    readers: dict[Buffer, list[Stmt]] = {}
+    for part in block:
+        for buffer in {buffer for stmt in statements(part) for buffer in _read(stmt)}:
+            readers.setdefault(buffer, []).append(part)
+    return {
+        loop
+        for loop, buffers in made.items()
+        if any([part is not loop for buffer in buffers for part in readers.get(buffer, ())])
+    }
+
+
+def _copied(loop: For) -> set[Buffer]:
+    """What a large loop writes and does not add to; nothing where threads share a part of it."""
+    cost = iteration_cost(loop)
     if not isinstance(cost, int) or cost < _LEAST:
-        return False
+        return set()
     made: set[Buffer] = set()
-    for part in statements(stmt):
+    for part in statements(loop):
         if isinstance(part, For) and part.kind is ForKind.PARALLEL:
-            return False
+            return set()
         if isinstance(part, Store):
             made.add(part.buffer)
             if part.buffer in _read(part):
-                return False
-    return any([made & _read(part) for each in beside if each is not stmt for part in statements(each)])
+                return set()
+    return made
+
+
+def _has_loop(stmt: Stmt) -> bool:
+    return any(isinstance(part, For) for part in statements(stmt))
 
 
 def _read(stmt: Stmt) -> set[Buffer]:

@@ -23,7 +23,6 @@ from ...lower.tir.stmt import (
     Store,
 )
 from ...lower.tir.streaming import is_streamable
-from ...lower.tir.visit import statements
 from . import arithmetic, crossing, memory, outline, weaving
 from .aliasing import Aliasing
 from .closure import Body, Closure
@@ -66,6 +65,7 @@ class StatementEmitter:
         self._aliasing = aliasing
         self._operands = operands
         self._variables: dict[Var, Value] = {}
+        self._has_vectors = False  # among the values of variables, which no function taken out can know
         self._buffers: dict[Buffer, Memory] = {}
         self._expressions = ExpressionEmitter(self.f, self)
         self.closure = None if closure is None else Closure(closure[0], closure[1], [])
@@ -82,6 +82,7 @@ class StatementEmitter:
 
     def define_variable(self, var: Var, value: Value) -> None:
         self._variables[var] = value
+        self._has_vectors = self._has_vectors or value.lanes > 1
 
     def define_buffer(
         self, buffer: Buffer, pointer: str, facts: str = "", like: Buffer | None = None
@@ -104,7 +105,7 @@ class StatementEmitter:
             else:
                 text = self.capture(register_type(outer.dtype), self.closure.outer.f.vector(outer, 1))
                 value = register(outer.dtype, 1, text, clean=outer.clean, nonnegative=outer.nonnegative)
-            self._variables[var] = value
+            self.define_variable(var, value)
         return value
 
     def buffer(self, buffer: Buffer) -> Memory:
@@ -158,13 +159,14 @@ class StatementEmitter:
         """Emit one statement at the end of the function."""
         match stmt:
             case Block(body):
+                copies = outline.copies(body) if self._depth else set()
                 for part in weaving.woven(tuple(repetitions(body, self._operands))):
                     if isinstance(part, Repetition):
                         outline.repetition(self, part)
                     elif isinstance(part, Woven):
                         target = self.buffer(part.stores[0].buffer)
                         weaving.store(self.f, self._expressions, target, part)
-                    elif isinstance(part, For) and self._is_apart(part, body):
+                    elif isinstance(part, For) and part in copies and not self._has_vectors:
                         outline.loop(self, part)
                     else:
                         self.emit(part)
@@ -245,16 +247,6 @@ class StatementEmitter:
         else:
             end = arithmetic.binary(self.f, "add", minimum, extent)
             self.loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
-
-    def _is_apart(self, stmt: For, beside: tuple[Stmt, ...]) -> bool:
-        """Whether a loop becomes a function: a copy in a loop, with other loops beside it."""
-        if (
-            self._depth == 0
-            or sum([any(isinstance(s, For) for s in statements(part)) for part in beside]) < 2
-        ):
-            return False
-        known = [value.lanes == 1 for value in self._variables.values()]
-        return all(known) and outline.is_copy(stmt, beside)
 
     def _turned(self, stmt: For, found: Crossing) -> None:
         """As many iterations at once as vectors have lanes."""
