@@ -57,6 +57,13 @@ def test_chunks_cover_a_loop_and_are_worth_a_thread(count: int, grain: int, limi
 
 @given(st.integers(1, 5000), st.integers(2, 16))
 def test_shares_of_equal_iterations_are_even(count: int, limit: int) -> None:
-    """The busiest thread has at most one of the last chunks more than the others."""
+    """The busiest thread has at most two of the last chunks more than the others: its own, and one that is rounded up."""
     last = max(end - begin for begin, end in chunks(count, 1, limit)[-2 * limit :])
-    assert span_of([1] * count, 1, limit) <= count / limit + last
+    assert span_of([1] * count, 1, limit) <= count / limit + 2 * last
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=400), st.integers(2, 16))
+def test_shares_of_uneven_iterations_are_even(costs: list[int], limit: int) -> None:
+    """The busiest thread has at most one chunk more than an equal share: none is idle while there is one."""
+    most = max(sum(costs[begin:end]) for begin, end in chunks(len(costs), 1, limit))
+    assert span_of(costs, 1, limit) <= sum(costs) / limit + most

@@ -1,4 +1,4 @@
-"""Which share of a kernel's work each thread gets, counted in its loop IR: who is free first takes the next chunk.
+"""Which share of a kernel's work each thread gets, counted in its loop IR.
 
 Work is counted in stores, of vectors or of scalars.
 """
@@ -22,7 +22,7 @@ _PER_THREAD, _STAGES = 2, 4  # of codegen/objects/threads/chunks_text.py
 
 
 def chunks(count: int, grain: int, threads: int) -> list[tuple[int, int]]:
-    """How the pool cuts a loop of `count` iterations, in the order in which chunks are claimed."""
+    """How the pool cuts a loop of `count` iterations, in the order in which chunks are dealt."""
     if count <= grain or threads < 2:
         return [(0, count)]
     parts, done = threads * _PER_THREAD, 0
@@ -39,10 +39,17 @@ def chunks(count: int, grain: int, threads: int) -> list[tuple[int, int]]:
 
 
 def span_of(costs: Sequence[int], grain: int, threads: int) -> int:
-    """The work of the thread that has most, of a parallel loop whose iterations cost so much."""
+    """The work of the thread that has most, of a parallel loop whose iterations cost so much.
+
+    Who is free first takes the next of its own chunks, else of those of the next thread that has any.
+    """
+    cut = chunks(len(costs), grain, threads)
+    hands = [cut[k::threads] for k in range(threads)]
     busy = [0] * threads
-    for begin, end in chunks(len(costs), grain, threads):
-        busy[busy.index(min(busy))] += sum(costs[begin:end])
+    while any(hands):
+        free = busy.index(min(busy))
+        begin, end = next(hand for k in range(threads) if (hand := hands[(free + k) % threads])).pop(0)
+        busy[free] += sum(costs[begin:end])
     return max(busy)
 
 

@@ -5,6 +5,9 @@ The first half of the loop is `parts` equal chunks, two a thread; so is the firs
 most twice as many.  So few are claimed, and threads end at about the same time, whatever iterations cost and whenever a
 thread comes or is held up.  Where a chunk begins is a function of its index and of these numbers.
 
+They are dealt to the threads in turn: one claims its own first, then those that others have not begun.  What one loop
+writes and the next one reads, or the same one a call later, is then mostly near the thread that wants it.
+
 Part of the module of `pool_text.py`.
 """
 
@@ -15,7 +18,7 @@ from typing import Final
 _PER_THREAD: Final = 2  # chunks of a stage
 _STAGES: Final = 4
 
-# From %count, %least and %limit to %parts, %stages, %last and %chunks.
+# From %count, %least and %limit to %parts, %stages, %last, %chunks and %dealt, the threads that get any.
 CUT: Final = f"""
   %threads = zext i32 %limit to i64
   %parts = mul i64 %threads, {_PER_THREAD}
@@ -34,10 +37,20 @@ CUT: Final = f"""
   %staged = mul i64 %stages, %parts
   %first_ones = add i64 %staged, %full
   %chunks = add i64 %first_ones, 1
+  %dealt = call i64 @llvm.smin.i64(i64 %threads, i64 %chunks)
 """
 
 BOUND: Final = """
 declare i64 @llvm.ctlz.i64(i64, i1)
+
+; How many chunks a thread is dealt.
+define internal i64 @hand(i64 %thread, i64 %chunks, i64 %dealt) alwaysinline nounwind {
+  %others = add i64 %thread, 1
+  %rest = sub i64 %chunks, %others
+  %more = udiv i64 %rest, %dealt
+  %hand = add i64 %more, 1
+  ret i64 %hand
+}
 
 ; Where the chunk of an index begins, and the one before it ends.
 define internal i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last) nounwind {

@@ -106,10 +106,19 @@ end:
 
 ; In a forked child only the forking thread lives on: forget the workers, the unfinished job, and who held the lock.
 define void @opgen_pool_reset() nounwind {
+entry:
   store i32 0, ptr @started
-  %word = load atomic i64, ptr @word monotonic, align 8
-  %shut = and i64 %word, $JOB_BITS
-  store atomic i64 %shut, ptr @word monotonic, align 8
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k_more, %next ]
+  %word = getelementptr [16 x i64], ptr @words, i64 %k
+  %old = load atomic i64, ptr %word monotonic, align 8
+  %shut = and i64 %old, $JOB_BITS
+  store atomic i64 %shut, ptr %word monotonic, align 8
+  %k_more = add i64 %k, 1
+  %more = icmp ult i64 %k_more, $THREADS
+  br i1 %more, label %next, label %end
+end:
   store atomic i32 0, ptr @sleepers monotonic, align 4
   store atomic i32 0, ptr @stopping monotonic, align 4
   store atomic i32 0, ptr @lock release, align 4

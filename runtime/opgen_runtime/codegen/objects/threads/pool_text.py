@@ -1,54 +1,58 @@
 """The thread pool as LLVM IR text: how the chunks of one loop are shared.
 
-One job at a time, a loop cut into chunks.  Who holds `@lock` may publish a job: it stores the job's fields, then
-`@word`, claims chunks like everybody, waits until the chunks that workers claimed are run, and gives the lock back.
-Who finds the lock taken (nested loops, other callers) runs its loop alone.
+One job at a time, a loop cut into chunks, which are dealt to its threads in turn (`chunks_text.py`).  Who holds `@lock`
+may publish a job: it stores the job's fields, then a word for each thread, claims chunks like everybody, waits until the
+chunks that others claimed are run, and gives the lock back.  Who finds the lock taken (nested loops, other callers) runs
+its loop alone.
 
-`@word` = number of the job (48 bits) and how many of its chunks are unclaimed (16 bits; a job has at most 3,072).  It
-changes in two ways only: a claim subtracts 1 by compare-and-exchange where the lower half is not 0, and the holder of
-the lock goes from a word whose lower half is 0 to the next number.  So it says by itself whether there is a chunk to
-claim; nothing else has to be read for that, no claim runs over into the number, and no value comes twice (2**48 jobs
-of a microsecond take nine years; the number may wrap then).
+A word of `@words`, one thread's, = how many jobs it had (48 bits) and how many chunks of the last one's are unclaimed
+(16 bits; a thread is dealt at most 13).  It changes in two ways only: a claim subtracts 1 by compare-and-exchange where
+the lower half is not 0, and the holder of the lock goes from a word whose lower half is 0 to the next number.  So it
+says by itself whether there is a chunk to claim; nothing else has to be read for that, no claim runs over into the
+number, and no value comes twice (2**48 jobs of a microsecond take nine years; the number may wrap then).
 
-Notation: W(J, k) is the word of job J with k chunks unclaimed.  "Before" is happens-before of the C11 model, which is
-LLVM's, so that what follows holds on machines that reorder more than x86 does.
+The caller has word 0, the worker of rank k word k + 1.  Each goes through all words, its own first (`@share`).  When the
+caller has gone through them, the lower half of each is 0, and stays so until the next job.  A worker that has gone
+through them looks at its own word alone, which has a line of the cache to itself, until the number there changes.
 
-Chunks are claimed in order, and get smaller (`chunks_text.py`).
+Notation: W(J, k) is a word in job J with k chunks unclaimed.  "Before" is happens-before of the C11 model,
+which is LLVM's, so that what follows holds on machines that reorder more than x86 does.
 
-No chunk of a job that is not published is claimed, and no stale job is run.  A worker loads W(J, k) with k > 0
+No chunk of a job that is not published is claimed, and no stale job is run.  A thread loads W(J, k) with k > 0
 (acquire), loads the fields (acquire), and exchanges W(J, k) for W(J, k-1).
 - The fields are not older than J's: they were stored before the release store of W(J, all), and the load of W(J, k)
   reads that store or one of the claims after it, which are read-modify-writes and continue its release sequence.
 - They are not newer where the exchange succeeds.  Say one of them is of J+1.  Its caller stored it (release) with the
-  lock in hand, so after J's caller had seen W(J, 0) and given the lock back (release, acquire).  The worker's load of
-  it (acquire) comes before the worker's exchange; so the exchange cannot read a value that is earlier in the order of
-  `@word` than W(J, 0), and fails.  Stores of fields are releases and loads acquires for this reason.
+  lock in hand, so after J's caller had seen W(J, 0) and given the lock back (release, acquire).  The thread's load of
+  it (acquire) comes before the thread's exchange; so the exchange cannot read a value that is earlier in the order of
+  this word than W(J, 0), and fails.  Stores of fields are releases and loads acquires for this reason.
 - Claims themselves order nothing and are monotonic: the word was acquired by the load before.
+- How many words to go through is read once, before, and is a hint: chunks that are missed by it are left to others, of
+  whom the caller, who reads its own number, misses none.  Which chunk was claimed is computed from the fields above.
 
-`@done` counts the claimed chunks that workers have run.  The k go down by 1 a claim from the number of chunks to 0,
-so claims are as many as chunks; the caller waits for as many as it has not claimed itself.  No addition is missing or
-too many: a worker adds 1 once after each claim that succeeded, and the caller that waits for all of them stores the
-next 0 only with the lock in hand.  An addition is a release and the wait's load an acquire, so what workers wrote is
-there when the loop returns, and its stack, its operands and the fields are free to change.
+`@done` counts the claimed chunks that have been run.  The k of each word go down by 1 a claim from the number of chunks
+to 0, so claims are as many as chunks, and the caller waits for all of them.  No addition is missing or too many: a
+thread that has run n chunks of a word adds n once, before it goes to the next.  They are of one job, which is not over
+before this addition.  The caller that waits for all of them stores the next 0 only with the lock in hand.  An addition
+is a release and the wait's load an acquire, so what workers wrote is there when the loop returns, and its stack, its
+operands and the fields are free to change.
 
-No wake-up is lost.  A worker that found nothing for a while counts itself in `@sleepers`, reads `@wake`, looks at
-`@word` once more and sleeps on the futex if `@wake` is still the same.  A caller stores `@word`, then looks at
-`@sleepers`.  All four are sequentially consistent: if the caller's look misses the sleeper, it comes before the
-sleeper's addition in the one order of these, and so does the store of `@word` before the sleeper's look, which
-therefore sees the job.  If it does not miss, it changes `@wake` and wakes: a sleeper that read the old `@wake` is
-refused by the futex or woken, one that read the new one sees the job.  `@stopping` is stored before `@wake` is
-changed and read after it, with the same result. A caller needs no worker, so that a late one costs time, never an
-answer.
+No wake-up is lost.  A worker that found nothing new for a while counts itself in `@sleepers`, reads `@wake`, looks at
+its word once more and sleeps on the futex if `@wake` is still the same.  A caller stores the words, then passes a fence,
+then looks at `@sleepers`.  All of these but the stores are sequentially consistent: if the caller's look misses the
+sleeper, it comes before the sleeper's addition in the one order of these, and so does the fence before the sleeper's
+look at the word, which therefore sees what was stored before the fence.  If it does not miss, it changes `@wake` and
+wakes: a sleeper that read the old `@wake` is refused by the futex or woken, one that read the new one sees the job.
+`@stopping` is stored before `@wake` is changed and read after it, with the same result.  A caller needs no worker, so
+that a late one costs time, never an answer.
 
-`@limit` is a hint to workers and callers alike: whatever it changes to in the middle of a job, the caller claims what
-no worker does.  The value that counts for a job is loaded with the lock in hand, and a stop stores 1 before it takes
-the lock: no job starts workers after a stop, unless the limit is set again.  `@started` and `@handles` are touched
-only with the lock in hand; where a thread cannot be made, fewer work, and the next job tries again.  Two stops take
-turns, the second finds nobody to join.  `@home` is a hint.
+`@limit` is a hint to callers: the value that counts for a job is loaded with the lock in hand, and a stop stores 1
+before it takes the lock: no job starts workers after a stop, unless the limit is set again.  `@started` and `@handles`
+are touched only with the lock in hand; where a thread cannot be made, fewer work, and the next job tries again.  Two
+stops take turns, the second finds nobody to join.  `@home` is a hint.
 
 A fork copies the forking thread alone.  `opgen_pool_reset`, called in the child before anything else runs, forgets
-the others: no workers, no sleepers, no lock, and the lower half of `@word` 0, which is what a job that is over
-leaves.
+the others: no workers, no sleepers, no lock, and the lower half of each word 0, as after a job.
 
 Some schedulers wake a worker on its caller's CPU and leave it there while another CPU is idle.  A worker that finds
 itself on `@home`, the caller's CPU, restricts itself to the other CPUs that the process may use.
@@ -69,7 +73,7 @@ from .crew_text import CREW
 MAX_WORKERS: Final = 255
 _SPINS: Final = 10_000  # pauses of some 40 cycles: 0.1 ms
 _PATIENCE: Final = 4096  # pauses before the caller yields its CPU to a worker that is late
-_CHUNK_BITS: Final = 16  # of @word; a job has at most 12 * 256 chunks
+_CHUNK_BITS: Final = 16  # of a word
 
 SYMBOLS: Final = ("opgen_parallel_for", "opgen_pool_limit", "opgen_pool_stop", "opgen_pool_reset")
 
@@ -102,6 +106,7 @@ def pool_text(triple: str, pauses: Mapping[str, int] = MappingProxyType({})) -> 
         PAUSE=pause,
         FUTEX_CALL=architecture.futex,
         MAX_WORKERS=MAX_WORKERS,
+        THREADS=MAX_WORKERS + 1,
         SPINS=_SPINS,
         PATIENCE=_PATIENCE,
         UNCLAIMED=(1 << _CHUNK_BITS) - 1,
@@ -138,7 +143,7 @@ define void @opgen_pool_reset() nounwind {
 """
 
 _JOBS: Final = """
-@word = internal global i64 0, align 128
+@words = internal global [$THREADS x [16 x i64]] zeroinitializer, align 128
 @done = internal global i64 0, align 128
 @wake = internal global i32 0, align 128
 @sleepers = internal global i32 0, align 64
@@ -152,6 +157,7 @@ _JOBS: Final = """
 @parts = internal global i64 0
 @stages = internal global i64 0
 @last = internal global i64 0
+@dealt = internal global i64 1
 @chunks = internal global i64 0
 @home = internal global i32 -1
 @handles = internal global [$MAX_WORKERS x i64] zeroinitializer, align 128
@@ -219,50 +225,39 @@ $CUT  %home = call i32 @sched_getcpu()
   $AT_stages
   store atomic i64 %last, ptr @last release, align 8
   $AT_last
+  store atomic i64 %dealt, ptr @dealt release, align 8
+  $AT_dealt
   store atomic i64 %chunks, ptr @chunks release, align 8
   $AT_chunks
-  %old = load atomic i64, ptr @word monotonic, align 8
+  br label %offer
+offer:
+  %above = phi i64 [ %dealt, %publish ], [ %thread, %offer ]
+  %thread = sub i64 %above, 1
+  %hand = call i64 @hand(i64 %thread, i64 %chunks, i64 %dealt)
+  %word = getelementptr [16 x i64], ptr @words, i64 %thread
+  %old = load atomic i64, ptr %word monotonic, align 8
   %next_job = add i64 %old, $JOB
-  %new = or i64 %next_job, %chunks
-  store atomic i64 %new, ptr @word seq_cst, align 8
+  %new = or i64 %next_job, %hand
+  store atomic i64 %new, ptr %word release, align 8
+  $AT_offered
+  %more = icmp sgt i64 %thread, 0
+  br i1 %more, label %offer, label %published
+published:
+  fence seq_cst
   $AT_published
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %any_asleep = icmp sgt i32 %asleep, 0
-  br i1 %any_asleep, label %rouse, label %claim
+  br i1 %any_asleep, label %rouse, label %join
 rouse:
   call void @wake_workers()
-  br label %claim
-claim:
-  %ran = phi i64 [ 0, %publish ], [ 0, %rouse ], [ %ran_more, %run ]
-  %first_seen = load atomic i64, ptr @word monotonic, align 8
-  br label %look
-look:
-  %seen = phi i64 [ %first_seen, %claim ], [ %seen_now, %grab ]
-  %unclaimed = and i64 %seen, $UNCLAIMED
-  %none = icmp eq i64 %unclaimed, 0
-  br i1 %none, label %others, label %grab
-grab:
-  $AT_grabbing
-  %rest = sub i64 %seen, 1
-  %grabbed = cmpxchg ptr @word, i64 %seen, i64 %rest monotonic monotonic
-  %seen_now = extractvalue { i64, i1 } %grabbed, 0
-  %got = extractvalue { i64, i1 } %grabbed, 1
-  br i1 %got, label %run, label %look
-run:
-  %index = sub i64 %chunks, %unclaimed
-  %following = add i64 %index, 1
-  %begin = call i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last)
-  %end = call i64 @bound(i64 %following, i64 %count, i64 %parts, i64 %stages, i64 %last)
-  call void %body(ptr %closure, i64 %begin, i64 %end)
-  %ran_more = add i64 %ran, 1
-  br label %claim
-others:
-  %awaited = sub i64 %chunks, %ran
+  br label %join
+join:
+  call void @share(i64 0)
   br label %wait
 wait:
-  %turn = phi i32 [ 0, %others ], [ %turn_more, %again ]
+  %turn = phi i32 [ 0, %join ], [ %turn_more, %again ]
   %arrived = load atomic i64, ptr @done acquire, align 8
-  %all = icmp eq i64 %arrived, %awaited
+  %all = icmp eq i64 %arrived, %chunks
   br i1 %all, label %release, label %hold
 hold:
   $PAUSE
@@ -282,24 +277,24 @@ finish:
   ret void
 }
 
-define internal ptr @worker(ptr %argument) nounwind {
+; Claim and run chunks of the job, one's own first.
+define internal void @share(i64 %own) nounwind {
 entry:
-  %number = ptrtoint ptr %argument to i64
-  %rank = trunc i64 %number to i32
-  %allowed = alloca [128 x i8], align 16
-  call void @llvm.memset.p0.i64(ptr %allowed, i8 0, i64 128, i1 false)
-  %asked = call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
+  %around = load atomic i64, ptr @dealt monotonic, align 8
+  br label %enter
+enter:
+  %tried = phi i64 [ 0, %entry ], [ %tried_more, %next ]
+  %place = add i64 %own, %tried
+  %thread = urem i64 %place, %around
+  %word = getelementptr [16 x i64], ptr @words, i64 %thread
   br label %look
 look:
-  %idle = phi i32 [ 0, %entry ], [ 0, %work ], [ %idle_more, %spin ], [ 0, %lost ], [ 0, %woken ]
-  %stopping = load atomic i32, ptr @stopping seq_cst, align 4
-  %stop = icmp ne i32 %stopping, 0
-  br i1 %stop, label %leave, label %read
-read:
-  %open = call i64 @open_word(i32 %rank)
-  %none = icmp eq i64 %open, 0
-  br i1 %none, label %spin, label %prepare
-prepare:
+  %ran = phi i64 [ 0, %enter ], [ %ran, %claim ], [ %ran_more, %run ]
+  %seen = load atomic i64, ptr %word acquire, align 8
+  %unclaimed = and i64 %seen, $UNCLAIMED
+  %none = icmp eq i64 %unclaimed, 0
+  br i1 %none, label %left, label %claim
+claim:
   $AT_read
   %body = load atomic ptr, ptr @body acquire, align 8
   %closure = load atomic ptr, ptr @closure acquire, align 8
@@ -307,16 +302,61 @@ prepare:
   %parts = load atomic i64, ptr @parts acquire, align 8
   %stages = load atomic i64, ptr @stages acquire, align 8
   %last = load atomic i64, ptr @last acquire, align 8
+  %dealt = load atomic i64, ptr @dealt acquire, align 8
   %chunks = load atomic i64, ptr @chunks acquire, align 8
   $AT_claiming
-  %rest = sub i64 %open, 1
-  %claim = cmpxchg ptr @word, i64 %open, i64 %rest monotonic monotonic
-  %mine = extractvalue { i64, i1 } %claim, 1
-  br i1 %mine, label %run, label %lost
-lost:
-  br label %look
+  %rest = sub i64 %seen, 1
+  %claimed = cmpxchg ptr %word, i64 %seen, i64 %rest monotonic monotonic
+  %mine = extractvalue { i64, i1 } %claimed, 1
+  br i1 %mine, label %run, label %look
 run:
   $AT_claimed
+  %hand = call i64 @hand(i64 %thread, i64 %chunks, i64 %dealt)
+  %k = sub i64 %hand, %unclaimed
+  %before = mul i64 %k, %dealt
+  %index = add i64 %before, %thread
+  %following = add i64 %index, 1
+  %begin = call i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last)
+  %end = call i64 @bound(i64 %following, i64 %count, i64 %parts, i64 %stages, i64 %last)
+  call void %body(ptr %closure, i64 %begin, i64 %end)
+  %ran_more = add i64 %ran, 1
+  br label %look
+left:
+  %any = icmp sgt i64 %ran, 0
+  br i1 %any, label %report, label %next
+report:
+  $AT_ran
+  %finished = atomicrmw add ptr @done, i64 %ran release
+  br label %next
+next:
+  %tried_more = add i64 %tried, 1
+  %all = icmp uge i64 %tried_more, %around
+  br i1 %all, label %finish, label %enter
+finish:
+  ret void
+}
+
+define internal ptr @worker(ptr %argument) nounwind {
+entry:
+  %rank = ptrtoint ptr %argument to i64
+  %own = add i64 %rank, 1
+  %word = getelementptr [16 x i64], ptr @words, i64 %own
+  %allowed = alloca [128 x i8], align 16
+  call void @llvm.memset.p0.i64(ptr %allowed, i8 0, i64 128, i1 false)
+  %asked = call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
+  br label %look
+look:
+  %known = phi i64 [ 0, %entry ], [ %job, %work ], [ %known, %spin ], [ %known, %woken ]  ; the job seen last
+  %idle = phi i32 [ 0, %entry ], [ 0, %work ], [ %idle_more, %spin ], [ 0, %woken ]
+  %stopping = load atomic i32, ptr @stopping seq_cst, align 4
+  %stop = icmp ne i32 %stopping, 0
+  br i1 %stop, label %leave, label %read
+read:
+  %seen = load atomic i64, ptr %word seq_cst, align 8
+  %job = and i64 %seen, $JOB_BITS
+  %old = icmp eq i64 %job, %known
+  br i1 %old, label %spin, label %begin
+begin:
   %home = load atomic i32, ptr @home monotonic, align 4
   %here = call i32 @sched_getcpu()
   %crowded = icmp eq i32 %here, %home
@@ -325,14 +365,7 @@ move:
   call void @move_away(ptr %allowed, i32 %here)
   br label %work
 work:
-  %unclaimed = and i64 %open, $UNCLAIMED
-  %index = sub i64 %chunks, %unclaimed
-  %following = add i64 %index, 1
-  %begin = call i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last)
-  %end = call i64 @bound(i64 %following, i64 %count, i64 %parts, i64 %stages, i64 %last)
-  call void %body(ptr %closure, i64 %begin, i64 %end)
-  $AT_ran
-  %finished = atomicrmw add ptr @done, i64 1 release
+  call void @share(i64 %own)
   br label %look
 spin:
   $PAUSE
@@ -343,35 +376,23 @@ sleep:
   $AT_tired
   %entering = atomicrmw add ptr @sleepers, i32 1 seq_cst
   $AT_entering
-  %seen = load atomic i32, ptr @wake seq_cst, align 4
-  %open_now = call i64 @open_word(i32 %rank)
-  %none_now = icmp eq i64 %open_now, 0
+  %wakes = load atomic i32, ptr @wake seq_cst, align 4
+  %seen_now = load atomic i64, ptr %word seq_cst, align 8
+  %job_now = and i64 %seen_now, $JOB_BITS
+  %none_now = icmp eq i64 %job_now, %known
   %stopping_now = load atomic i32, ptr @stopping seq_cst, align 4
   %going_on = icmp eq i32 %stopping_now, 0
   %may_sleep = and i1 %none_now, %going_on
   br i1 %may_sleep, label %doze, label %woken
 doze:
   $AT_dozing
-  %slept = call i64 (i64, ...) @syscall(i64 $FUTEX_CALL, ptr @wake, i32 128, i32 %seen, ptr null, ptr null, i32 0)
+  %slept = call i64 (i64, ...) @syscall(i64 $FUTEX_CALL, ptr @wake, i32 128, i32 %wakes, ptr null, ptr null, i32 0)
   br label %woken
 woken:
   %leaving = atomicrmw sub ptr @sleepers, i32 1 seq_cst
   br label %look
 leave:
   ret ptr null
-}
-
-; The value of @word if it offers a chunk to the worker of this rank, else 0.
-define internal i64 @open_word(i32 %rank) alwaysinline nounwind {
-  %word = load atomic i64, ptr @word seq_cst, align 8
-  %unclaimed = and i64 %word, $UNCLAIMED
-  %left = icmp ne i64 %unclaimed, 0
-  %limit = load atomic i32, ptr @limit monotonic, align 4
-  %places = sub i32 %limit, 1
-  %wanted = icmp slt i32 %rank, %places
-  %open = and i1 %left, %wanted
-  %found = select i1 %open, i64 %word, i64 0
-  ret i64 %found
 }
 """
 
