@@ -57,7 +57,7 @@ def test_chunks_cover_a_loop_and_are_worth_a_thread(count: int, grain: int, limi
 
 @given(st.integers(1, 5000), st.integers(2, 16))
 def test_shares_of_equal_iterations_are_even(count: int, limit: int) -> None:
-    """The busiest thread has at most two of the last chunks more than the others: its own, and one that is rounded up."""
+    """The busiest thread has at most two of the last chunks more than the others, for what is rounded."""
     last = max(end - begin for begin, end in chunks(count, 1, limit)[-2 * limit :])
     assert span_of([1] * count, 1, limit) <= count / limit + 2 * last
 

@@ -1,22 +1,22 @@
 """The thread pool as LLVM IR text: how the chunks of one loop are shared.
 
-One job at a time, a loop cut into chunks, which are dealt to its threads in turn (`chunks_text.py`).  Who holds `@lock`
-may publish a job: it stores the job's fields, then a word for each thread, claims chunks like everybody, waits until the
-chunks that others claimed are run, and gives the lock back.  Who finds the lock taken (nested loops, other callers) runs
-its loop alone.
+One job at a time, a loop cut into chunks, which are dealt to its threads in turn (`chunks_text.py`). Who holds `@lock`
+may publish a job: it stores the job's fields, then a word for each thread, claims chunks like everybody, waits until
+the chunks that others claimed are run, and gives the lock back. Who finds the lock taken (nested loops, other callers)
+runs its loop alone.
 
 A word of `@words`, one thread's, = how many jobs it had (48 bits) and how many chunks of the last one's are unclaimed
-(16 bits; a thread is dealt at most 13).  It changes in two ways only: a claim subtracts 1 by compare-and-exchange where
-the lower half is not 0, and the holder of the lock goes from a word whose lower half is 0 to the next number.  So it
+(16 bits; a thread is dealt at most 13). It changes in two ways only: a claim subtracts 1 by compare-and-exchange where
+the lower half is not 0, and the holder of the lock goes from a word whose lower half is 0 to the next number. So it
 says by itself whether there is a chunk to claim; nothing else has to be read for that, no claim runs over into the
 number, and no value comes twice (2**48 jobs of a microsecond take nine years; the number may wrap then).
 
-The caller has word 0, the worker of rank k word k + 1.  Each goes through all words, its own first (`@share`).  When the
-caller has gone through them, the lower half of each is 0, and stays so until the next job.  A worker that has gone
+The caller has word 0, the worker of rank k word k + 1. Each goes through all words, its own first (`@share`). When the
+caller has gone through them, the lower half of each is 0, and stays so until the next job. A worker that has gone
 through them looks at its own word alone, which has a line of the cache to itself, until the number there changes.
 
-Notation: W(J, k) is a word in job J with k chunks unclaimed.  "Before" is happens-before of the C11 model,
-which is LLVM's, so that what follows holds on machines that reorder more than x86 does.
+Notation: W(J, k) is a word in job J with k chunks unclaimed.  "Before" is happens-before of the C11 model, which is
+LLVM's, so that what follows holds on machines that reorder more than x86 does.
 
 No chunk of a job that is not published is claimed, and no stale job is run.  A thread loads W(J, k) with k > 0
 (acquire), loads the fields (acquire), and exchanges W(J, k) for W(J, k-1).
@@ -30,10 +30,10 @@ No chunk of a job that is not published is claimed, and no stale job is run.  A 
 - How many words to go through is read once, before, and is a hint: chunks that are missed by it are left to others, of
   whom the caller, who reads its own number, misses none.  Which chunk was claimed is computed from the fields above.
 
-`@done` counts the claimed chunks that have been run.  The k of each word go down by 1 a claim from the number of chunks
-to 0, so claims are as many as chunks, and the caller waits for all of them.  No addition is missing or too many: a
-thread that has run n chunks of a word adds n once, before it goes to the next.  They are of one job, which is not over
-before this addition.  The caller that waits for all of them stores the next 0 only with the lock in hand.  An addition
+`@done` counts the claimed chunks that have been run. The k of each word go down by 1 a claim from the number of chunks
+to 0, so claims are as many as chunks, and the caller waits for all of them. No addition is missing or too many: a
+thread that has run n chunks of a word adds n once, before it goes to the next. They are of one job, which is not over
+before this addition. The caller that waits for all of them stores the next 0 only with the lock in hand. An addition
 is a release and the wait's load an acquire, so what workers wrote is there when the loop returns, and its stack, its
 operands and the fields are free to change.
 
