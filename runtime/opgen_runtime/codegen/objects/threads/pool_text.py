@@ -37,14 +37,14 @@ before this addition. The caller that waits for all of them stores the next 0 on
 is a release and the wait's load an acquire, so what workers wrote is there when the loop returns, and its stack, its
 operands and the fields are free to change.
 
-No wake-up is lost.  A worker that found nothing new for a while counts itself in `@sleepers`, reads `@wake`, looks at
-its word once more and sleeps on the futex if `@wake` is still the same.  A caller stores the words, then passes a fence,
-then looks at `@sleepers`.  All of these but the stores are sequentially consistent: if the caller's look misses the
-sleeper, it comes before the sleeper's addition in the one order of these, and so does the fence before the sleeper's
-look at the word, which therefore sees what was stored before the fence.  If it does not miss, it changes `@wake` and
-wakes: a sleeper that read the old `@wake` is refused by the futex or woken, one that read the new one sees the job.
-`@stopping` is stored before `@wake` is changed and read after it, with the same result.  A caller needs no worker, so
-that a late one costs time, never an answer.
+No wake-up is lost. A worker that found nothing new for a while counts itself in `@sleepers`, reads `@wake`, looks at
+its word once more and sleeps on the futex if `@wake` is still the same. A caller stores the words, then passes a
+fence, then looks at `@sleepers`. All of these but the stores are sequentially consistent: if the caller's look misses
+the sleeper, it comes before the sleeper's addition in the one order of these, and so does the fence before the
+sleeper's look at the word, which therefore sees what was stored before the fence. If it does not miss, it changes
+`@wake` and wakes: a sleeper that read the old `@wake` is refused by the futex or woken, one that read the new one sees
+the job. `@stopping` is stored before `@wake` is changed and read after it, with the same result. A caller needs no
+worker, so that a late one costs time, never an answer.
 
 `@limit` is a hint to callers: the value that counts for a job is loaded with the lock in hand, and a stop stores 1
 before it takes the lock: no job starts workers after a stop, unless the limit is set again.  `@started` and `@handles`
