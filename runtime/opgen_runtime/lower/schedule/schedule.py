@@ -16,12 +16,13 @@ from .intrinsic import Intrinsic
 from .partials import partials
 from .relations import Split
 from .repack import divided, flattened, packed, padded, permuted
+from .replaying import Replay
 from .roll import Roller
 from .scatter import scattered
 from .schedule_base import ScheduleBase, reads_of
 from .separate import separated
 from .stage import Stage
-from .trace import Replay, primitive
+from .trace import primitive
 
 
 class Schedule(ScheduleBase):
