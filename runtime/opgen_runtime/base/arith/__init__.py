@@ -56,7 +56,7 @@ from .expr import (
     dim,
 )
 from .intervals import Interval
-from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, WORDS
+from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, WORDS, Word
 from .linear import is_inside
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .operators import comparing, equality
@@ -88,6 +88,7 @@ __all__ = [
     "Table",
     "ValueNumbers",
     "Var",
+    "Word",
     "add",
     "bit_and",
     "bit_not",

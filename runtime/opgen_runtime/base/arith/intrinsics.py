@@ -66,6 +66,14 @@ class Intrinsic:
         return np.asarray(np.frompyfunc(lambda a: on_ints(int(a), dtype), 1, 1)(*args), dtype=dtype.numpy)
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of 32 bits as so many numbers, of which those of a first operand have a sign if `signed`."""
+
+    steps: int
+    signed: bool
+
+
 def intrinsic(name: str, dtype: DType, args: tuple[Number, ...]) -> Number:
     """`name(*args)` for arguments of `dtype`; predicates give bool.
 
@@ -129,11 +137,12 @@ def _unsigned(a: int, dtype: DType) -> int:
     return a & ((1 << dtype.bits) - 1)
 
 
-def _dot(bits: int, signed: bool) -> Intrinsic:
-    """The sum of the products of the numbers of `bits` bits that two words hold; those of the second have a sign.
+def _dot(word: Word) -> Intrinsic:
+    """The sum of the products of the numbers that two words hold; those of the second have a sign.
 
-    Those of the first have one if `signed`.  The lowest bits of a word hold the first number.
+    The lowest bits of a word hold the first number.
     """
+    bits, signed = 32 // word.steps, word.signed
     half, mask = 1 << (bits - 1), (1 << bits) - 1
 
     def on_ints(a: int, b: int, dtype: DType) -> int:
@@ -213,9 +222,9 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
         on_ints=lambda a, dtype: dtype.bits - _unsigned(a, dtype).bit_length(),
     ),
 }
-# Functions of words of 32 bits, int32, which schedules write; the language has no names for them.
-WORDS: Final[dict[str, Intrinsic]] = {
-    "dot4": _dot(8, signed=False),  # of uint8 with int8
-    "dot2": _dot(16, signed=True),  # of int16
+# Functions of words, int32, which schedules write; the language has no names for them.
+WORDS: Final[dict[str, Word]] = {
+    "dot4": Word(4, signed=False),  # of uint8 with int8
+    "dot2": Word(2, signed=True),  # of int16
 }
-ELEMENT_FUNCTIONS: Final = {**INTRINSICS, **WORDS}
+ELEMENT_FUNCTIONS: Final = {**INTRINSICS, **{name: _dot(word) for name, word in WORDS.items()}}

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ...base.arith import WORDS
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, DType
 from . import math as vector_math
 from .conversion import from_storage, to_storage
 from .text import FunctionText, Value, constant, register, splat
 from .text.types import register_type, suffix
-from .words import STEPS, dot
+from .words import dot
 
 Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 
@@ -151,5 +152,5 @@ INT_LOWERINGS: Final[dict[str, Lowering]] = {
     "sign": _int_sign,
     "popcount": _llvm("ctpop"),
     "clz": _llvm_with_flag("ctlz"),
-    **{name: _dot(name) for name in STEPS},
+    **{name: _dot(name) for name in WORDS},
 }

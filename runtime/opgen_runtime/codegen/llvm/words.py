@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...base.arith import Call, Expr
+from ...base.arith import WORDS, Call, Expr, Word
 from ...base.vocabulary import INT32
 from . import arithmetic
 from .text import FunctionText, Value, constant, register
 from .text.types import register_type, vector_type
 
 _WORD: Final = 32  # bits
-STEPS: Final = {"dot4": 4, "dot2": 2}
 
 
 def is_dot(e: Expr) -> bool:
     """Whether an expression is such a sum, to which more may be added in one instruction."""
-    return isinstance(e, Call) and e.name in STEPS
+    return isinstance(e, Call) and e.name in WORDS
 
 
 def dot(f: FunctionText, name: str, a: Value, b: Value, to: Value | None = None) -> Value:
     """`to + name(a, b)`, where `to` is 0 if it is not given."""
-    lanes, steps = max(a.lanes, b.lanes, 1 if to is None else to.lanes), STEPS[name]
+    lanes, word = max(a.lanes, b.lanes, 1 if to is None else to.lanes), WORDS[name]
+    steps = word.steps
     found = f.module.target.dot(steps, lanes * _WORD)
     to = constant(INT32, 0) if to is None else to
     if found is None:
-        return arithmetic.binary(f, "add", to, _written_out(f, steps, a, b))
+        return arithmetic.binary(f, "add", to, _written_out(f, word, a, b))
     kind, numbers = register_type(INT32, lanes), vector_type(f"i{_WORD // steps}", lanes * steps)
     operands = [(numbers, f.emit(f"bitcast {kind} {f.vector(each, lanes)} to {numbers}")) for each in (a, b)]
     if found.adds:
@@ -35,21 +35,21 @@ def dot(f: FunctionText, name: str, a: Value, b: Value, to: Value | None = None)
     return arithmetic.binary(f, "add", to, register(INT32, lanes, f.call(found.instruction, kind, operands)))
 
 
-def _written_out(f: FunctionText, steps: int, a: Value, b: Value) -> Value:
-    """The sum by shifts and products; the numbers of a word of four have a sign in `b` alone."""
-    lanes, bits = max(a.lanes, b.lanes), _WORD // steps
+def _written_out(f: FunctionText, word: Word, a: Value, b: Value) -> Value:
+    """The sum by shifts and products."""
+    lanes, bits = max(a.lanes, b.lanes), _WORD // word.steps
     kind = register_type(INT32, lanes)
     left, right = f.vector(a, lanes), f.vector(b, lanes)
 
-    def number(word: str, step: int, signed: bool) -> str:
+    def number(held: str, step: int, signed: bool) -> str:
         up = f.vector(constant(INT32, _WORD - bits * (step + 1)), lanes)
         down = f.vector(constant(INT32, _WORD - bits), lanes)
-        high = f.emit(f"shl {kind} {word}, {up}")
+        high = f.emit(f"shl {kind} {held}, {up}")
         return f.emit(f"{'ashr' if signed else 'lshr'} {kind} {high}, {down}")
 
     total = ""
-    for step in range(steps):
-        x, y = number(left, step, steps == STEPS["dot2"]), number(right, step, True)
+    for step in range(word.steps):
+        x, y = number(left, step, word.signed), number(right, step, True)
         product = f.emit(f"mul {kind} {x}, {y}")
         total = f.emit(f"add {kind} {total}, {product}") if total else product
     return register(INT32, lanes, total)
