@@ -29,7 +29,6 @@ def leases_text(limit: int, alignment: int) -> str:
     return fill(
         _TEXT,
         **words_text((Word.ARRAY_TYPE, Word.NEW_ARRAY, Word.BYTE, Word.SET_BASE)),
-        HOLD_BYTE=counted_text("byte", 1),
         HOLD_DTYPE=counted_text("dtype", 1),
         LEASE=LEASE,
         KEPT_BYTES=KEPT_BYTES,
@@ -158,6 +157,15 @@ start:
   call void @give_back(ptr %buffer)
   ret void
 }
+define internal ptr @array_of(ptr %words, ptr %dtype, i32 %rank, ptr %dims, ptr %data, i32 %flags) {
+start:
+$ARRAY_TYPE
+$NEW_ARRAY
+$HOLD_DTYPE
+  %made = call ptr %new_array(
+    ptr %array_type, ptr %dtype, i32 %rank, ptr %dims, ptr null, ptr %data, i32 %flags, ptr null)
+  ret ptr %made
+}
 define internal ptr @take(ptr %words, i64 %size) {
 start:
   %capacity_at = alloca i64
@@ -179,13 +187,9 @@ found:
   %buffer = call ptr @remove(i64 %before)
   ret ptr %buffer
 make:
-$ARRAY_TYPE
 $BYTE
-$NEW_ARRAY
   store i64 %capacity, ptr %capacity_at
-$HOLD_BYTE
-  %made = call ptr %new_array(
-    ptr %array_type, ptr %byte, i32 1, ptr %capacity_at, ptr null, ptr null, i32 0, ptr null)
+  %made = call ptr @array_of(ptr %words, ptr %byte, i32 1, ptr %capacity_at, ptr null, i32 0)
   ret ptr %made
 }
 define ptr @$LEASE(ptr %words, ptr %dtype, i32 %rank, ptr %dims, i64 %size) {
@@ -201,17 +205,13 @@ return:
   call void @give_back(ptr %buffer)
   ret ptr null
 place:
-$ARRAY_TYPE
-$NEW_ARRAY
 $SET_BASE
-$HOLD_DTYPE
   %first_at = getelementptr i8, ptr %buffer, i64 $DATA_OFFSET
   %first = load i64, ptr %first_at
   %behind = add i64 %first, $LOW_BITS
   %aligned = and i64 %behind, -$ALIGNMENT
   %data = inttoptr i64 %aligned to ptr
-  %made = call ptr %new_array(
-    ptr %array_type, ptr %dtype, i32 %rank, ptr %dims, ptr null, ptr %data, i32 $FLAGS, ptr null)
+  %made = call ptr @array_of(ptr %words, ptr %dtype, i32 %rank, ptr %dims, ptr %data, i32 $FLAGS)
   %no_array = icmp eq ptr %made, null
   br i1 %no_array, label %drop, label %tie
 drop:
