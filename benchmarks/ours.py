@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -38,5 +37,5 @@ def ours(workload: Any) -> Callable[[], np.ndarray]:
     if name is not None and not workload.weights:
         compiled = rt.jit(EXPRESSIONS[name])
         return lambda: compiled(*inputs)
-    program = onnx.prepare(sys.modules["__main__"].onnx_model(workload))  # weights are constants of the graph
+    program = onnx.prepare(workload.model())  # weights are constants of the graph
     return lambda: program(inputs)[0]

@@ -136,7 +136,7 @@ def _print(row: Row) -> None:
 
 
 def _work(python: str) -> dict[str, tuple[int, int]]:
-    command = [python, work.__file__, str(workers.SCRIPT)]
+    command = [python, work.__file__, str(workers.WORKLOADS)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, tuple[int, int]] = json.loads(done.stdout)
     return found

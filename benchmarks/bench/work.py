@@ -1,4 +1,4 @@
-"""Operations and bytes of every workload of `peers.py`, as JSON: run by the interpreter that has onnx.
+"""Operations and bytes of every workload of `workloads.py`, as JSON: run by the interpreter that has onnx.
 
 An addition and a multiplication for each step of a contraction; of any other operator, moves included, one for each
 element of its largest operand or of its result.  Bytes: every operand read once, the result written once; of a gathered
@@ -54,7 +54,7 @@ def main(script: str) -> None:
     given = runpy.run_path(script)
     found = {}
     for each in given["workloads"]():
-        found[each.name] = work(each, given["onnx_model"](each))
+        found[each.name] = work(each, each.model())
         each.drop()
     print(json.dumps(found))
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = ROOT / "benchmarks" / "peers.py"
+WORKLOADS: Final = ROOT / "benchmarks" / "workloads.py"
 OURS: Final = "ours"
 # Each peer with the packages that it needs.
 PEERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -138,8 +139,8 @@ def installed(python: str, wanted: Sequence[str]) -> list[str]:
 
 
 def workload_names(python: str, only: Sequence[str]) -> list[str]:
-    """The workloads of `peers.py` whose name holds one of `only`."""
-    text = f"import runpy; print(*[w.name for w in runpy.run_path({str(SCRIPT)!r})['workloads']()])"
+    """The workloads whose name holds one of `only`."""
+    text = f"import runpy; print(*[w.name for w in runpy.run_path({str(WORKLOADS)!r})['workloads']()])"
     done = subprocess.run([python, "-c", text], capture_output=True, text=True, check=True)
     return [name for name in done.stdout.split() if not only or any(part in name for part in only)]
 
