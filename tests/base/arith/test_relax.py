@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opgen_runtime.base.arith import Expr, Var, const
+from opgen_runtime.base.arith import Expr, Var, const, minimum
 from opgen_runtime.base.arith.relax import Relaxer
 from opgen_runtime.base.vocabulary import INDEX
 
@@ -49,3 +49,14 @@ def test_another_divisor_or_factor_stays() -> None:
         found = Relaxer({}, {}).range(position)
         assert found is not None
         assert i not in found[0]
+
+
+def test_the_lesser_of_two_that_stay_is_where_a_range_begins() -> None:
+    i, j = Var(INDEX, "i"), Var(INDEX, "j")
+    begin = minimum(i * 12, 71 - 12)
+    found = Relaxer({j: 12}, {i: 6}).range(begin + j + 1)
+    assert found is not None
+    ((atom, factor),) = found[0].items()
+    assert (str(atom), factor, found[1:]) == (str(begin), 1, (1, 12))
+    assert Relaxer({i: 6, j: 12}, {}).range(begin + j) == ({}, 0, 71)
+    assert Relaxer({j: 12}, {i: 6}).range(minimum(i, j)) is None  # which of them it is changes

@@ -13,6 +13,8 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te import construct as constructing
 from opgen_runtime.lower.library.schedules import generic, packing
 from opgen_runtime.lower.library.schedules import strips as strips_module
+from opgen_runtime.lower.schedule import Schedule
+from opgen_runtime.lower.tir.bound import infer_bound
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 
@@ -59,8 +61,16 @@ def convolved(x: np.ndarray, w: np.ndarray, pads: tuple[int, int, int, int], gro
             (1, 1, 1, 1),
             1,
             "float32",
-            False,
-        ),  # a prime: none of the same size
+            True,
+        ),  # a prime: the last one begins earlier
+        (
+            (1, 128, 53, 67),
+            (96, 64, 3, 3),
+            (1, 1, 1, 1),
+            2,
+            "float32",
+            True,
+        ),  # filters of a group are no whole tiles
         ((1, 64, 28, 28), (64, 64, 3, 3), (1, 1, 1, 1), 1, "float32", False),  # near as it is
     ],
 )
@@ -97,21 +107,38 @@ def test_beside_numpy(
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
-def test_text() -> None:
-    x = te.placeholder((2, 64, 56, 56), name="X")
+def convolution(batch: int, high: int, wide: int) -> Schedule:
+    """The schedule of 64 filters over padded images of 64 channels."""
+    x = te.placeholder((batch, 64, high, wide), name="X")
     w = constructing.placeholder("W", (64, 64, 3, 3), "float32", True)
     c, r, s = (te.reduce_axis((0, n), name=name) for n, name in ((64, "c"), (3, "r"), (3, "s")))
 
     def padded(n: Any, c: Any, i: Any, j: Any) -> Expr:
-        inside = logical_and(logical_and(i >= 1, i < 57), logical_and(j >= 1, j < 57))
+        inside = logical_and(logical_and(i >= 1, i < high + 1), logical_and(j >= 1, j < wide + 1))
         return select(inside, x[n, c, i - 1, j - 1], 0.0)
 
     out = te.compute(
-        (2, 64, 56, 56),
+        (batch, 64, high, wide),
         lambda n, o, i, j: te.sum(padded(n, c, i + r, j + s) * w[o, c, r, s], axis=[c, r, s]),
         name="C",
     )
-    assert str(generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))) == TEXT
+    return generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
+
+
+def test_text() -> None:
+    assert str(convolution(2, 56, 56)) == TEXT
+
+
+def test_a_strip_that_begins_earlier_covers_no_more() -> None:
+    found = str(convolution(1, 71, 71))
+    assert "lap(i, 6)" in found
+    domains = infer_bound(schedule := convolution(1, 71, 71))
+    strip, covered = (
+        next(domains[stage] for stage in schedule.stages if stage.name == name)
+        for name in ("C_permuted", "C_permuted_flat_covered")
+    )
+    assert strip.shape == [1, 6, 71, 64]
+    assert covered.shape == [64, 8, 73]
 
 
 TEXT = """\

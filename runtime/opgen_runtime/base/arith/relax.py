@@ -75,6 +75,8 @@ class Relaxer(Remembered["Range | None"]):
                 if not y[0] and y[2] == 1:
                     return _scaled(x, y[1])
             return self._single(e.op, a, b)
+        if e.op in ("min", "max"):
+            return self._limited(e.op, a, b)
         divisor = b[1] if not b[0] and b[2] == 1 else 0
         if divisor <= 0:
             return self._single(e.op, a, b) if e.op in ("floordiv", "floormod") else None
@@ -90,6 +92,14 @@ class Relaxer(Remembered["Range | None"]):
         if key not in self._atoms:
             self._atoms[key] = Binary(INDEX, op, linear(a[0], a[1]), linear(b[0], b[1]))
         return {self._atoms[key]: 1}, 0, 1
+
+    def _limited(self, op: str, a: Range, b: Range) -> Range | None:
+        """What the least or greatest of two is: a range where nothing that stays tells it."""
+        if a[0] or b[0]:
+            return self._single(op, a, b)
+        pick = min if op == "min" else max
+        low = pick(a[1], b[1])
+        return {}, low, pick(a[1] + a[2], b[1] + b[2]) - low
 
     def _joined(self, a: Range) -> Range:
         """With each `x // d * d + x % d` as `x`, such as of a position that was taken apart and put together again."""

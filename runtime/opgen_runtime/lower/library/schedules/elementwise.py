@@ -70,7 +70,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]
     lapped = not attached and stage.follows is None
-    loops, lanes, vectors, crossed = _crossed(stage, loops, leading, accesses, target, lapped)
+    loops, lanes, vectors, crossed = in_squares(stage, loops, leading, accesses, target, lapped)
     inner = loops[-1]
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
     work = rows * columns * accesses.cost
@@ -92,27 +92,6 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     loop = _share(stage, outer, target) if shared else outer[-1]
     if not attached and not crossed and len(outer) < len(groups):
         prefetch_gathered(stage, loop, leading[-1])
-
-
-def schedule_strips(
-    stage: Stage, outer: Sequence[IterVar], axis: IterVar, size: int, target: Target
-) -> IterVar:
-    """for i: for y: for x  -->  (outer n) for n: for y_o: loops over i, y_i and x as of a stage of its own
-
-    `size` positions of the axis at once.  Gives the loop over these, in which other stages may be computed.
-    """
-    assert stage.body is not None
-    accesses = analyse(stage.body, stage.tensor.dtype)
-    groups = contiguous_groups([each for each in stage.axes if each not in outer], accesses)
-    leading = [leading_axis(group) for group in groups]
-    strip, part = stage.split(axis, size)
-    groups = [[part if each is axis else each for each in group] for group in groups]
-    stage.reorder(*outer, strip, *[each for group in groups for each in group])
-    loop = stage.fuse(*outer, strip)
-    loops = [stage.fuse(*group) for group in groups]
-    loops, lanes, vectors, _ = _crossed(stage, loops, leading, accesses, target, lapped=False)
-    vectorize_inner(stage, loops[-1], lanes, vectors)
-    return loop
 
 
 def schedule_tiles(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
@@ -275,7 +254,7 @@ def _height(rows: int, lanes: int, most: int) -> int:
     return max(n for n in fitting if computed[n] <= min(computed.values()) * _MUCH)
 
 
-def _crossed(
+def in_squares(
     stage: Stage,
     loops: list[IterVar],
     leading: list[IterVar],

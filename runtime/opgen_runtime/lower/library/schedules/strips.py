@@ -6,22 +6,33 @@ and turned while both are in the second-level cache.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ....base import Target
-from ....base.arith import post_order
+from ....base.arith import Analyzer, Expr, Var, post_order, substitute
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
-from .access import analyse, is_shared, likely_extent, total_extent
+from .access import (
+    Accesses,
+    analyse,
+    contiguous_groups,
+    is_shared,
+    leading_axis,
+    likely,
+    likely_extent,
+    total_extent,
+)
 from .alternatives import choosing_axes
-from .elementwise import interleaved, schedule_strips
+from .elementwise import divided_axes, in_squares, interleaved, vectorize_inner
 from .plan import readers_of
 from .products import vars_of
 
 _NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside operands
 _FAR: Final = 1 << 21  # and that are not there any more when they are read
 _LEAST: Final = 2  # positions along the first axis: around a strip lies what the next one copies again
+_AROUND: Final = 1  # positions that take as long as what a strip copies again
 _PER_THREAD: Final = 4  # strips, at least
 
 
@@ -68,10 +79,11 @@ def strips_of(
     if shared:
         most = min(most, number // (_PER_THREAD * target.num_threads))
     behind, lanes = likely_extent(turned.axes[at + 1 : -1]), target.lanes(accesses.widest)
-    fitting = [n for n in range(_LEAST, most + 1) if axis.extent % n == 0 and n * behind % lanes == 0]
-    if not fitting:
-        return None  # parts of squares would be turned one by one, and guards stand around what is computed
-    loop = schedule_strips(reader, outer, axis, max(fitting), target)
+    sizes = [n for n in range(_LEAST, most + 1) if n * behind >= lanes]
+    if not sizes:
+        return None  # parts of squares would be turned one by one
+    size = min(sizes, key=lambda n: (-(-axis.extent // n) * (n + _AROUND), -n))
+    loop = _schedule(reader, outer, axis, size, target)
     if shared:
         reader.parallel(loop)
     return Strips(reader, loop, (covering, turned))
@@ -108,3 +120,43 @@ def _read_along(reader: Stage, turned: Stage, at: int) -> IterVar | None:
     along = {read.indices[at] for read in reads}
     found = [axis for axis in reader.axes if along == {axis.var} and axis.extent == turned.axes[at].extent]
     return found[0] if found else None
+
+
+def _schedule(stage: Stage, outer: Sequence[IterVar], axis: IterVar, size: int, target: Target) -> IterVar:
+    """for i: for y: for x  -->  (outer n) for n: for y_o: loops over i, y_i and x as of a stage of its own
+
+    `size` positions of the axis at once; the last strip may begin earlier, and so may squares in each.  Gives the loop
+    over strips, in which other stages may be computed.
+    """
+    accesses, loops = _apart(stage, {*outer, axis})
+    groups = contiguous_groups([each for each in loops if each not in outer], accesses)
+    leading = [leading_axis(group) for group in groups]
+    strip, part = stage.split(axis, size, lapped=True)
+    groups = [[part if each is axis else each for each in group] for group in groups]
+    stage.reorder(*outer, strip, *[each for group in groups for each in group])
+    loop = stage.fuse(*outer, strip)
+    loops = [stage.fuse(*group) for group in groups]
+    loops, lanes, vectors, _ = in_squares(stage, loops, leading, accesses, target, lapped=True)
+    vectorize_inner(stage, loops[-1], lanes, vectors)
+    return loop
+
+
+def _apart(stage: Stage, whole: Collection[IterVar]) -> tuple[Accesses, list[IterVar]]:
+    """for c: out[c] = a[c // 8, c % 8]  -->  for q: for r; the loops and what is read over these, some left whole."""
+    assert stage.body is not None
+    accesses = analyse(stage.body, stage.tensor.dtype)
+    analyzer, values, loops = Analyzer(), dict[Var, Expr](), list[IterVar]()
+    factors = divided_axes(stage, accesses)
+    for axis in stage.axes:
+        factor, extent = factors.get(axis, 0), likely(axis.extent)
+        if axis in whole or not factor or extent % factor:
+            loops.append(axis)
+            continue
+        quotient, remainder = stage.split(axis, factor)
+        analyzer.bind(quotient.var, 0, quotient.extent)
+        analyzer.bind(remainder.var, 0, remainder.extent)
+        values[axis.var] = quotient.var * factor + remainder.var
+        loops += (quotient, remainder)
+    if values:
+        accesses = analyse(analyzer.simplify(substitute(stage.body, values)), stage.tensor.dtype)
+    return accesses, loops
