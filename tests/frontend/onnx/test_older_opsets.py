@@ -90,6 +90,11 @@ CASES = [
          mode="cubic"),
     case("Resize", 13, IMAGE, np.zeros(0, np.float32), np.array([1, 1, 3, 2], np.float32), constants=(1, 2),
          mode="linear", coordinate_transformation_mode="align_corners"),
+    *[
+        case("Resize", 13, IMAGE, np.zeros(0, np.float32), np.array([1, 1, *by], np.float32), constants=(1, 2),
+             mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode=rounding)
+        for by, rounding in (((2, 3), "floor"), ((0.5, 1), "ceil"), ((0.5, 2), "floor"))
+    ],
     case("TopK", 7, A, outputs=2, k=2, axis=1),
     case("TopK", 10, A, np.array([3], INT64), outputs=2),
     case("TopK", 11, A, np.array([2], INT64), outputs=2, axis=0, largest=0),

@@ -70,6 +70,7 @@ OPEN = {
     "Split": "y, v = Split <axis = 1> (x)",
     "Squeeze": "r = ReduceMean <axes = [2]> (x)  y = Squeeze (r, axis)",
     "Tile": "y = Tile (x, tiles)",
+    "TopK": "y, i = TopK <axis = 1> (x, axis)",
     "Transpose": "y = Transpose <perm = [0, 2, 3, 1]> (x)",
     "Trilu": "y = Trilu (x)",
     "Unsqueeze": "y = Unsqueeze (x, axis)",
@@ -97,7 +98,6 @@ SPECIALISED = {
 # converted, but without machine code for all sizes
 BY_HAND = {
     "Pad": 'y = Pad <mode = "reflect"> (x, pads)',
-    "TopK": "y, i = TopK <axis = 1> (x, axis)",
 }
 CONSTANTS = {
     "filters": np.ones((4, 4, 3, 3), np.float32),

@@ -250,6 +250,28 @@ def test_products_with_constant_matrices(
         check_lowered(Program((x, w), (state.tensor,)), schedule)
 
 
+@pytest.mark.parametrize("shape", [(9, 40), (3, 7, 33), (5, 1, 5)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_positions_that_reduce_lines_go_through_all_steps(shape: tuple[int, ...], shared: bool) -> None:
+    """The next lower number of each line, as often as there are steps: a block of lines stays near meanwhile."""
+    x = te.placeholder("x", shape, "int32")
+    axes, steps = te.data_axes((4, *shape[:-1])), 4
+    scan = Scan((state := State(axes, 0),), steps, 1)
+    state.tensor = Tensor("next", (4, *shape[:-1]), INT32, scan)
+    k = te.reduce_axis(shape[-1], "k")
+    t, *line = (axis.var for axis in axes)
+    read, old = te.read(x, *line, k.var), te.read(state.tensor, maximum(t - 1, 0), *line)
+    state.body = te.reduce("max", k, select(t > 0, select(read < old, read, -(1 << 31)), read))
+    out = te.compute("out", (*shape[:-1], 4), "int32", lambda *i: te.read(state.tensor, i[-1], *i[:-1]))
+    schedule = schedules.generic((out,), eager("x86-64-v4") if shared else target("x86-64-v4", threads=1))
+    func = tir.lower(schedule, (x,), (out,), "kernel")
+    (loop,) = [each for each in statements(func.body) if isinstance(each, tir.For)][:1]
+    assert loop.kind is (ForKind.PARALLEL if shared else ForKind.SERIAL)
+    assert isinstance(loop.body, tir.For)
+    assert loop.body.var.name == "step"
+    check_lowered(Program((x,), (out,)), schedule)
+
+
 def kept(outputs: tuple[Tensor, ...], x: Tensor) -> int:
     """How many elements the temporaries of a lowered program have."""
     func = tir.lower(schedules.generic(outputs, target("x86-64-v3")), (x,), outputs, "kernel")

@@ -16,6 +16,7 @@ from ...compute.te.tensor import IterVar, Read, Tensor
 from ..schedule import ForKind, Stage
 from ..schedule.rows import constant, others
 from .nest import ZERO, as_index, guarded
+from .positions import by_positions
 from .settled import Going, going, steps
 from .stmt import Allocate, Buffer, For, Load, Stmt, Store
 from .values import Place, ValueLowering
@@ -52,7 +53,7 @@ def lower_scan(stage: Stage, values: ValueLowering, lower: Lower) -> Stmt:
     parts = [guarded(_guards(member), lower(member)) for member in rows.members]
     found = going(rows)
     if found is None or not found.is_for_all(rows):
-        return steps(rows, block(*parts))
+        return by_positions(rows, parts) or steps(rows, block(*parts))
     flag = Buffer("going", (1,), BOOL, "local")
     line = found.stage.line
     assert line is not None

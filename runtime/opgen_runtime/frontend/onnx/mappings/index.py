@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Ints = Sequence[int]
 Scalar = Any
+_SEARCHES: Final = 512  # so many are faster than a sort
 
 renames(
     [
@@ -161,7 +162,9 @@ def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
 
 @converts("TopK", since=10)
 def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1) -> Expr:
-    return op.topk(x, k=int(k), axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
+    """Few elements are searched for one after the other, many are the first of all of them sorted."""
+    how = op.topk_by_search if int(k) <= _SEARCHES else op.topk
+    return how(x, k=int(k), axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
 
 
 @converts("ReverseSequence", since=10)

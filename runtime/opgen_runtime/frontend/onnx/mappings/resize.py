@@ -121,9 +121,9 @@ def resize(
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
     if scales is not None and not scales.size:
         scales = None
+    how = " ".join((mode, coordinate_transformation_mode, nearest_mode))
     if not tensor_type(x).is_static:
-        how = (mode, coordinate_transformation_mode, nearest_mode)
-        return _repeated(x, named, scales, " ".join(how))
+        return _repeated(x, named, scales, how)
     extents, factors = _sizes(x, named, scales, sizes or None, keep_aspect_ratio_policy)
     if roi is not None and roi.size and roi.size != 2 * len(named):
         raise ModelError(f"a region of {roi.size} numbers, expected {2 * len(named)}")
@@ -140,6 +140,9 @@ def resize(
     if any(extents[k] == 0 for k in changed):
         sizes_now = dict(zip(named, extents, strict=True))
         return full([sizes_now.get(d, n) for d, n in enumerate(shape(x))], 0, dtype(x))
+    picked = _picked(x, named, extents, factors, how)
+    if picked is not None:
+        return picked
     kind = dtype(x)
     wide = x if mode == "nearest" or kind.is_float else op.cast(x, dtype="float32")
     cropped = coordinate_transformation_mode == "tf_crop_and_resize"
@@ -171,11 +174,26 @@ _REPEATING: Final = {
 """How each element comes as often as a whole scale says: no place lies halfway between two elements."""
 
 
+def _picked(
+    x: Expr, named: Sequence[int], extents: Sequence[int], factors: Sequence[float], how: str
+) -> Expr | None:
+    """The elements by whole numbers alone, where each is repeated as often, or those that stay are as far apart."""
+    if how in _REPEATING and _are_whole(factors):
+        return _repeated(x, named, np.array(factors), how)
+    steps = [1 / factor for factor in factors]
+    if not how.startswith("nearest asymmetric") or not _are_whole(steps):
+        return None
+    strides = [int(step) for step in steps]
+    ends = [step * (n - 1) + 1 for step, n in zip(strides, extents, strict=True)]
+    if any([end > extent(x, axis) for end, axis in zip(ends, named, strict=True)]):
+        return None
+    return op.strided_slice(x, begin=(0,) * len(named), end=ends, strides=strides, axes=named)
+
+
 def _repeated(x: Expr, named: Sequence[int], scales: np.ndarray | None, how: str) -> Expr:
     """A tensor with open dims, each element as often as whole scales say. Raises NotSupported for anything else."""
     factors = [] if scales is None else [float(factor) for factor in scales.reshape(-1)]
-    whole = len(factors) == len(named) and all([f >= 1 and f.is_integer() for f in factors])
-    if not whole or how not in _REPEATING:
+    if len(factors) != len(named) or not _are_whole(factors) or how not in _REPEATING:
         raise NotSupported(
             f"a tensor of shape {shape_text(tensor_type(x).shape)}, but for nearest ones of whole scales"
         )
@@ -183,6 +201,10 @@ def _repeated(x: Expr, named: Sequence[int], scales: np.ndarray | None, how: str
         if factor != 1:
             x = op.repeat(x, repeats=int(factor), axis=axis)
     return x
+
+
+def _are_whole(factors: Sequence[float]) -> bool:
+    return all([factor >= 1 and factor.is_integer() for factor in factors])
 
 
 def _saturated(x: Expr, low: Any, high: Any) -> Expr:

@@ -12,11 +12,12 @@ from typing import Final
 from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
-from ...schedule import Schedule, Stage
+from ...schedule import Rows, Schedule, Stage
+from ...schedule.rows import is_aligned
 from .access import analyse, is_shared, likely_extent
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
-from .reductions import schedule_reduction
+from .reductions import reduce_shape, schedule_reduction, work_of
 from .tiles import MANY_REGISTERS, MANY_ROWS, in_registers, rows_of, tile_rows
 
 _MOST_VECTORS: Final = 4  # of a panel
@@ -24,6 +25,7 @@ _SUMS: Final = 0.5  # of the registers hold a tile
 _PANELS_A_THREAD: Final = (
     4  # are shared evenly enough; a loop over them alone has guards for the last one alone
 )
+_TOGETHER: Final = 4  # positions of which one computes while another waits for its sums
 _MEETINGS: Final = 4  # so many times the least work that is shared elsewhere
 
 
@@ -31,11 +33,17 @@ def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
     """Roll every scan and schedule what runs in its steps; returns what follows scans, and what is packed for it."""
     led: set[Stage] = set()
     for scan in [stage for stage in schedule.stages if stage.rows is not None]:
-        schedule.roll(scan.tensor)
         rows = scan.rows
         assert rows is not None
+        by_positions = _reduce_lines(rows, target)
+        if by_positions:
+            for member in rows.members:
+                schedule_reduction(member, target, attached=True)
+        schedule.roll(scan.tensor)
         led.update((*rows.members, *rows.closing))
-        if not rows.separable:
+        if by_positions:
+            _share_positions(rows, target)
+        elif not rows.separable:
             for member in rows.members:
                 packing = _schedule_product(schedule, member, target)
                 if packing is None:
@@ -79,6 +87,41 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
         member.parallel(panels if enough else member.fuse(*nest))
     in_registers(member, row_tile, within, lanes)
     return packing
+
+
+def _reduce_lines(rows: Rows[Stage], target: Target) -> bool:
+    """Whether members reduce lines of memory, other ones for each position: vectors go along these."""
+    if not rows.aligned or not isinstance(rows.extent, int):
+        return False
+    for member in rows.members:
+        if not isinstance(member.body, Reduce) or not member.loop_axes:
+            return False
+        shape = reduce_shape(member, target)
+        if shape.reuse or shape.across or not shape.along:
+            return False
+    return True
+
+
+def _share_positions(rows: Rows[Stage], target: Target) -> None:
+    """for step: for i: for j  -->  for step: for i_j_o: for i_j_i, of each member; that over blocks runs outside."""
+    assert isinstance(rows.extent, int)
+    first = rows.members[0]
+    work = rows.extent * sum([_work(member) for member in rows.members])
+    shared = is_shared(first.loop_axes, work, target)
+    positions = likely_extent(first.loop_axes)
+    together = min(_TOGETHER, -(-positions // target.num_threads)) if shared else _TOGETHER
+    for member in rows.members:
+        if is_aligned(member, first, rows.lines) and (not member.reduce_axes or member.is_scheduled):
+            loop, _ = member.split(member.fuse(*member.loop_axes), together)
+            if shared:
+                member.parallel(loop)
+        else:
+            _schedule_row(member, target)
+
+
+def _work(member: Stage) -> int:
+    assert member.body is not None
+    return work_of(member, analyse(member.body, member.tensor.dtype).cost)
 
 
 def _panels(target: Target) -> int:
