@@ -14,7 +14,8 @@ reduction.py     reduction stages: accumulators, tiles of them, vectors of them
 open_partition.py, edge_partition.py, part_tiles.py: where loops and tiles are split, by guards
 combine.py       what a reduction is: identity, joining, positions
 tensorize.py     tiles that intrinsics compute
-scan.py          scans: rows one after the other, and what follows them; positions.py: steps inside the loop over positions
+scan.py          scans: rows one after the other, and what follows them
+positions.py     scans whose steps run inside the loop over positions
 update.py        updates
 compacted.py     loops that pick elements; packing.py: with the count in a register, in vectors;
                  limited.py: nests of rows that callers see a part of
