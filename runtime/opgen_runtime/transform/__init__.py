@@ -40,6 +40,7 @@ from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
 from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pass
 from .inline import Inline
+from .integer_products import IntegerProducts
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
@@ -49,7 +50,7 @@ __all__ = [
     "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
     "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
-    "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "ModulePass", "Option", "Pass",
+    "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "IntegerProducts", "ModulePass", "Option", "Pass",
     "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions",
     "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes", "config_keys", "facts",
     "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config", "why_apart",

@@ -160,7 +160,7 @@ class Conversion:
                 results = tuple([TupleGetItem(results[0], k) for k in range(len(type_.fields))])
         tensors = [o.expr if isinstance(o, Narrow) else o for o in operands if isinstance(o, Expr | Narrow)]
         tensors.extend([e for o in operands if isinstance(o, list) for e in o])
-        foldable = bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
+        foldable = rule.folds and bool(node.inputs) and all([isinstance(t, Constant) for t in tensors])
         if not foldable:
             return results
         return [self._folded(r) for r in results]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import inspect
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ...base.errors import RegistryError
@@ -78,7 +78,10 @@ class AttributeRule:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A conversion and what its signature says."""
+    """A conversion and what its signature says.
+
+    `folds`: what it gives for constants becomes one; else it stays what it is made of, for passes to see.
+    """
 
     operator: str
     since: int
@@ -89,6 +92,7 @@ class Rule:
     wants_node: bool
     ops: tuple[str, ...] = ()
     """The declared ops of a rename."""
+    folds: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +120,11 @@ BODY: Final = "body"
 _rules: Final[dict[tuple[str, str], list[Rule]]] = {}
 
 
-def converts(operator: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
+def converts(operator: str, since: int = 1, domain: str = "", folds: bool = True) -> Callable[[F], F]:
     """Registers a function as the conversion of `operator` from opset `since` on."""
 
     def register(function: F) -> F:
-        _add(domain, _rule(operator, since, function))
+        _add(domain, replace(_rule(operator, since, function), folds=folds))
         return function
 
     return register

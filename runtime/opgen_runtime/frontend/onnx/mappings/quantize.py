@@ -91,7 +91,7 @@ def quantize_linear(
     return cast_to(_steps(value, by, at, kind), kind, saturate)
 
 
-@converts("DequantizeLinear", since=10)
+@converts("DequantizeLinear", since=10, folds=False)
 def dequantize_linear(
     quantised: Tensor,
     scale: Expr,
