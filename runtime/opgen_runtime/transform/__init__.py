@@ -50,10 +50,11 @@ __all__ = [
     "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
     "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
-    "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "IntegerProducts", "ModulePass", "Option", "Pass",
-    "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RemoveUnusedFunctions",
-    "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes", "config_keys", "facts",
-    "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config", "why_apart",
+    "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "IntegerProducts", "ModulePass",
+    "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
+    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes",
+    "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config",
+    "why_apart",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
