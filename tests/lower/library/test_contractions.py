@@ -23,6 +23,7 @@ from opgen_runtime.lower.tir.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.interpret import run_op_by_op
+from opgen_runtime.transform import PassContext
 from tests.lower.library.test_library_preserves_results import WIDTHS, eager
 from tests.lower.tir.programs import check_lowered, product
 
@@ -292,6 +293,21 @@ def transposed(draw: st.DrawFn) -> tuple[list[ir.Var], ir.Expr]:
 @settings(max_examples=25)
 def test_transposed_convolutions(program: tuple[list[ir.Var], ir.Expr], threads: int) -> None:
     agrees(*program, threads)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+def test_steps_that_decide_about_columns_alone_stay_in_order(cpu: str) -> None:
+    """Rows of the window are decided where the image is packed; what is left decides about its columns."""
+    data, weight = var("data", 1, 1, 3, 3), var("weight", 1, 7, 2, 3)
+    body = ops.conv2d_transpose(data, weight, strides=(1, 2))
+    function = ir.Function((data, weight), body, attrs={"Primitive": 1})
+    there = Target.parse(f"llvm -mcpu={cpu} -num-threads=1")
+    arrays = _arrays([data, weight])
+    request = pipeline.requested(function, there, PassContext(), ())
+    *_, (stage, record) = pipeline.through_kernel(request, pipeline.upto("remove_no_op"))
+    assert stage.oracle is not None
+    (found,) = stage.oracle(record, arrays)
+    _equals(found, [data, weight], body, arrays, 2e-5)
 
 
 @st.composite

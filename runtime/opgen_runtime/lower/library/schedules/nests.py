@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from ....base import Target
@@ -96,6 +97,7 @@ def last_of(columns: int, panel: int, lanes: int) -> float:
 
 def runs_of(order: Sequence[IterVar], accesses: Accesses) -> list[list[IterVar]]:
     """The steps of a sum in runs that operands walk through as one; those that decide about conditions are alone."""
-    decided = [[axis] for axis in order if axis.var in accesses.used]
-    rest = [axis for axis in order if axis.var not in accesses.used]
-    return [*decided, *contiguous_groups(rest, accesses)]
+    runs: list[list[IterVar]] = []
+    for decides, axes in groupby(order, lambda axis: axis.var in accesses.used):
+        runs += [[axis] for axis in axes] if decides else contiguous_groups(list(axes), accesses)
+    return runs
