@@ -98,6 +98,7 @@ def last_of(columns: int, panel: int, lanes: int) -> float:
 def runs_of(order: Sequence[IterVar], accesses: Accesses) -> list[list[IterVar]]:
     """The steps of a sum in runs that operands walk through as one; those that decide about conditions are alone."""
     runs: list[list[IterVar]] = []
-    for decides, axes in groupby(order, lambda axis: axis.var in accesses.used):
-        runs += [[axis] for axis in axes] if decides else contiguous_groups(list(axes), accesses)
+    for decides, group in groupby(order, lambda axis: axis.var in accesses.used):
+        axes = list(group)
+        runs += [[axis] for axis in axes] if decides else contiguous_groups(axes, accesses)
     return runs
