@@ -32,6 +32,7 @@ HOST = str(Target.host())
 
 A, B = te.placeholder((32, 16), name="A"), te.placeholder((16, 64), name="B")
 STEP = te.reduce_axis((0, 16), name="k")
+_WIDE = "llvm -mcpu=x86-64-v4 -num-threads=1"
 
 
 def target(threads: int) -> Target:
@@ -383,6 +384,37 @@ def test_convolutions_with_strides(
 ) -> None:
     x, w = var("x", 2, channels, 31, 34), var("w", filters, channels // groups, 3, 3)
     agrees([x, w], ops.conv2d(x, w, strides=stride, padding=1, groups=groups), threads)
+
+
+@pytest.mark.parametrize(
+    ("shape", "summed", "along"),
+    [((7,), 512, True), ((25,), 512, False), ((7,), 100, False), ((5, 6), 512, False)],
+)
+def test_few_rows_are_summed_along_lines_of_both_operands(
+    shape: tuple[int, ...], summed: int, along: bool
+) -> None:
+    """Columns that are packed anew would serve them alone."""
+    x, y = (constructing.placeholder(n, (*s, summed), "float32") for n, s in (("x", shape), ("y", (40,))))
+    k = constructing.reduce_axis(summed, "k")
+    out = constructing.compute(
+        "out",
+        (*shape, 40),
+        "float32",
+        lambda *i: constructing.reduce(
+            "sum", k, constructing.read(x, *i[:-1], k.var) * constructing.read(y, i[-1], k.var)
+        ),
+    )
+    schedule = generic((out,), Target.parse(_WIDE))
+    assert along != any("pack" in stage.origin for stage in schedule.stages)
+    last = schedule[out].leaves[-1]
+    assert along == (last.kind == "reduce" and schedule[out].kinds[last] is ForKind.VECTORIZED)
+
+
+def test_columns_that_are_lines_of_a_long_sum_are_turned_panel_by_panel() -> None:
+    variables, cpu = [var("x", 128, 1024), var("y", 1024, 1024)], Target.parse(_WIDE)
+    outputs = segment_of(ir.Function(variables, ops.dense(*variables)), cpu).outputs
+    packing = next(stage for stage in generic(outputs, cpu).stages if stage.origin == "pack for out_flat")
+    assert packing.leaves[-2] is packing.axes[1]  # k, around each vector
 
 
 def test_two_products_in_one_program() -> None:

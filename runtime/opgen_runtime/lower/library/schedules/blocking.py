@@ -88,8 +88,15 @@ def block_by_block(nest: Nest, blocks: Blocks, target: Target) -> IterVar:
 
 
 def _pack(packing: Stage, target: Target) -> None:
-    """Loops for a group of panels, which are inside of those over k: a line of all of them is read as one."""
+    """Loops for a group of panels, which are inside of those over k: a line of all of them is read as one.
+
+    Columns that are lines along k are turned panel by panel.
+    """
     pack_a_panel(packing, target)
+    assert packing.body is not None
+    column = packing.axes[-1].var
+    if any([read.strides.get(column, 1) > 1 for read in analyse(packing.body, packing.tensor.dtype).reads]):
+        return
     panels, *steps = packing.axes[:-1]
     within = [axis for axis in packing.leaves if axis not in packing.axes]
     packing.reorder(*[axis for axis in packing.leaves if axis in steps], panels, *within)

@@ -56,6 +56,8 @@ from .turning import turned_of, widened_of
 
 _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
 _FEW_STEPS: Final = 2
+_NOT_ALONG: Final = 8  # rows fewer than registers: so few are summed along lines of both operands
+_LONG: Final = 8  # vectors of a sum
 _FAR: Final = 4  # elements; further apart they are gathered
 
 
@@ -66,6 +68,8 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
         if stage in placed or stage in done or stage.inlined or stage.body is None:
             continue
         form = form_of(stage)
+        if form is not None and _goes_along(schedule, stage, form, target):
+            continue  # a reduction like others
         if form is None and dotted_row(schedule, stage, target) is not None:
             continue
         if form is None and (widened := widened_of(schedule, stage, target)) is not None:
@@ -80,6 +84,21 @@ def schedule_contractions(schedule: Schedule, target: Target, placed: Collection
             leader = leader_of(schedule, stage, {*placed, *done})
             done.update(_schedule(schedule, stage, form, leader, target))
     return done
+
+
+def _goes_along(schedule: Schedule, stage: Stage, form: Form, target: Target) -> bool:
+    """Whether columns that are packed anew serve so few rows that sums along lines of both operands are faster."""
+    found = form.contraction
+    if form.factors or form.conditional or is_constant(schedule, found.packed) or len(stage.reduce_axes) > 1:
+        return False
+    summed, theirs = stage.reduce_axes[-1], vars_of(found.packed)
+    rows = likely_extent([axis for axis in stage.axes if axis.var not in theirs])
+    if rows > target.vectors.registers - _NOT_ALONG:
+        return False
+    if likely_extent((summed,)) < _LONG * target.lanes(found.packed.dtype):
+        return False
+    reads = [read for each in (found.fixed, found.packed) for read in analyse(each, each.dtype).reads]
+    return all([read.strides.get(summed.var) == 1 for read in reads])
 
 
 def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
