@@ -61,7 +61,7 @@ def test_a_layer() -> None:
 
 
 def test_a_convolution() -> None:
-    x, w = numbers("x", 1, 4, 6, 5, dtype="uint8"), numbers("w", 8, 2, 3, 3)
+    x, w = numbers("x", 1, 8, 6, 5, dtype="uint8"), numbers("w", 8, 4, 3, 3)
     scales = 2.0 ** np.arange(8, dtype=np.float32).reshape(8, 1, 1, 1)
     attrs: dict[str, Any] = {"strides": (2, 1), "padding": (1, 1, 1, 0), "groups": 2}
     before = ops.conv2d(real(x, 0.5, 128), real(w, scales), **attrs)
@@ -75,6 +75,7 @@ def _products() -> dict[str, tuple[tuple[ir.Var, ...], ir.Expr]]:
     long, tall = numbers("long", 1, 33_026), numbers("tall", 33_026, 1)
     s = ir.var("s", TensorType((), "float32"))
     image, filters = numbers("image", 1, 6, 5, 4), numbers("filters", 8, 4, 3, 3)
+    short, small = numbers("short", 4, 31), numbers("small", 31, 5)
     wide = numbers("wide", 40, 5, dtype="int16")
     steps = 2.0 ** np.arange(40, dtype=np.float32)
     return {
@@ -100,6 +101,7 @@ def _products() -> dict[str, tuple[tuple[ir.Var, ...], ir.Expr]]:
         "numbers of 16 bits": ((a, wide), ops.matmul(real(a, 1), real(wide, 1))),
         "float64": ((a, b), ops.matmul(real(a, 1, dtype="float64"), real(b, 1, dtype="float64"))),
         "a sum that may leave int32": ((long, tall), ops.matmul(real(long, 1), real(tall, 1))),
+        "a short sum": ((short, small), ops.matmul(real(short, 1), real(small, 1))),
         "another layout": (
             (image, filters),
             ops.conv2d(real(image, 1), real(filters, 1), data_layout="NHWC"),

@@ -10,7 +10,8 @@ Numbers of 8 bits and their zero points are integers, so the sum is exact, and t
 machine multiplies narrow integers (`lower/schedule/dots.py`).  This is what models hold that were quantised with
 QuantizeLinear and DequantizeLinear around each layer.  Scales are constants: one for an operand, or one for each
 position on an axis that passes through to the result.  Zero points are constants, one for an operand.  A call stays as
-it is where the sum may leave int32, where an attr says what the other op cannot, or where an operand is something else.
+it is where the sum is short or may leave int32, where an attr says what the other op cannot, or where an operand is
+something else.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from .infer_type import InferType
 TRAIT: Final = "quantised"
 _BITS: Final = 8
 _SUM: Final = DType("int32")
+_LEAST: Final = 32  # steps of a sum; shorter ones, such as those of one channel, take as long as floats, or longer
 _LARGEST: Final = (2**_BITS - 1) ** 2  # product of two numbers less their zero points
 _ERROR: Final = (
     "three halves of an epsilon of the dtype, relative to the exact result; the definition rounds each product and "
@@ -81,7 +83,7 @@ class _Rewrite(MixedModeMutator):
             return post
         operands = [self.dequantised(arg) for arg in post.args]
         known = facts(post)
-        if known is None or not _stays_in_range(known):
+        if known is None or not _is_worth(known):
             return post
         product: Expr | None = None
         scale = np.ones((), np.float32)
@@ -176,7 +178,7 @@ def _stays_in_range(known: Facts) -> bool:
     if len(sums) != 1 or not all([isinstance(axis.extent, int) for axis in sums[0].axes]):
         return False
     steps = math.prod([axis.extent for axis in sums[0].axes if isinstance(axis.extent, int)])
-    return steps * _LARGEST <= _SUM.highest
+    return _LEAST <= steps <= _SUM.highest // _LARGEST
 
 
 def _spread(size: int, axis: int | None, rank: int) -> tuple[int, ...]:
