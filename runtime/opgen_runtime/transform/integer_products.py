@@ -171,8 +171,8 @@ def _quantised(op: Op) -> Op | None:
     return Op.get(name)
 
 
-def _stays_in_range(known: Facts) -> bool:
-    """Whether no sum of products leaves int32, whatever the numbers are."""
+def _is_worth(known: Facts) -> bool:
+    """Whether sums of products are long, but leave int32 for no numbers."""
     made = known.outputs[0].op
     sums = [n for n in post_order(made.body) if isinstance(n, Reduce)] if isinstance(made, Compute) else []
     if len(sums) != 1 or not all([isinstance(axis.extent, int) for axis in sums[0].axes]):
