@@ -103,3 +103,10 @@ def test_rows_lie_in_tiles_also_where_the_last_one_is_not_full() -> None:
 def test_windows_of_few_positions_are_no_correlation() -> None:
     schedule = _schedule((1, 20, 10, 10), (192, 20, 6, 6), strides=3)
     assert "reduce vectorized" not in str(schedule)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_lines_of_one_element_are_no_columns(groups: int) -> None:
+    x, w = var("x", 2, 6, 8, 7), var("w", 54, 6 // groups, 1, 4)
+    body = ops.conv2d(x, w, strides=(1, 2), groups=groups, padding=(2, 1, 2, 0), dilation=(2, 2))
+    agrees([x, w], body, 1)

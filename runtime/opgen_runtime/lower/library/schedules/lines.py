@@ -30,7 +30,7 @@ def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | No
     *before, last = found.columns
     if not before or not isinstance(last.extent, int) or is_constant(schedule, found.packed):
         return None
-    if line_of(found) != last.extent or not moves_evenly(form):
+    if last.extent == 1 or line_of(found) != last.extent or not moves_evenly(form):
         return None
     lanes = target.lanes(found.packed.dtype)
     if found.row.extent == tile_rows(found.row, rows_of(target, VECTORS)) and fills_lines(target):
