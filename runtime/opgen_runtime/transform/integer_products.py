@@ -39,7 +39,7 @@ from .infer_type import InferType
 TRAIT: Final = "quantised"
 _BITS: Final = 8
 _SUM: Final = DType("int32")
-_LEAST: Final = 32  # steps of a sum; shorter ones, such as those of one channel, take as long as floats, or longer
+_LEAST: Final = 32  # steps of a sum; shorter ones, as of one channel, take as long as floats, or longer
 _LARGEST: Final = (2**_BITS - 1) ** 2  # product of two numbers less their zero points
 _ERROR: Final = (
     "three halves of an epsilon of the dtype, relative to the exact result; the definition rounds each product and "
