@@ -13,6 +13,7 @@ uneven.py       operands of reductions at positions that move unevenly, each pos
 congruences.py  sums that count in every s-th step: divided and solved
 products.py     which stages are contractions, and what makes them so
 filters.py      loops of sums over windows with a filter that a plane shares
+channels.py     and with a filter for each channel of small planes: channels lie in vectors
 correlations.py loops of sums over planes, one of which slides along the other
 windows.py      loops of reductions over overlapping windows, one axis after the other
 contractions.py loops of sums of products of two operands, one of them packed

@@ -11,6 +11,7 @@ from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
 from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
 from .ahead import DEAR, prefetch_rows
+from .channels import schedule_channels
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
 from .correlations import schedule_correlations
@@ -64,6 +65,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_tiles(schedule, target, placed)
     placed |= schedule_uneven(schedule, target)
+    placed |= schedule_channels(schedule, target, placed)
     placed |= schedule_correlations(schedule, target, placed)
     placed |= schedule_contractions(schedule, target, placed)
     placed |= schedule_filters(schedule, target, placed)

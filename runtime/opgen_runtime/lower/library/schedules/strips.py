@@ -83,7 +83,7 @@ def strips_of(
     if not sizes:
         return None  # parts of squares would be turned one by one
     size = min(sizes, key=lambda n: (-(-axis.extent // n) * (n + _AROUND), -n))
-    loop = _schedule(reader, outer, axis, size, target)
+    loop = schedule_strips(reader, outer, axis, size, target)
     if shared:
         reader.parallel(loop)
     return Strips(reader, loop, (covering, turned))
@@ -122,7 +122,9 @@ def _read_along(reader: Stage, turned: Stage, at: int) -> IterVar | None:
     return found[0] if found else None
 
 
-def _schedule(stage: Stage, outer: Sequence[IterVar], axis: IterVar, size: int, target: Target) -> IterVar:
+def schedule_strips(
+    stage: Stage, outer: Sequence[IterVar], axis: IterVar, size: int, target: Target
+) -> IterVar:
     """for i: for y: for x  -->  (outer n) for n: for y_o: loops over i, y_i and x as of a stage of its own
 
     `size` positions of the axis at once; the last strip may begin earlier, and so may squares in each.  Gives the loop

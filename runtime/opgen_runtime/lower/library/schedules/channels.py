@@ -1,0 +1,226 @@
+"""Loops of sums over windows of which each channel has its own filter: channels lie in vectors where planes are small.
+
+    C[.., c, y, x] = sum(X[.., c, y * a + r, x * b + s] * W[c, r, s] for r, s)
+-->
+    P[y, x, c] = X[.., c, y, x]; T[y, x, c] = sum(P[y * a + r, x * b + s, c] * W[r, s, c]); C[.., c, y, x] = T[y, x, c]
+
+Of as many channels as a vector holds the image is turned in squares, summed, and what is summed is turned back.  Lines
+of an image (`filters`) leave lanes empty where they are shorter than vectors, and with strides are read in parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from ....base import Target
+from ....base.arith import Binary, Expr, Var, post_order
+from ....base.vocabulary import dataclass
+from ....compute.te.tensor import IterVar, Read, Reduce
+from ...schedule import Schedule, Stage, positions, simplified, slope
+from .access import is_shared, likely_extent, total_extent
+from .elementwise import schedule_elementwise
+from .plan import leader_of
+from .products import is_constant, is_plain, is_sum_of_products, vars_of
+from .strips import schedule_strips
+
+_LEAST_STEPS: Final = 4  # of a window
+_MOST_UNROLLED: Final = 7  # steps along a line of it
+_FIRST: Final = 3 << 14  # bytes of a first-level cache
+_NEAR: Final = 7 << 15  # bytes that stay in the second-level cache beside operands
+# In the time that a product of vectors takes: to turn a vector or copy it to its place, also where what is turned does
+# not stay in the first-level cache; to copy an element of an image; to read a vector with strides.
+_TURNED: Final = 3.0
+_TURNED_FAR: Final = 4.5
+_COPIED: Final = 0.25
+_STRIDED: Final = 8.0
+_PLANE: Final = 16.0  # and what a plane takes beside, where its lines are vectors
+_MOST_ROWS: Final = 8  # of a tile of lines
+_GAIN: Final = 1.1  # so much time must be saved
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Image and filters of windows, the axis that moves both, and the axes of the positions that are read."""
+
+    image: Expr
+    filters: Read
+    axis: IterVar
+    covered: tuple[IterVar, ...]
+
+    @property
+    def source(self) -> Read:
+        return next(node for node in post_order(self.image) if isinstance(node, Read))
+
+
+def schedule_channels(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
+    """Loops for the sums over windows whose channels fill vectors better than lines; gives these stages."""
+    done: set[Stage] = set()
+    for stage in list(schedule.stages):
+        if stage in placed or stage in done or stage.inlined or stage.follows is not None or not stage.axes:
+            continue
+        if not is_sum_of_products(stage.body) or not isinstance(stage.body, Reduce):
+            continue
+        found = _channels_of(stage.axes, simplified(stage.axes, stage.body))
+        if found is not None and is_constant(schedule, found.filters) and _pays(stage, found, target):
+            leader = leader_of(schedule, stage, {*placed, *done})
+            done.update(_schedule(schedule, stage, leader, target))
+    return done
+
+
+def _channels_of(axes: tuple[IterVar, ...], body: Reduce) -> Channels | None:
+    """The channels over whose windows a body is a sum; None for any other."""
+    product, every = body.value, (*axes, *body.axes)
+    if body.condition is not None or not isinstance(product, Binary) or total_extent(every) is None:
+        return None
+    for image, filters in ((product.a, product.b), (product.b, product.a)):
+        reads = [node for node in post_order(image) if isinstance(node, Read)]
+        if len(reads) != 1 or not isinstance(filters, Read):
+            continue
+        theirs = vars_of(filters)
+        moved = [axis for axis in axes if axis.var in theirs]
+        if len(moved) != 1 or {read.dtype for read in (*reads, filters)} != {body.dtype}:
+            continue
+        used = [vars_of(index) for index in reads[0].indices]
+        if used.count({moved[0].var}) != 1 or not any([_is_window(each, axes, body.axes) for each in used]):
+            continue
+        found = positions(every, image)
+        if not isinstance(found, str):
+            return Channels(image, filters, moved[0], found[0])
+    return None
+
+
+def _is_window(used: set[Var], axes: Sequence[IterVar], steps: Sequence[IterVar]) -> bool:
+    """Whether a position moves with the results and with the steps of their sums."""
+    return any([axis.var in used for axis in axes]) and any([axis.var in used for axis in steps])
+
+
+def _pays(stage: Stage, found: Channels, target: Target) -> bool:
+    """Whether it takes less time, all in all, to turn channels into vectors."""
+    at, steps = stage.axes.index(found.axis), likely_extent(stage.reduce_axes)
+    dtype = stage.tensor.dtype
+    lanes, after = target.lanes(dtype), stage.axes[at + 1 :]
+    count, results = likely_extent((found.axis,)), likely_extent(after)
+    if not after or count < lanes or steps < _LEAST_STEPS:
+        return False
+    covered = likely_extent(found.covered) // likely_extent(stage.axes[: at + 1])
+    read = math.prod([n for n in found.source.tensor.shape if isinstance(n, int)]) // likely_extent(
+        stage.axes[: at + 1]
+    )
+    kept = results + covered + (0 if is_plain(found.image) else read)
+    size = kept * lanes * dtype.itemsize
+    if size > _NEAR:
+        return False
+    turned = results * steps + kept * (_TURNED if size <= _FIRST else _TURNED_FAR)
+    whole = -(-count // lanes) * lanes / count  # of channels, what is computed
+    return turned * whole * _GAIN <= _in_lines(stage, found, lanes) * lanes + covered * lanes * _COPIED
+
+
+def _in_lines(stage: Stage, found: Channels, lanes: int) -> float:
+    """What the sums of one channel take in vectors that are lines, or parts of them."""
+    *rows, line = stage.axes[stage.axes.index(found.axis) + 1 :]
+    steps, count, width = likely_extent(stage.reduce_axes), likely_extent(rows), likely_extent((line,))
+    vectors = -(-width // min(lanes, 1 << (width - 1).bit_length()))
+    moved = [slope(index, line.var) for index in found.source.indices if line.var in vars_of(index)]
+    strided = 0.0
+    if moved != [1]:
+        strided = _STRIDED * count * vectors * steps / min(_MOST_ROWS, count)
+    return _PLANE + count * vectors * steps + strided
+
+
+def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -> list[Stage]:
+    schedule.simplify(stage.tensor)
+    at, lanes = stage.axes.index(_channels(stage).axis), target.lanes(stage.tensor.dtype)
+    turned = schedule[schedule.permute(stage.tensor, _last(stage, at))]
+    if stage is not leader:
+        stage.compute_inline()
+        schedule.normalize()
+    filters = _pack_filters(schedule, turned, lanes, target)
+    images = _turn_image(schedule, turned)
+    every = (*turned.axes, *turned.reduce_axes)
+    shared = is_shared(every, likely_extent(every), target)
+    loop = schedule_strips(leader, leader.axes[:at], leader.axes[at], lanes, target)
+    if shared:
+        leader.parallel(loop)
+    for image in images:
+        schedule_elementwise(image, target, attached=True)
+    _sum(turned, len(stage.axes) > at + 2, lanes, target)
+    for made in (*images, turned):
+        made.compute_at(leader, loop)
+    return [leader, stage, turned, filters, *images]
+
+
+def _channels(stage: Stage) -> Channels:
+    assert isinstance(stage.body, Reduce)
+    found = _channels_of(stage.axes, stage.body)
+    assert found is not None
+    return found
+
+
+def _last(stage: Stage, at: int) -> tuple[IterVar, ...]:
+    """The axes of a stage, one of them after all others."""
+    return (*stage.axes[:at], *stage.axes[at + 1 :], stage.axes[at])
+
+
+def _pack_filters(schedule: Schedule, turned: Stage, lanes: int, target: Target) -> Stage:
+    """Steps of the filters of as many channels as a vector holds; of all where the last vector begins earlier."""
+    channel = turned.axes[-1]
+    panel = lanes if likely_extent((channel,)) % lanes == 0 else None
+    axes = (*turned.reduce_axes, channel)
+    packing = schedule[schedule.pack(turned.tensor, _channels(turned).filters, axes, panel)]
+    schedule_elementwise(packing, target)
+    return packing
+
+
+def _turn_image(schedule: Schedule, turned: Stage) -> list[Stage]:
+    """The image as it lies, turned, and what is around it where that is read, too."""
+    found, made, reader = _channels(turned), list[Stage](), turned
+    source, at = found.source, _place(found)
+    if not is_plain(found.image):
+        around = schedule[schedule.cover(turned.tensor, found.image)]
+        made.append(_turn(schedule, around, _place(_channels(turned))))
+        reader = made[0]
+    near = schedule[schedule.cache_read(source.tensor, "local", [reader.tensor])]
+    # a run of positions is read, also where the ends of lines are not
+    flat = schedule[schedule.flatten(near.tensor, len(near.axes) - at - 1)]
+    near.compute_inline()
+    schedule.normalize()
+    return [_turn(schedule, flat, at), *made]
+
+
+def _place(found: Channels) -> int:
+    """Which axis of what is read the channels are."""
+    return next(n for n, index in enumerate(found.source.indices) if index is found.axis.var)
+
+
+def _turn(schedule: Schedule, stage: Stage, at: int) -> Stage:
+    made = schedule[schedule.permute(stage.tensor, _last(stage, at))]
+    stage.compute_inline()
+    schedule.normalize()
+    return made
+
+
+def _sum(turned: Stage, is_plane: bool, lanes: int, target: Target) -> None:
+    """for y: for x: for c: for k  -->  for y_o: for x_o: for k: unrolled for y_i, x_i: vectorized for c"""
+    most = target.vectors.registers * 3 // 4
+    *rest, line, channel = turned.axes
+    tiles, tile = turned.split(line, _even(likely_extent((line,)), most))
+    around, unrolled = [*rest, tiles], [tile]
+    if is_plane and tiles.extent == 1:
+        rows = likely_extent(rest[-1:])
+        height = max([n for n in range(1, rows + 1) if rows % n == 0 and n * likely_extent((line,)) <= most])
+        around[-2], row = turned.split(rest[-1], height)
+        unrolled = [row, tile]
+    vectors, lane = turned.split(channel, lanes)
+    *steps, last = turned.reduce_axes
+    turned.reorder(*around, vectors, *steps, last, *unrolled, lane)
+    for each in unrolled:
+        turned.unroll(each)
+    turned.vectorize(lane)
+    if likely_extent((last,)) <= _MOST_UNROLLED:
+        turned.unroll(last)
+
+
+def _even(extent: int, most: int) -> int:
+    return -(-extent // -(-extent // most))
