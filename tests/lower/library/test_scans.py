@@ -250,6 +250,22 @@ def test_products_with_constant_matrices(
         check_lowered(Program((x, w), (state.tensor,)), schedule)
 
 
+@pytest.mark.parametrize(("turned", "lanes"), [(False, True), (True, False)])
+def test_positions_of_several_dims_that_lie_side_by_side_are_one(turned: bool, lanes: bool) -> None:
+    shape = (3, 5, 7, 5)
+    x, axes = te.placeholder("x", shape, "int32"), te.data_axes(shape)
+    scan = Scan((state := State(axes, 1),), shape[1], 1)
+    state.tensor = Tensor("s", shape, INT32, scan)
+    b, t, i, j = (axis.var for axis in axes)
+    old = select(t > 0, te.read(state.tensor, b, maximum(t - 1, 0), i, j), 0)
+    state.body = bounded(old + te.read(x, b, t, *((minimum(j, 6), minimum(i, 4)) if turned else (i, j))))
+    schedule = schedules.generic((state.tensor,), target("x86-64-v4"))
+    func = tir.lower(schedule, (x,), (state.tensor,), "kernel")
+    kinds = {each.kind for each in statements(func.body) if isinstance(each, tir.For)}
+    assert (ForKind.VECTORIZED in kinds) == lanes
+    check_lowered(Program((x,), (state.tensor,)), schedule)
+
+
 @pytest.mark.parametrize("shape", [(9, 40), (3, 7, 33), (5, 1, 5)])
 @pytest.mark.parametrize("shared", [True, False])
 def test_positions_that_reduce_lines_go_through_all_steps(shape: tuple[int, ...], shared: bool) -> None:

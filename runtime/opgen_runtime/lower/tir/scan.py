@@ -7,10 +7,11 @@ rows that nothing outside needs then live in registers, or in the first-level ca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...base.arith import Expr, Var, cast, const, floormod, ge, lt, post_order
+from ...base.arith import Expr, Var, cast, const, floordiv, floormod, ge, lt, post_order
 from ...base.vocabulary import BOOL, INDEX
 from ...compute.te.tensor import IterVar, Read, Tensor
 from ..schedule import ForKind, Stage
@@ -202,24 +203,24 @@ class _Separable:
         return _nest(self.before[:-1], body, shared=True)
 
     def _columns(self) -> Stmt:
-        """A scan along another dim: vectors along the last dim, in blocks that stay near."""
+        """A scan along another dim: vectors along the last dim, or all after it, in blocks that stay near."""
         before, after = self.before, self.after
-        last = after[-1]
+        flat = self._flat_extent()
+        last = after[-1].extent if flat is None else flat
         itemsize = max(member.tensor.dtype.itemsize for member in self.rows.members)
         lanes = max(1, _VECTOR_BYTES // itemsize)
-        if not isinstance(last.extent, int) or last.extent < lanes:
+        if not isinstance(last, int) or last < lanes:
             alone = [axis.var for axis in (*before, *after)]
             made = self._steps(alone, within=const(True, BOOL))
             return _nest([*before, *after], made, shared=True)
-        blocks, width = -(-last.extent // _COLUMNS), min(_COLUMNS, -(-last.extent // lanes) * lanes)
+        blocks, width = -(-last // _COLUMNS), min(_COLUMNS, -(-last // lanes) * lanes)
         part, vector, lane = Var(INDEX, "part"), Var(INDEX, "vector"), Var(INDEX, "lane")
         column = vector * lanes + lane
-        outer = [*before, *after[:-1]]
-        position: list[Expr] = [
-            *(axis.var for axis in outer),
-            part * _COLUMNS + column if blocks > 1 else column,
-        ]
-        guards = [lt(position[-1], last.extent)] if last.extent % lanes or last.extent % _COLUMNS else []
+        outer = before if flat is not None else [*before, *after[:-1]]
+        at = part * _COLUMNS + column if blocks > 1 else column
+        position: list[Expr] = [axis.var for axis in outer]
+        position += [at] if flat is None else _unravelled(at, after)
+        guards = [lt(at, last)] if last % lanes or last % _COLUMNS else []
 
         def each_lane(made: Stmt) -> Stmt:
             return For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, made)
@@ -240,6 +241,32 @@ class _Separable:
         body = For(part, ZERO, const(blocks, INDEX), ForKind.PARALLEL if only else ForKind.SERIAL, body)
         return _nest(outer, body, shared=not only)
 
+    def _flat_extent(self) -> int | None:
+        """How many positions lie side by side along all dims after the scan's, wherever they are read and written.
+
+        None where they do not, or are those of one dim.
+        """
+        extents = [axis.extent for axis in self.after if isinstance(axis.extent, int)]
+        if not 2 <= len(self.after) == len(extents) or self.rows.closing:
+            return None
+        for member in self.rows.members:
+            line = member.line
+            assert member.body is not None
+            assert line is not None
+            own = [axis.var for axis in member.axes[line.dim + 1 :]]
+            if [axis.extent for axis in member.axes[line.dim + 1 :]] != extents:
+                return None
+            for node in post_order(member.body):
+                if not isinstance(node, Read):
+                    continue
+                used = {each for index in node.indices for each in post_order(index)}
+                whole = (
+                    list(node.indices[-len(own) :]) == own and list(node.tensor.shape[-len(own) :]) == extents
+                )
+                if not whole and not used.isdisjoint(own):
+                    return None
+        return math.prod(extents)
+
     def _stays_in_place(self) -> bool:
         """Whether no step walks through memory: what it reads and writes lies in registers, or is that of any step."""
         for member in self.rows.members:
@@ -255,6 +282,15 @@ class _Separable:
                     if axis in used and member.axes[-1].var in used:
                         return False
         return True
+
+
+def _unravelled(at: Expr, axes: Sequence[IterVar]) -> list[Expr]:
+    """The position along each of the axes."""
+    found: list[Expr] = []
+    for axis in reversed(axes[1:]):
+        found.insert(0, floormod(at, axis.extent))
+        at = floordiv(at, axis.extent)
+    return [at, *found]
 
 
 def _moves(buffer: Buffer, at: tuple[Expr, ...]) -> list[Stmt]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Ints = Sequence[int]
 Scalar = Any
 _SEARCHES: Final = 512  # so many are faster than a sort
+_NARROW: Final = 32  # bits, of elements that a search takes
 
 renames(
     [
@@ -163,7 +164,8 @@ def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
 @converts("TopK", since=10)
 def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1) -> Expr:
     """Few elements are searched for one after the other, many are the first of all of them sorted."""
-    how = op.topk_by_search if int(k) <= _SEARCHES else op.topk
+    few = int(k) <= _SEARCHES and dtype(x).bits <= _NARROW
+    how = op.topk_by_search if few else op.topk
     return how(x, k=int(k), axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
 
 
