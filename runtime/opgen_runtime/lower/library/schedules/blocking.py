@@ -4,6 +4,11 @@
 
 A task is a group of panels, of all rows or a block of them.  Its part of the result lies near by, and a tile of it is
 in registers while it takes in a block of k.
+
+    for image: for block of k: cover it; for panel: for tile of rows: tile += rows * panel over the block
+
+So are sums over windows of many channels, of which few stay near together: the copy with what is around them is made
+for the windows of a block alone.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from .nests import Nest, last_of, runs_of, share_rows
 from .packing import pack_a_panel
 from .products import Product, vars_of
 from .shares import blocks_of
+from .strips import of_windows
 from .tiles import in_registers
 
 _LONG: Final = 1 << 13  # bytes of a row over all of k; a tile of such leaves the first-level cache
@@ -31,6 +37,10 @@ _STEPS: Final = 256  # of k in a block, about
 _COLUMNS: Final = 128  # of a group, at most: a block of it is a part of the second-level cache
 _LEAST_COLUMNS: Final = 256  # for fewer, rows are not read often
 _ROWS: Final = 1 << 12  # at most; the result of more is not near any more when the next block adds to it
+_FAR: Final = 1 << 21  # bytes that a second-level cache does not hold
+_NEAR: Final = 3 << 17  # bytes that stay in it
+_FEW_STEPS: Final = 2
+_LEAST_STEPS: Final = 32  # for which sums are read and stored again
 _TASKS: Final = 4  # for each thread, at least
 
 
@@ -87,6 +97,50 @@ def block_by_block(nest: Nest, blocks: Blocks, target: Target) -> IterVar:
     return task
 
 
+def blocks_of_covered(nest: Nest, covering: Stage) -> Blocks | None:
+    """How a sum over windows is cut, so that what a block of it covers stays near; None where that saves nothing.
+
+    All results of an image stay near, too.
+    """
+    flat = nest.product.flat
+    axes = (*flat.axes, *flat.reduce_axes)
+    if nest.shared or not nest.constant or total_extent((*axes, *covering.axes)) is None:
+        return None
+    size, results = (likely_extent(each.axes) * each.tensor.dtype.itemsize for each in (covering, flat))
+    images = likely_extent(_images(nest, covering))
+    if size <= _FAR * images or results > _NEAR * images:
+        return None
+    axis = max(flat.reduce_axes, key=lambda each: likely_extent((each,)))
+    extent, length = likely_extent((axis,)), likely_extent(flat.reduce_axes)
+    most = min(_NEAR * extent * images // size, extent)
+    if most * (length // extent) < _LEAST_STEPS:
+        return None
+    even = [n for n in range(most // 2 + 1, most + 1) if extent % n == 0]
+    return Blocks(axis, max(even, default=most), 0)
+
+
+def cover_by_block(nest: Nest, covering: Stage, blocks: Blocks) -> None:
+    """for image: for block of k: cover it; for panel: for tile of rows: tile += rows * panel over the block"""
+    leader, flat = nest.leader, nest.product.flat
+    images = _images(nest, covering)
+    inside = [loop for loop in (*nest.around, *nest.still) if loop not in images]
+    panels, within = leader.split(nest.columns, nest.tile.lanes)
+    leader.reorder(*images, *inside, nest.row, panels, within)
+    leader.vectorize(within)
+    if images:
+        flat.compute_at(leader, images[-1])
+    covering.compute_at(flat, _multiply(nest, blocks))
+
+
+def _images(nest: Nest, covering: Stage) -> list[IterVar]:
+    """The leader's loops along which no windows slide."""
+    flat, theirs = nest.product.flat, vars_of(nest.product.whole.packed)
+    sliding = [flat.axes[n] for n in of_windows(flat, covering)]
+    rest = [axis for axis in flat.axes[:-1] if axis is not nest.product.whole.row and axis.var not in theirs]
+    still = [loop for axis, loop in zip(rest, nest.still, strict=True) if axis not in sliding]
+    return [*nest.around, *still]
+
+
 def _pack(packing: Stage, target: Target) -> None:
     """Loops for a group of panels, which are inside of those over k: a line of all of them is read as one.
 
@@ -110,6 +164,8 @@ def _multiply(nest: Nest, blocks: Blocks) -> IterVar:
     tiles, tile = flat.split(row, nest.tile.rows)
     panels, within = flat.split(flat.axes[-1], nest.tile.panel)
     flat.reorder(block, panels, *outer, tiles, *summed, tile, within)
+    if len(summed) > 1 and summed[-1].extent == _FEW_STEPS:
+        flat.unroll(summed[-1])  # each of so few would wait for the end of its loop
     in_registers(flat, tile, within, nest.tile.lanes)
     return block
 

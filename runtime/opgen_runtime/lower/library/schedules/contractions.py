@@ -24,7 +24,7 @@ from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, constant_stages
 from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
-from .blocking import Blocks, block_by_block, blocks_of_sum
+from .blocking import Blocks, block_by_block, blocks_of_covered, blocks_of_sum, cover_by_block
 from .dots import dotted_of, dotted_row
 from .lines import lines_of, panels_at_once
 from .nests import NEAR, Nest, runs_of, tile_by_tile
@@ -120,7 +120,11 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     # the leader's loops, and in them the product's
     loops = _divide_loops(leader, form.factors, stage)
     nest = _nest(schedule, leader, loops, product, tile, columns.packing, strips is None, target)
-    flat.compute_at(leader, _compute(nest, columns, run, target))
+    parts = None if covering is None or strips is not None else blocks_of_covered(nest, covering)
+    if parts is not None and covering is not None:
+        cover_by_block(nest, covering, parts)
+    else:
+        flat.compute_at(leader, _compute(nest, columns, run, target))
     narrow(schedule, found, tile, nest.constant)
     stripped = () if strips is None else strips.attach()
     others = [each for each in (wide, columns.packing, fixed) if each is not None]

@@ -66,7 +66,7 @@ def strips_of(
     assert reader.body is not None
     accesses = analyse(reader.body, reader.tensor.dtype)
     along = [_read_along(reader, turned, n) for n in range(len(turned.axes) - 1)]
-    at = next((n for n in _of_windows(flat, covering) if along[n] is not None), None)
+    at = next((n for n in of_windows(flat, covering) if along[n] is not None), None)
     if at is None or choosing_axes(reader) or interleaved(reader, accesses):
         return None
     axis = along[at]
@@ -103,7 +103,7 @@ def _reader_of(schedule: Schedule, turned: Stage) -> Stage | None:
     return reader if plain and not reader.is_scheduled else None
 
 
-def _of_windows(flat: Stage, covering: Stage) -> list[int]:
+def of_windows(flat: Stage, covering: Stage) -> list[int]:
     """Where among the axes of a stage those stand that it reads at together with steps: along which windows slide."""
     assert flat.body is not None
     steps = {axis.var for axis in flat.reduce_axes}
