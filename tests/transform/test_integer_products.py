@@ -70,6 +70,16 @@ def test_a_convolution() -> None:
     gives(IntegerProducts(), ir.Function((x, w), before), ir.Function((x, w), made))
 
 
+@pytest.mark.parametrize("rank", [1, 3])
+def test_convolutions_of_other_ranks(rank: int) -> None:
+    x, w = numbers("x", 1, 8, *(6, 5, 4)[:rank]), numbers("w", 8, 8, *(4, 2, 2)[:rank])
+    attrs = {"padding": (1, 0, 2)[:rank], "strides": (2, 1, 1)[:rank]}
+    before = {1: ops.conv1d, 3: ops.conv3d}[rank](real(x, 0.5, 3), real(w, 0.25), **attrs)
+    after = ops.cast(ops.quantised_conv(x, w, zero_of(3, "int8"), **attrs), dtype="float32")
+    made = ops.multiply(after, ir.Constant(np.float32(0.125)))
+    gives(IntegerProducts(), ir.Function((x, w), before), ir.Function((x, w), made))
+
+
 def _products() -> dict[str, tuple[tuple[ir.Var, ...], ir.Expr]]:
     a, b = numbers("a", 4, 40), numbers("b", 40, 5)
     long, tall = numbers("long", 1, 33_026), numbers("tall", 33_026, 1)

@@ -185,7 +185,7 @@ def test_a_hook_of_no_stage_is_refused() -> None:
 BY_LEVEL = {
     0: "Inline RemoveUnusedFunctions InferType SimplifyInference SimplifyExpr DivToMul FuseOps",
     1: "DeadCodeElimination",
-    2: "FoldConstant",
+    2: "IntegerProducts FoldConstant",
     3: "CanonicalizeOps FoldScaleAxis AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
     4: "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FastMath",
     5: "Winograd",
