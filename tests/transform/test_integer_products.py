@@ -94,6 +94,8 @@ def _products() -> dict[str, tuple[tuple[ir.Var, ...], ir.Expr]]:
             (a, b, s),
             ops.matmul(ops.multiply(ops.cast(a, dtype="float32"), s), real(b, 1)),
         ),
+        "scales that overflow together": ((a, b), ops.matmul(real(a, 1e30), real(b, 1e30))),
+        "scales that vanish together": ((a, b), ops.matmul(real(a, 1e-30), real(b, 1e-30))),
         "a scale that is not finite": ((a, b), ops.matmul(real(a, np.inf), real(b, 1))),
         "zero points that differ": (
             (a, b),

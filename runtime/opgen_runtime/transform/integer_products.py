@@ -7,11 +7,11 @@
     where conv2d's declaration says `traits: {quantised: quantised_conv}`
 
 Numbers of 8 bits and their zero points are integers, so the sum is exact, and takes a fraction of the time where the
-machine multiplies narrow integers (`lower/schedule/dots.py`).  This is what models hold that were quantised with
-QuantizeLinear and DequantizeLinear around each layer.  Scales are constants: one for an operand, or one for each
-position on an axis that passes through to the result.  Zero points are constants, one for an operand.  A call stays as
-it is where the sum is short or may leave int32, where an attr says what the other op cannot, or where an operand is
-something else.
+machine multiplies narrow integers (`lower/schedule/dots.py`). This is what models hold that were quantised with
+QuantizeLinear and DequantizeLinear around each layer. Scales are constants: one for an operand, or one for each
+position on an axis that passes through to the result. Zero points are constants, one for an operand. A call stays as
+it is where the sum is short or may leave int32, where scales overflow or vanish together, where an attr says what the
+other op cannot, or where an operand is something else.
 """
 
 from __future__ import annotations
@@ -94,7 +94,10 @@ class _Rewrite(MixedModeMutator):
             if operand.axis is not None and axis is None:
                 return post
             placed = operand.scale.reshape(_spread(operand.scale.size, axis, len(type_.shape)))
-            scale = scale * placed.astype(np.float32)
+            with np.errstate(all="ignore"):
+                scale = scale * placed.astype(np.float32)
+        if not _is_normal(scale):
+            return post
         product = _called(quantised, post, [each for each in operands if each is not None])
         if product is None or product.checked_type != TensorType(type_.shape, _SUM):
             return post
@@ -122,9 +125,8 @@ class _Rewrite(MixedModeMutator):
             shifted = self._shifted(steps)
             if shifted is None:
                 continue
-            values = self.evaluator.array(scale)
-            if np.isfinite(values).all():
-                return Dequantised(*shifted, values.reshape([-1] if axes else []), axes[0] if axes else None)
+            values = self.evaluator.array(scale).reshape([-1] if axes else [])
+            return Dequantised(*shifted, values, axes[0] if axes else None)
         return None
 
     def _shifted(self, steps: Expr) -> tuple[Expr, int] | None:
@@ -179,6 +181,11 @@ def _is_worth(known: Facts) -> bool:
         return False
     steps = math.prod([axis.extent for axis in sums[0].axes if isinstance(axis.extent, int)])
     return _LEAST <= steps <= _SUM.highest // _LARGEST
+
+
+def _is_normal(scale: np.ndarray) -> bool:
+    """Whether factors are finite and as exact as their dtype can be."""
+    return bool((np.isfinite(scale) & (np.abs(scale) >= np.finfo(scale.dtype).tiny)).all())
 
 
 def _spread(size: int, axis: int | None, rank: int) -> tuple[int, ...]:

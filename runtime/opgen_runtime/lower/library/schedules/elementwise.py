@@ -27,9 +27,7 @@ from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
 from .products import is_plain
 
 _CHUNKS_PER_THREAD: Final = 8
-_SHARED_PER_THREAD: Final = (
-    64  # iterations of a shared loop, of which the pool makes smaller and smaller chunks
-)
+_SHARED_PER_THREAD: Final = 64  # iterations of a shared loop: chunks of it get smaller
 _TILE_ROWS: Final = 64
 _LEAST_GATHERED: Final = (
     32  # bits: machines gather no narrower elements, and one by one is faster without vectors

@@ -35,7 +35,7 @@ def blocks_of(panels: int, last: float, tiles: int | Expr, rows: int, threads: i
 def unevenness(panels: int, last: float, blocks: int, threads: int) -> float:
     """How much longer the busiest thread takes than if all did the same: 1 is even.
 
-    Tasks are handed out in order: `blocks` for each panel, those of the last panel take the part `last` of the others.
+    Who is free takes the next one: `blocks` for each panel, those of the last panel take the part `last` of the others.
     """
     each, more = divmod((panels - 1) * blocks, threads)
     shares = [float(each + (k < more)) for k in range(threads)]
