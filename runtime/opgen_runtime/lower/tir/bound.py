@@ -124,9 +124,13 @@ def _region(
                 f"but stage {reader.name} reads it outside that loop"
             )
         values = domains[reader].values
+        analyzer = _running(domains[reader])
         for read in [domains[reader].settled(read) for read in reads]:
             for position, index in enumerate(read.children()):
-                ranges[position].append(relaxer.range(_recombined(substitute(index, values))))
+                placed = substitute(index, values)
+                if is_taken_apart(placed):
+                    placed = analyzer.simplify(placed)
+                ranges[position].append(relaxer.range(placed))
     for axis, found in zip(stage.axes, ranges, strict=True):
         whole = union(found) if found else None
         if whole is None or (isinstance(axis.extent, int) and whole[2] >= axis.extent):
@@ -137,9 +141,16 @@ def _region(
             domain.shape.append(whole[2])
 
 
-def _recombined(index: Expr) -> Expr:
-    """`i // d * d + i % d` as `i`: what a fused loop is taken apart into and put together from again."""
-    return Analyzer().simplify(index) if is_taken_apart(index) else index
+def _running(domain: Domain) -> Analyzer:
+    """What is known where the body of a stage runs: all its loops have iterations.
+
+    So `i // d * d + i % d`, what a fused loop is taken apart into and put together from again, is `i`.
+    """
+    analyzer = Analyzer()
+    for extent in domain.extents.values():
+        if not isinstance(extent, int):
+            analyzer.learn(ge(extent, 1), True)
+    return analyzer
 
 
 def _edges(stage: Stage, domain: Domain, path: dict[Var, Extent]) -> None:
