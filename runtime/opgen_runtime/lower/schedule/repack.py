@@ -111,10 +111,10 @@ def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[
     divide, elements beyond the stage's own are not defined; nothing is read for them that is not there.
     """
     for axis, number in factors.items():
-        if not any(axis is own for own in stage.axes) or not isinstance(axis.extent, int) or number < 1:
+        if not any(axis is own for own in stage.axes) or number < 1:
             raise ScheduleError(
                 f"divide of {axis.var.name} by {number} on stage {stage.name}: "
-                "it needs a data axis of constant extent and a factor of at least 1"
+                "it needs a data axis and a factor of at least 1"
             )
     values: dict[Var, Expr] = {}
     places: list[tuple[IterVar, Expr]] = []  # the axes in order, with where the old elements lie
@@ -127,11 +127,10 @@ def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[
             values[axis.var] = same.var
             places.append((same, axis.var))
             continue
-        assert isinstance(axis.extent, int)
-        outer = IterVar(Var(INDEX, f"{axis.var.name}_q"), -(-axis.extent // factor))
+        outer = IterVar(Var(INDEX, f"{axis.var.name}_q"), _ceil_div(axis.extent, factor))
         inner = IterVar(Var(INDEX, f"{axis.var.name}_r"), factor)
         value = values[axis.var] = outer.var * factor + inner.var
-        if axis.extent % factor:
+        if not _divides(factor, axis.extent):
             inside.append(lt(value, axis.extent))
         places.append((outer, floordiv(axis.var, factor)))
         (remainders if first else places).append((inner, floormod(axis.var, factor)))
@@ -185,10 +184,7 @@ def packed(
     indices: tuple[Expr, ...] = tuple(axis.var for axis in axes)
     if panel is not None:
         column, extent = axes[-1].var, axes[-1].extent
-        count = ceil_div(extent, panel)
-        if isinstance(count, Expr):
-            count = Analyzer().simplify(count)
-        number = IterVar(Var(INDEX, f"{column.name}_o"), count)
+        number = IterVar(Var(INDEX, f"{column.name}_o"), _ceil_div(extent, panel))
         within = IterVar(Var(INDEX, f"{column.name}_i"), panel)
         made = (number, *made[:-1], within)
         values[column] = number.var * panel + within.var
@@ -204,6 +200,11 @@ def packed(
     )
     read = Read(operand.dtype, tensor, indices)
     return tensor, rewrite(stage.body, lambda node: read if node is operand else None)
+
+
+def _ceil_div(extent: int | Expr, factor: int) -> int | Expr:
+    count = ceil_div(extent, factor)
+    return count if isinstance(count, int) else Analyzer().simplify(count)
 
 
 def _divides(number: int, extent: int | Expr) -> bool:

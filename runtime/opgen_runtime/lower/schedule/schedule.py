@@ -112,7 +112,7 @@ class Schedule(ScheduleBase):
 
         Each axis in `factors` becomes two, a quotient and a remainder by its factor s; the remainders come before
         all axes if `first`.  Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled
-        loops and axes of symbolic extents.
+        loops.
         """
         stage = self._fresh(tensor, "divide")
         return self._repacked(stage, *divided(stage, factors, first), "divide")

@@ -58,7 +58,7 @@ def _factors(stage: Stage) -> dict[IterVar, int] | None:
             if axis.var not in used or axis.extent == 1:
                 continue
             grown = slope(each.rest, axis.var)
-            if grown is None or not isinstance(axis.extent, int):
+            if grown is None:
                 return None
             factor = each.modulus // gcd(grown, each.modulus)
             if factor > 1:
