@@ -159,6 +159,7 @@ class Conditions(Converter):
         if value is None:
             self.context.add(p)
             self._factors(p)
+            self._dividends(p)
             self._narrow(p)
         elif value < 0:
             self.context.impossible = True
@@ -184,6 +185,15 @@ class Conditions(Converter):
             ):
                 for number in set(m):
                     self.context.add({(number,): 1, (): -1})
+
+    def _dividends(self, p: Poly) -> None:
+        """x // n >= k makes x >= n * k, for constants n and k."""
+        first = p.get((), 0)
+        for m, c in p.items() if len(p) == (2 if first else 1) else ():
+            atom = self.table.atoms[m[0]] if len(m) == 1 and c > 0 else None
+            divisor = poly.as_constant(atom.y) if atom is not None and atom.kind == "div" else None
+            if atom is not None and divisor is not None and divisor > 0:
+                self._fact(poly.shift(atom.x, -divisor * (-(first // c))))
 
     def _zero(self, number: int) -> bool:
         return self.atom_range(number).lo == 0

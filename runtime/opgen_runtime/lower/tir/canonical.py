@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from ...base.arith import Analyzer, Binary, Compare, Const, Expr, Var, const, identical, post_order
+from ...base.arith import Analyzer, Binary, Compare, Const, Expr, Var, const, ge, identical, post_order
 from ...base.arith.visit import Remembered
 from ...base.vocabulary import BOOL, INDEX
 from .folding import rebuild_folding
@@ -122,8 +122,34 @@ class _Simplify(StmtMutator, Remembered[Expr]):
             return node if same else Load(node.dtype, node.buffer, (index,), mask)
         made = node if identical(fresh, old) else rebuild_folding(node, fresh)
         if isinstance(made, Compare) and made.a.dtype.is_int and self.scalar.of(made):
-            return self._canonical(_multiplied(made))
+            return self._canonical(self._multiplied(made))
         return made
+
+    def _multiplied(self, e: Compare) -> Compare:
+        """Without the quotient that a comparison has: x // 3 < 5 is x < 15, x // n > 5 is x >= n * 6."""
+        op, a, b = e.op, e.a, e.b
+        if isinstance(a, Const):
+            op, a, b = _MIRRORED.get(op, op), b, a
+        divided = self._divided(a)
+        if op not in _MIRRORED or not isinstance(b, Const) or divided is None:
+            return e
+        limit: Expr = const(int(b.value) + (op in ("le", "gt")), INDEX)
+        while divided is not None:
+            a, divisor = divided
+            limit = limit * divisor
+            divided = self._divided(a)
+        return Compare(BOOL, "lt" if op in ("lt", "le") else "ge", a, limit)
+
+    def _divided(self, e: Expr) -> tuple[Expr, Expr] | None:
+        """What a quotient is of, and by which positive number."""
+        if not isinstance(e, Binary) or e.op != "floordiv" or e.dtype is not INDEX:
+            return None
+        divisor = e.b
+        positive = divisor.value > 0 if isinstance(divisor, Const) else self.analyzer.prove(ge(divisor, 1))
+        return (e.a, divisor) if positive else None
+
+
+_MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def _is_scalar_index(node: Expr) -> bool:
@@ -142,27 +168,3 @@ def _is_settled(node: Expr) -> bool:
     return node.op in ("add", "sub", "mul")
 
 
-_MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-
-
-def _multiplied(e: Compare) -> Compare:
-    """Without the quotient that a comparison has: x // 3 < 5 is x < 15, x // 3 > 5 is x >= 18."""
-    op, a, b = e.op, e.a, e.b
-    if isinstance(a, Const):
-        op, a, b = _MIRRORED.get(op, op), b, a
-    divided = _divided(a)
-    if op not in _MIRRORED or not isinstance(b, Const) or divided is None:
-        return e
-    limit = int(b.value) + (op in ("le", "gt"))
-    while divided is not None:
-        a, divisor = divided
-        limit *= divisor
-        divided = _divided(a)
-    return Compare(BOOL, "lt" if op in ("lt", "le") else "ge", a, const(limit, INDEX))
-
-
-def _divided(e: Expr) -> tuple[Expr, int] | None:
-    """What a quotient is of, and by which constant."""
-    if not isinstance(e, Binary) or e.op != "floordiv" or e.dtype is not INDEX or not isinstance(e.b, Const):
-        return None
-    return (e.a, int(e.b.value)) if e.b.value > 0 else None

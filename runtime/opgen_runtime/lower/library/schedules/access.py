@@ -191,8 +191,6 @@ def contiguous_groups(axes: Sequence[IterVar], accesses: Accesses) -> list[list[
 def _walks_as_one(outer: IterVar, inner: IterVar, accesses: Accesses) -> bool:
     if outer.var in accesses.used - accesses.limited or inner.var in accesses.used:
         return False
-    if outer.var in accesses.limited and not isinstance(inner.extent, int):
-        return False
     extent = constant(inner.extent) if isinstance(inner.extent, int) else accesses.numbers.poly(inner.extent)
     return all(
         outer.var not in read.entangled
