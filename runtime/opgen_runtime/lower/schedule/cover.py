@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import Analyzer, Expr, Var, const, free_vars, post_order, rewrite, substitute
+from ...base.arith import (
+    Analyzer,
+    Binary,
+    Dim,
+    Expr,
+    Var,
+    const,
+    free_vars,
+    post_order,
+    rewrite,
+    structural_equal,
+    substitute,
+)
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Tensor
@@ -44,7 +56,9 @@ def positions(
     analyzer = Analyzer()
     for axis in axes:
         analyzer.bind(axis.var, 0, axis.extent)
-    operand = analyzer.simplify(operand)
+    operand, clamped = _unclamped(analyzer.simplify(operand), extents)
+    for var in clamped:
+        analyzer.bind(var, 0, extents[var])
     reads = [node for node in post_order(operand) if isinstance(node, Read)]
     if len(reads) != 1:
         return f"it needs one read of one tensor, found {len(reads)}"
@@ -72,7 +86,39 @@ def positions(
     left = [var.name for var in free_vars(body) if not var.size and var not in known]
     if left:
         return f"it depends on {', '.join(left)} otherwise than by the position"
-    return tuple(made), body, tuple(places)
+    return tuple(made), body, tuple([substitute(place, clamped) for place in places])
+
+
+def _unclamped(operand: Expr, extents: dict[Var, Dim]) -> tuple[Expr, dict[Var, Expr]]:
+    """The operand with a loop of its own for each that it reads no further than to a bound: `min(i, n - 1)` as i' < n.
+
+    Gives what these loops stand for, too, and adds their extents.
+    """
+    users: dict[Var, dict[int, Expr]] = {}
+    for node in post_order(operand):
+        for child in node.children():
+            if isinstance(child, Var) and child in extents:
+                users.setdefault(child, {})[id(node)] = node
+    clamped: dict[Var, Expr] = {}
+    known: dict[int, Expr] = {}
+    for var, nodes in users.items():
+        bounds = [_bound_of(node, var) for node in nodes.values()]
+        first = bounds[0]
+        if first is None or any(each is None or not structural_equal(each, first) for each in bounds):
+            continue
+        loop = Var(INDEX, var.name)
+        extents[loop] = Analyzer().simplify(first + 1)
+        clamped[loop] = next(iter(nodes.values()))
+        known |= dict.fromkeys(nodes, loop)
+    return rewrite(operand, lambda node: known.get(id(node))), clamped
+
+
+def _bound_of(node: Expr, var: Var) -> Expr | None:
+    """The bound at which a node ends a loop; None where it does something else, or the bound is no size."""
+    if not isinstance(node, Binary) or node.op != "min":
+        return None
+    bound = node.b if node.a is var else node.a
+    return bound if all(each.size for each in free_vars(bound)) else None
 
 
 def _even_part(index: Expr, moving: Sequence[Var]) -> Expr:
@@ -90,14 +136,17 @@ def _position(
 ) -> tuple[IterVar, Expr, Var, Expr] | str:
     """The axis of the positions of an index, which of them the loops are at, and one loop in terms of the others."""
     steps: dict[Var, int] = {}
-    lowest = highest = 0
+    lowest: Dim = 0
+    highest: Dim = 0
     for var in moving:
-        step, extent = slope(index, var), extents[var]
-        if step is None or not isinstance(extent, int):
+        step = slope(index, var)
+        if step is None:
             return f"the position {index} does not move evenly with {var.name}"
         steps[var] = step
-        lowest += min(0, step * (extent - 1))
-        highest += max(0, step * (extent - 1))
+        if step < 0:
+            lowest = lowest + (extents[var] - 1) * step
+        else:
+            highest = highest + (extents[var] - 1) * step
     if len(moving) == 1:
         (var,) = moving
         alone = IterVar(Var(INDEX, var.name), extents[var])
@@ -105,11 +154,14 @@ def _position(
     unit = next((var for var in moving if abs(steps[var]) == 1), None)
     if unit is None:
         return f"the position {index} moves with no loop by one"
-    axis = IterVar(Var(INDEX, "_".join(var.name for var in moving)), highest - lowest + 1)
-    place: Expr = const(-lowest, INDEX)
+    analyzer = Analyzer()
+    count = highest - lowest + 1
+    extent = count if isinstance(count, int) else analyzer.simplify(count)
+    axis = IterVar(Var(INDEX, "_".join(var.name for var in moving)), extent)
+    place: Expr = const(0, INDEX) - lowest
     rest: Expr = axis.var + lowest
     for var, step in steps.items():
         place = place + var * step
         if var is not unit:
             rest = rest - var * step
-    return axis, Analyzer().simplify(place), unit, rest * steps[unit]
+    return axis, analyzer.simplify(place), unit, rest * steps[unit]

@@ -18,7 +18,7 @@ from ....base.arith import Binary, Expr, Var, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
-from .access import analyse, contiguous_groups, is_shared, likely_extent
+from .access import analyse, contiguous_groups, is_shared, likely, likely_extent
 from .elementwise import covering_of
 from .plan import leader_of
 from .products import is_plain, is_sum_of_products, vars_of
@@ -53,9 +53,7 @@ def _is_filter(schedule: Schedule, stage: Stage, target: Target) -> bool:
     if stage.follows is not None or len(stage.axes) < 3 or not isinstance(body, Reduce):
         return False
     *outer, row, column = stage.axes
-    if not isinstance(row.extent, int) or not isinstance(column.extent, int):
-        return False
-    if row.extent < 2 or column.extent < _FEWEST_COLUMNS:
+    if likely(row.extent) < 2 or likely(column.extent) < _FEWEST_COLUMNS:
         return False
     every = (*stage.axes, *stage.reduce_axes)
     if is_shared(every, likely_extent(every), target) and likely_extent(outer) < target.num_threads:
@@ -129,9 +127,7 @@ def _tile_of(stage: Stage, lanes: int, registers: int) -> tuple[int, int]:
 
     A line serves all rows while it is in a register: several vectors of it would not stay there.
     """
-    row, column = (axis.extent for axis in stage.axes[-2:])
-    assert isinstance(row, int)
-    assert isinstance(column, int)
+    row, column = (likely(axis.extent) for axis in stage.axes[-2:])
     return _even(row, min(_MOST_ROWS, registers // 2)), min(lanes, 1 << (column - 1).bit_length())
 
 

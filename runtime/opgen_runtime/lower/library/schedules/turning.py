@@ -54,8 +54,8 @@ _GAIN: Final = 1.015  # so much time must be saved before windows change places
 def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
     """The stage whose rows are the columns of the given one; None where it stays as it is."""
     found = form.contraction
-    lanes, columns, rows = target.lanes(found.fixed.dtype), total_extent(found.columns), found.row.extent
-    if columns is None or not isinstance(rows, int) or is_constant(schedule, found.packed):
+    lanes, columns, rows = target.lanes(found.fixed.dtype), likely_extent(found.columns), found.row.extent
+    if not isinstance(rows, int) or is_constant(schedule, found.packed):
         return None
     now, then = _filled(columns, lanes), _filled(rows, lanes)
     constant = is_constant(schedule, found.fixed)
@@ -104,7 +104,7 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
     row = max(rows, key=lambda axis: likely(axis.extent))
     turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
-    if form.conditional or _LOST * then < now or total_extent(rows) is None or not pays(turned, form.body):
+    if form.conditional or _LOST * then < now or not pays(turned, form.body):
         return False
     packed, elements = _to_pack(found, form), likely_extent(axes)
     turning = 0 if constant else _to_pack(turned, form)
