@@ -26,8 +26,8 @@ def why_not_separable(stage: Stage, data: IterVar, window: IterVar) -> str | Non
         return "it is no sum, maximum or minimum whose parts have the results' precision"
     if body.combiner == "sum" and body.dtype.is_float and body.dtype.bits < 32:
         return "its parts would be rounded"
-    if len(body.axes) < 2 or not all(isinstance(axis.extent, int) for axis in (data, *body.axes)):
-        return "it needs another reduce axis, and constant extents"
+    if len(body.axes) < 2 or not all(isinstance(axis.extent, int) for axis in body.axes):
+        return "it needs another reduce axis, and windows of constant extents"
     factor = _factor(body, data.var)
     if factor is None:
         return f"nothing that it reads moves with {data.var.name} by a constant step"
@@ -62,14 +62,14 @@ def separated(stage: Stage, data: IterVar, window: IterVar) -> tuple[Tensor, Exp
         raise ScheduleError(f"separate of {window.var.name} on stage {stage.name}: {why}")
     body = stage.body
     assert isinstance(body, Reduce)
-    assert isinstance(data.extent, int)
-    assert isinstance(window.extent, int)
     factor = _factor(body, data.var)
     assert factor is not None
+    covered = (data.extent - 1) * factor + window.extent
+    line = covered if isinstance(covered, int) else Analyzer().simplify(covered)
     axes = tuple(
         IterVar(
             Var(INDEX, axis.var.name),
-            (data.extent - 1) * factor + window.extent if axis is data else axis.extent,
+            line if axis is data else axis.extent,
         )
         for axis in stage.axes
     )

@@ -166,5 +166,3 @@ def _is_settled(node: Expr) -> bool:
     if node.op in ("floordiv", "floormod"):
         return isinstance(node.a, Var) and isinstance(node.b, Const)
     return node.op in ("add", "sub", "mul")
-
-

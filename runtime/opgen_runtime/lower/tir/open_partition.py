@@ -1,9 +1,15 @@
-"""Where a loop of symbolic extent is split, so that its guards hold in all but the last iterations.
+"""Loops whose guards depend on symbolic dims.
+
+A loop of symbolic extent is split, so that its guards hold in all but the last iterations:
 
 for o in range((n + 15) // 16): for i in range(16): if o*16 + i < n: f
 -->
 for o in range(n // 16): for i in range(16): f
 if n // 16 < (n + 15) // 16: for i in range(16): if n // 16 * 16 + i < n: f
+
+A serial loop of a tile ends where its guards do:
+
+for i in range(16): if o % t * 16 + i < n: f  -->  for i in range(min(n - o % t * 16, 16)): f
 """
 
 from __future__ import annotations
@@ -21,11 +27,12 @@ from ...base.arith import (
     le,
     maximum,
     minimum,
+    structural_equal,
 )
 from ...base.arith import polynomial as poly
 from ...base.vocabulary import dataclass
 from ..schedule import ForKind
-from .stmt import For, If, LetStmt, Stmt
+from .stmt import Allocate, Block, Buffer, For, If, LetStmt, Prefetch, Stmt, Store
 from .visit import StmtMutator, statements, trips
 
 
@@ -67,6 +74,46 @@ def cut_of(s: For) -> Cut | None:
         whole = maximum(whole, 0)
     whole = analyzer.simplify(whole)
     return Cut(whole, tuple(guards), analyzer.prove(le(s.extent - whole, 1)))
+
+
+def ended(s: For) -> For | None:
+    """The loop without the iterations in which guards leave nothing to do; None where they leave something."""
+    inner = [each.var for each in statements(s.body) if isinstance(each, For | LetStmt)]
+    analyzer = Analyzer()
+    guards: list[If] = []
+    count: Expr | None = None
+    for each in statements(s.body):
+        used = free_vars(each.condition) if isinstance(each, If) else ()
+        if not isinstance(each, If) or s.var not in used or not any(var.size for var in used):
+            continue
+        own = _whole_of(each, s.var, {}, analyzer) if set(used).isdisjoint(inner) else None
+        if own is not None and (count is None or structural_equal(own, count)):
+            count = own
+            guards.append(each)
+    if count is None or not _only_under(s.body, guards, frozenset()):
+        return None
+    extent = analyzer.simplify(maximum(minimum(count, s.extent), 0))
+    return For(s.var, s.minimum, extent, s.kind, WithoutGuards(guards).stmt(s.body))
+
+
+def _only_under(s: Stmt, guards: Collection[If], own: frozenset[Buffer]) -> bool:
+    """Whether a statement does nothing outside of guards but fill buffers of its `own`."""
+    match s:
+        case If():
+            if any(s is guard for guard in guards):
+                return True
+            sides = (s.then,) if s.otherwise is None else (s.then, s.otherwise)
+            return all(_only_under(side, guards, own) for side in sides)
+        case Block():
+            return all(_only_under(part, guards, own) for part in s.body)
+        case Allocate():
+            return _only_under(s.body, guards, own | {s.buffer})
+        case For() | LetStmt():
+            return _only_under(s.body, guards, own)
+        case Store():
+            return s.buffer in own
+        case _:
+            return isinstance(s, Prefetch)
 
 
 def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer) -> Expr | None:

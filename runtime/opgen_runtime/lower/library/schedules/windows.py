@@ -8,7 +8,7 @@ from typing import Final
 from ....base import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, why_not_separable
-from .access import total_extent
+from .access import is_shared, likely, likely_extent
 
 _MOST_UNROLLED: Final = 8
 _FEWEST_LANES: Final = 4
@@ -25,12 +25,12 @@ def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stag
         if data.extent == 1 or window.extent == 1 or why_not_separable(stage, data, window) is not None:
             continue
         lanes = target.lanes(stage.tensor.dtype)
-        if min(lanes, int(data.extent)) < _FEWEST_LANES:
+        if min(lanes, likely(data.extent)) < _FEWEST_LANES:
             continue
         lines = schedule[schedule.separate(stage.tensor, data, window)]
-        work = total_extent((*lines.axes, *lines.reduce_axes)) or 0
         rows = _loops(stage, lanes, _rows_at_once(stage, lines))
-        if target.num_threads > 1 and work > target.parallel_threshold:
+        every = (*lines.axes, *lines.reduce_axes)
+        if is_shared(every, likely_extent(every), target):
             stage.parallel(rows)
         _loops(lines, lanes, 1)
         lines.compute_at(stage, rows)
@@ -40,9 +40,7 @@ def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stag
 
 def _rows_at_once(stage: Stage, lines: Stage) -> int:
     """Of how many rows lines are made before any is read: a load of parts of what two stores just left must wait."""
-    rows, line = stage.axes[-2].extent, lines.axes[-1].extent
-    if not isinstance(rows, int) or not isinstance(line, int):
-        return 1
+    rows, line = likely(stage.axes[-2].extent), likely(lines.axes[-1].extent)
     most = max(1, _NEAR // (line * lines.tensor.dtype.bits // 8))
     return -(-rows // -(-rows // most))
 
@@ -58,9 +56,8 @@ def _loops(stage: Stage, lanes: int, rows: int) -> IterVar:
         outer[-1], inner = stage.split(outer[-1], rows)
         within = (inner,)
     loop = stage.fuse(*outer)
-    assert isinstance(last.extent, int)
     # a short line is stored at once
-    lanes = min(lanes, 1 << (last.extent - 1).bit_length())
+    lanes = min(lanes, 1 << (likely(last.extent) - 1).bit_length())
     part, lane = stage.split(last, lanes)
     stage.reorder(loop, *within, part, *stage.reduce_axes, lane)
     stage.vectorize(lane)

@@ -36,7 +36,7 @@ from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
 from ..live_lanes import live_lanes
 from ..nest import ZERO
-from ..open_partition import WithoutGuards, cut_of
+from ..open_partition import WithoutGuards, cut_of, ended
 from ..part_tiles import PartTiles
 from ..piece_partition import PiecePartition
 from ..relocate import fresh_buffers
@@ -66,6 +66,8 @@ class _Partition(StmtMutator):
         extent = trips(s)
         if extent is None:
             return self._open(s)
+        if s.kind is ForKind.SERIAL and (short := ended(s)) is not None:
+            return super().loop(short)
         if s.kind is ForKind.PARALLEL and not self.tails:
             return self._shared(s, extent)
         inner = {**self.ranges, s.var: extent}
