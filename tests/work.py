@@ -1,0 +1,98 @@
+"""How much work loop IR does, counted: so that a schedule of the wrong order of growth fails whatever the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from opgen_runtime import ir
+from opgen_runtime.base.arith import Expr, Var, evaluate_scalar, free_vars, post_order
+from opgen_runtime.lower import tir
+from opgen_runtime.lower.tir.stmt import Allocate, Block, For, If, LetStmt, Load, PrimFunc, Stmt, Store
+from opgen_runtime.run.compile.pipeline import requested, through_kernel, upto
+from opgen_runtime.run.compile.records import Lowered
+from opgen_runtime.transform import PassContext
+
+Values = Mapping[Var, int]
+_LAST: Final = tir.PHASES[-1].name
+
+
+def kernels_of(function: ir.Function, target: str) -> list[PrimFunc]:
+    """The loop IR of a segment after all phases."""
+    request = requested(function, target, PassContext.current())
+    found: list[PrimFunc] = []
+    for _, record in through_kernel(request, upto(_LAST)):
+        if isinstance(record, Lowered):
+            found = list(record.funcs)
+    return found
+
+
+def stores(func: PrimFunc, values: Values) -> int:
+    """How many stores a kernel executes for values of its dims, a vector as one.
+
+    A branch is taken as its condition says; one that reads elements counts as the longer of both sides.
+    """
+    return _Counter().count(func.body, dict(values))
+
+
+class _Counter:
+    def count(self, s: Stmt, values: dict[Var, int]) -> int:
+        match s:
+            case Store():
+                return 1
+            case Block():
+                return sum(self.count(part, values) for part in s.body)
+            case Allocate():
+                return self.count(s.body, values)
+            case LetStmt():
+                if s.var not in _decisive(s.body):
+                    return self.count(s.body, values)  # a mask of lanes
+                return self.count(s.body, {**values, s.var: _value(s.value, values)})
+            case For():
+                return self._loop(s, values)
+            case If():
+                return self._branch(s, values)
+            case _:
+                return 0
+
+    def _loop(self, s: For, values: dict[Var, int]) -> int:
+        first, extent = _value(s.minimum, values), max(0, _value(s.extent, values))
+        if s.var not in _decisive(s.body):
+            return extent * self.count(s.body, values) if extent else 0
+        return sum(self.count(s.body, {**values, s.var: n}) for n in range(first, first + extent))
+
+    def _branch(self, s: If, values: dict[Var, int]) -> int:
+        sides = [s.then] if s.otherwise is None else [s.then, s.otherwise]
+        if any(isinstance(node, Load) for node in post_order(s.condition)):
+            return max(self.count(side, values) for side in sides)
+        if _value(s.condition, values):
+            return self.count(s.then, values)
+        return self.count(s.otherwise, values) if s.otherwise is not None else 0
+
+
+def _decisive(s: Stmt) -> set[Var]:
+    """The variables that extents and conditions below a statement depend on."""
+    match s:
+        case Block():
+            return set().union(*map(_decisive, s.body)) if s.body else set()
+        case Allocate():
+            return _decisive(s.body)
+        case LetStmt():
+            inner = _decisive(s.body)
+            return inner | set(free_vars(s.value)) if s.var in inner else inner
+        case For():
+            return _decisive(s.body) | set(free_vars(s.minimum)) | set(free_vars(s.extent))
+        case If():
+            other = set() if s.otherwise is None else _decisive(s.otherwise)
+            return _decisive(s.then) | other | set(free_vars(s.condition))
+        case _:
+            return set()
+
+
+def _value(e: Expr, values: Values) -> int:
+    return int(evaluate_scalar(e, dict(values)))
+
+
+def total(funcs: Sequence[PrimFunc], sizes: Mapping[str, int]) -> int:
+    """The stores of several kernels, of which dims have sizes by name."""
+    return sum(stores(func, {dim: sizes[dim.name] for dim in func.dims}) for func in funcs)
