@@ -345,8 +345,11 @@ class StatementEmitter:
         """A number of bytes, known at the entry, up to whole lines."""
         if space.isdigit():
             return str(max(1, -(-int(space) // ALIGNMENT)) * ALIGNMENT)
-        padded = self.f.emit_entry(f"add i64 {space}, {2 * ALIGNMENT - 1}")
-        return self.f.emit_entry(f"and i64 {padded}, {-ALIGNMENT}")
+        emit = self.f.emit_entry
+        some = emit(f"icmp sgt i64 {space}, 0")  # what windows cover of an extent of 0 may be less than nothing
+        least = emit(f"select i1 {some}, i64 {space}, i64 0")
+        padded = emit(f"add i64 {least}, {2 * ALIGNMENT - 1}")
+        return emit(f"and i64 {padded}, {-ALIGNMENT}")
 
     def fail_if(self, condition: str) -> None:
         """Leave the function with a non-zero status, giving back what it holds."""
