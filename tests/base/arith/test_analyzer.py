@@ -350,3 +350,36 @@ def test_numbers_bind_a_var_as_expressions_do() -> None:
             assert plain.table.atoms[0].range == computed.table.atoms[0].range
             plain.bind(v, 1, 6)  # another binding takes the place of the first
             assert plain.interval(v) == Interval(1, 6)
+
+
+def taken_apart(b: Expr, n: Expr) -> Expr:
+    """The elements of b rows of n, shared out among as many rows again, which may be none."""
+    return b * n * 120 // (b * 120)
+
+
+def met_in_a_broadcast(b: Expr, n: Expr) -> Expr:
+    """n, or what becomes of it when it is taken apart twice, where that is not 1."""
+    again = taken_apart(b, taken_apart(b, n))
+    return select(eq(again, 1), n, again)
+
+
+def test_a_proof_that_needs_itself_is_given_up() -> None:
+    """A quotient is positive if its divisor is, which is a factor of the quotient's own product."""
+    b, n = dim("b"), dim("n")
+    met = met_in_a_broadcast(b, n)
+    analyzer = Analyzer()
+    assert not analyzer.prove(ge(b * met * 120, b * taken_apart(b, met) * 120 + 1))
+    assert analyzer.given_up
+    with analyzer.assume(ge(b, 1)):
+        assert str(analyzer.simplify(taken_apart(b, met))) == "n"
+
+
+def test_what_follows_from_a_goal_that_was_given_up_is_not_remembered() -> None:
+    b, n = dim("b"), dim("n")
+    met = met_in_a_broadcast(b, n)
+    rest = taken_apart(b, met)
+    used = Analyzer()
+    assert not used.prove(ge(b * met * 120, b * rest * 120 + 1))
+    assert used.given_up
+    for claim in (le(rest, b * met * 120), ge(rest, 0), ge(met, 0), ge(b * rest, 0)):
+        assert Analyzer().prove(claim) == used.prove(claim), to_text(claim)

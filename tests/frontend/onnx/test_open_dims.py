@@ -12,6 +12,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import numpy_helper, parser  # noqa: E402
 
 from opgen_runtime.frontend.onnx import Limits, ModelError, prepare  # noqa: E402
+from opgen_runtime.run.compile.symbolic import SymbolicKernel  # noqa: E402
 
 RANDOM = np.random.default_rng(5)
 
@@ -52,6 +53,12 @@ MODELS = {
         zeros=np.array([0]),
         three=np.array([3]),
         four=np.array([4, 4]),
+    ),
+    "taken apart and put together": model(
+        "g (float[batch, sequence, 120] x) => (float[a, b, 120] y) { p = Reshape (x, apart)  q = Reshape (p, whole) "
+        "r = Add (q, x)  s = Reshape (r, apart)  t = Reshape (s, whole)  y = Add (t, q) }",
+        apart=np.array([0, -1, 3, 8, 5]),
+        whole=np.array([0, -1, 120]),
     ),
     "convolution": model(
         "g (float[batch, 3, 8, 8] x) => (float[batch, 5] y) { c = Conv <pads = [1, 1, 1, 1]> (x, w, b)  r = Relu (c) "
@@ -98,6 +105,23 @@ def test_shapes_after_the_first_have_one_program(name: str) -> None:
     for k in (1, 0, 2):
         np.testing.assert_allclose(other([arrays[k]])[0], found[k], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(program([arrays[0]])[0], found[0])
+
+
+def test_a_defect_of_the_program_for_all_sizes_leaves_those_of_each_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(self: object, *given: object) -> None:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    expected = prepare(MODELS["attention"], "llvm -num-threads=1")
+    program = prepare(MODELS["attention"], "llvm -num-threads=1")
+    arrays = [given(MODELS["attention"], *sizes) for sizes in ((2, 5), (3, 4), (1, 7))]
+    with monkeypatch.context() as patch:
+        patch.setattr(SymbolicKernel, "__init__", fails)
+        found = [program([x])[0] for x in arrays]
+    assert "for each combination of shapes: internal error: RecursionError" in program.explain()
+    for x, y in zip(arrays, found, strict=True):
+        np.testing.assert_allclose(y, expected([x])[0], rtol=1e-4, atol=1e-5)
 
 
 def test_explain_says_why_there_is_no_such_program() -> None:

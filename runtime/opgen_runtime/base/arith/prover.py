@@ -4,6 +4,9 @@ A polynomial is at least 0 if it is a sum of known facts (each >= 0), times prod
 >= 0 themselves.  The search takes a term whose sign is wrong or unknown and subtracts a multiple of a fact that cancels
 it (Fourier and Motzkin's elimination, guided by the terms).  Quotients are multiplied out, and minima, maxima, choices
 and tables are tried case by case.  It is bounded by fuel, so a False means "not proved".
+
+A proof may need others on its way: that a divisor is positive, say.  One that needs itself, in the same context, is
+given up there, and so is one too deep inside others; what follows from that is not remembered.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from .witness import KINDS, Witness
 
 FUEL: Final = 300
 _DEPTH: Final = 12
+_NESTED: Final = 8  # proofs inside each other
 _CASES: Final = 5  # nested case distinctions
 _TABLE_CASES: Final = 32
 
@@ -60,10 +64,18 @@ class Prover(Ranges):
             return False
         if self._is_negative_somewhere(p):
             return False
-        if self._fuel is not None:
-            return self._search(p, 0, set())
-        with self.fuel(FUEL):
-            return self._search(p, 0, set())
+        goal = id(self.context), poly.key(p)
+        if goal in self._goals or len(self._goals) >= _NESTED:
+            self.given_up += 1
+            return False
+        self._goals.add(goal)
+        try:
+            if self._fuel is not None:
+                return self._search(p, 0, set())
+            with self.fuel(FUEL):
+                return self._search(p, 0, set())
+        finally:
+            self._goals.discard(goal)
 
     def _is_negative_somewhere(self, p: Poly) -> bool:
         """Whether p is negative for values of which all that is known holds; False where none are found."""

@@ -6,15 +6,16 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Final, TypeVar
 
 from . import polynomial as poly
 from .atoms import Atom, AtomTable
 from .context import Context
 from .expr import Expr, Select
 from .intervals import ANYTHING, Interval
-from .polynomial import Monomial, Poly
+from .polynomial import Monomial, Poly, PolyKey
 
+T = TypeVar("T")
 _ONE: Final = Interval(1, 1)
 CREDIT: Final = 1000  # steps under suppositions, at most
 _EARNED: Final = 4
@@ -24,7 +25,7 @@ _DEEPEST: Final = 32  # suppositions inside each other
 class Ranges(ABC):
     """Ranges of atoms and polynomials in the current context, and the facts that come with atoms."""
 
-    __slots__ = ("_cases", "_credit", "_fuel", "_open", "_supposed", "context", "table")
+    __slots__ = ("_cases", "_credit", "_fuel", "_goals", "_open", "_supposed", "context", "given_up", "table")
 
     def __init__(self) -> None:
         self.table = AtomTable()
@@ -34,6 +35,8 @@ class Ranges(ABC):
         self._supposed = 0  # suppositions around
         self._cases = 0
         self._open: set[int] = set()
+        self._goals: set[tuple[int, PolyKey]] = set()  # being proved, by context
+        self.given_up = 0  # how often a goal met itself, or too many others
 
     @abstractmethod
     def suppose(self, condition: Expr, truth: bool) -> AbstractContextManager[None]:
@@ -87,9 +90,17 @@ class Ranges(ABC):
             atom = self.table.atoms[number]
             found = cache[number] = atom.range.meet(self.context.ranges.get(number, ANYTHING))
             if atom.kind not in ("var", "element"):
+                before = self.given_up
                 found = found.meet(self._derived_range(atom))
-                self.context.atom_ranges[number] = found
+                self._keep(self.context.atom_ranges, number, found, before)
         return found
+
+    def _keep(self, cache: dict[int, T], number: int, found: T, before: int) -> None:
+        """Remember what was found of an atom, unless a goal was given up on the way that others wait for."""
+        if self.given_up == before or not self._goals:
+            cache[number] = found
+        else:
+            cache.pop(number, None)
 
     def _derived_range(self, atom: Atom) -> Interval:
         if atom.kind in ("min", "max"):
@@ -174,8 +185,9 @@ class Ranges(ABC):
         found = cache.get(number)
         if found is None:
             cache[number] = ()  # a proof that is needed on the way does not come back here
+            before = self.given_up
             found = tuple(self._facts_of(self.table.atoms[number]))
-            self.context.atom_facts[number] = found
+            self._keep(self.context.atom_facts, number, found, before)
         return found
 
     def _facts_of(self, atom: Atom) -> Iterator[Poly]:

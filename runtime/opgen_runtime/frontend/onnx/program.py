@@ -191,6 +191,9 @@ class Program:
                 self._cache.keep(made, values, is_open=True)
             except OpgenError as error:
                 self._why_not_open = said(error)
+            except (RecursionError, AssertionError, LookupError, TypeError, ValueError) as error:
+                # a defect of the compiler: programs of one shape each serve the caller meanwhile
+                self._why_not_open = f"internal error: {type(error).__name__}: {error}"
             if self._why_not_open is not None:
                 self._cache.keep_closed(values, self._why_not_open)
         if self._open is None or self._why_not_open is not None or not self._allows(self._open, arrays):
