@@ -114,3 +114,44 @@ def test_constants_that_variants_would_prepare_otherwise_are_prepared_in_each_ru
         a, b = np.full((n, 32), 0.5, np.float32), np.full((m, 16), 2, np.float32)
         (found,) = parts.main.run([a, weight, b])
         np.testing.assert_allclose(found, a @ weight.T + b, rtol=1e-5, atol=1e-5)
+
+
+def halved_and_doubled(x: ir.Expr) -> ir.Expr:
+    """A plane beside what is made of one of half its size, as networks that look at images at several sizes have."""
+    half = ops.max_pool2d(x, pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
+    quarter = ops.max_pool2d(half, pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
+    doubled = ops.repeat(ops.repeat(quarter, repeats=2, axis=2), repeats=2, axis=3)
+    return ops.multiply(ops.add(doubled, ops.relu(half)), doubled)
+
+
+def test_sizes_that_are_no_whole_dims_meet() -> None:
+    x = var("x", 1, 2, dim("h"), dim("w"))
+    built = rt.build(ir.Function((x,), halved_and_doubled(x)))
+    assert built.why_interpreted is None
+    served = 0
+    for h, w in itertools.product((1, 2, 3, 4, 6, 8, 12), (1, 4, 5, 16)):
+        array = np.random.default_rng(h * 32 + w).standard_normal((1, 2, h, w)).astype(np.float32)
+        given = var("x", 1, 2, h, w)
+        try:
+            expected = rt.build(ir.Function((given,), halved_and_doubled(given))).run([array])
+        except ShapeError:
+            with pytest.raises(ExecutorError, match="meet in a broadcast, but are"):
+                built.run([array])
+            continue
+        np.testing.assert_array_equal(built.run([array]), expected)
+        served += 1
+    assert served == 18
+
+
+def test_a_size_meets_the_dim_that_it_is_made_of() -> None:
+    """n beside (n + 1) // 2 * 2: where n is even, or 1."""
+    x = var("x", 1, 2, dim("n"))
+    half = ops.max_pool1d(x, pool_size=(1,), strides=(2,))
+    built = rt.build(ir.Function((x,), ops.add(ops.repeat(half, repeats=2, axis=2), x)))
+    assert built.why_interpreted is None
+    for n in (0, 1, 2, 6, 10):
+        array = np.random.default_rng(n).standard_normal((1, 2, n)).astype(np.float32)
+        expected = np.repeat(array[..., ::2], 2, axis=2) + array
+        np.testing.assert_array_equal(built.run([array]), expected)
+    with pytest.raises(ExecutorError, match="meet in a broadcast, but are 4 and 3"):
+        built.run([np.zeros((1, 2, 3), np.float32)])

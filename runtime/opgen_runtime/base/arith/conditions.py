@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from math import gcd
 from typing import Final
 
 from ..vocabulary import BOOL
@@ -274,6 +275,8 @@ class Conditions(Converter):
         if op == "ne":
             if any(difference == p or opposite == p for p in self.context.different):
                 return True
+            if _is_never_zero(difference):
+                return True
             return self.nonneg(poly.shift(difference, -1)) or self.nonneg(poly.shift(opposite, -1))
         if op in ("gt", "ge"):
             difference = opposite
@@ -319,6 +322,12 @@ class _Learned(AbstractContextManager[None]):  # a class, as those of `ranges`
     def __exit__(self, *raised: object) -> None:
         self._conditions.context = self._outer
         self._conditions.deepen(-self._levels)
+
+
+def _is_never_zero(p: Poly) -> bool:
+    """Whether a number that divides all terms but the constant does not divide that: 2 * n is never 1."""
+    common = gcd(*[c for m, c in p.items() if m])
+    return common > 1 and p.get((), 0) % common != 0
 
 
 _INVERSE: Final = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}

@@ -346,7 +346,9 @@ class StatementEmitter:
         if space.isdigit():
             return str(max(1, -(-int(space) // ALIGNMENT)) * ALIGNMENT)
         emit = self.f.emit_entry
-        some = emit(f"icmp sgt i64 {space}, 0")  # what windows cover of an extent of 0 may be less than nothing
+        some = emit(
+            f"icmp sgt i64 {space}, 0"
+        )  # what windows cover of an extent of 0 may be less than nothing
         least = emit(f"select i1 {some}, i64 {space}, i64 0")
         padded = emit(f"add i64 {least}, {2 * ALIGNMENT - 1}")
         return emit(f"and i64 {padded}, {-ALIGNMENT}")

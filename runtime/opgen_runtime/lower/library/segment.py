@@ -61,8 +61,8 @@ class Segment:
     `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
     A part takes only the parameters' tensors at `operands`, and after them what was `prepared`.  Where one of the
-    `narrowings` holds of the dims, the tensors are others.  `met`: what a dim meets in broadcasts, and the dim; in the
-    tensors they are one.
+    `narrowings` holds of the dims, the tensors are others.  `met`: the number that a dim meets in broadcasts, and the
+    dim; in the tensors they are one.
     """
 
     function: ir.Function

@@ -42,7 +42,7 @@ from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
-from .variants import Variant, apart, distinct, meetings, met, met_number, narrowed
+from .variants import Variant, apart, distinct, meetings, met, met_number, narrowed, number_apart
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -59,17 +59,20 @@ def translate(request: Request) -> Segment | EmptyKernel:
     known = [shape for shape in shapes if shape is not None]
     if len(known) == len(shapes) and is_empty(known) and not dims_in(request.function):
         return EmptyKernel(interface.name, interface.slots, _output_slots(interface.outputs, known))
-    pair = met(request.function)
-    if pair is None:
+    pairs, number = met(request.function), None
+    if pairs:
+        narrowings = apart(pairs)
+    else:
         try:
             return segment_of(request.function, request.target, request.constant)
         except AccessError:  # it is inside for some sizes only, as where a dim meets a number in a broadcast
-            pair = met_number(request.function)
-            if pair is None:
+            number = met_number(request.function)
+            if number is None:
                 raise
-    a, b = pair
-    equal = segment_of(narrowed(request.function, {b: a}), request.target, request.constant)
-    return replace(equal, function=request.function, narrowings=apart(pair), met=pair)
+            pairs, narrowings = (number,), number_apart(number[1])
+    equal = {dim: size for size, dim in pairs}
+    made = segment_of(narrowed(request.function, equal), request.target, request.constant)
+    return replace(made, function=request.function, narrowings=narrowings, met=number)
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel:
@@ -359,7 +362,7 @@ def _facts(segment: Segment) -> dict[str, Any]:
         "numbers": [
             [known.index(dim), int(n.value)]
             for n, dim in ([segment.met] if segment.met else ())
-            if isinstance(n, Const)
+            if isinstance(n, Const)  # a number
         ],
     }
 

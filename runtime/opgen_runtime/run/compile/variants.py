@@ -6,6 +6,8 @@ guard holds of.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -19,6 +21,8 @@ from ...base.arith import (
     free_vars,
     hinted,
     identical,
+    logical_and,
+    ne,
     structural_equal,
     substitute,
 )
@@ -70,25 +74,44 @@ def meetings(function: Function) -> tuple[tuple[Expr, Expr], ...]:
 def why_no_variants(function: Function) -> str | None:
     """Why the dims of a segment that meet in broadcasts have no variants; None where they have, or none meet."""
     pairs = meetings(function)
-    if len(pairs) > 1 or not all([isinstance(dim, Var) for pair in pairs for dim in pair]):
-        shown = ", ".join([f"{x} and {y}" for x, y in pairs])
-        return f"more dims meet in broadcasts than one kernel has variants for: {shown}"
+    oriented = [_oriented(*pair) for pair in pairs]
+    dims = [pair[1] for pair in oriented if pair is not None]
+    used = {var for pair in oriented if pair is not None for var in free_vars(pair[0])}
+    alternatives = math.prod([1 + len(_ones(pair)) for pair in oriented if pair is not None])
+    fits = len(dims) == len(pairs) == len(set(dims)) and used.isdisjoint(dims)
+    if fits and alternatives <= MOST_VARIANTS:
+        return None
+    shown = ", ".join([f"{x} and {y}" for x, y in pairs])
+    return f"more dims meet in broadcasts than one kernel has variants for: {shown}"
+
+
+def _oriented(a: Expr, b: Expr) -> Pair | None:
+    """Two sizes that meet, the second a whole dim that the first does not depend on, and is where they are equal.
+
+    None where neither is that, or the first may be 1 and is no dim that can be told to be.
+    """
+    for size, dim in ((a, b), (b, a)):
+        if isinstance(dim, Var) and dim not in free_vars(size):
+            if isinstance(size, Var) or Analyzer().prove(ne(size, 1)):
+                return size, dim
     return None
 
 
-def met(function: Function) -> Pair | None:
-    """The two dims of a segment that meet in broadcasts; None where none do.
+def _ones(pair: Pair) -> list[Var]:
+    """Which of two sizes that meet may be 1 where they are not equal."""
+    return [dim for dim in pair if isinstance(dim, Var)]
 
-    Raises CodegenError where there are more, or others than whole dims.
+
+def met(function: Function) -> tuple[Pair, ...]:
+    """The sizes of a segment that meet in broadcasts, each with the dim that is it or 1; none where none do.
+
+    Raises CodegenError where they have no variants.
     """
     why_not = why_no_variants(function)
     if why_not is not None:
         raise CodegenError(why_not)
-    for a, b in meetings(function):
-        assert isinstance(a, Var), a
-        assert isinstance(b, Var), b
-        return a, b
-    return None
+    found = [_oriented(*pair) for pair in meetings(function)]
+    return tuple([pair for pair in found if pair is not None])
 
 
 def met_number(function: Function) -> Pair | None:
@@ -121,9 +144,26 @@ def _fits(function: Function, dim: Var, extent: int) -> bool:
     return True
 
 
-def apart(pair: Pair) -> tuple[Narrowing, ...]:
-    """Where dims that meet in broadcasts differ: one of them is 1."""
-    return tuple([narrowing(dim, 1, 1) for dim in pair if isinstance(dim, Var)])
+def apart(pairs: Sequence[Pair]) -> tuple[Narrowing, ...]:
+    """Where some of the sizes that meet differ: one of the two is 1.  The most of such pairs come first."""
+    choices: list[list[Var | None]] = [[*_ones(pair), None] for pair in pairs]  # None: they are equal
+    found: list[Narrowing] = []
+    for chosen in sorted(itertools.product(*choices), key=lambda each: each.count(None)):
+        ones = [dim for dim in chosen if dim is not None]
+        if not ones:
+            continue
+        each = [narrowing(dim, 1, 1) for dim in ones]
+        guard, values = each[0].guard, {dim: value for one in each for dim, value in one.values.items()}
+        for one in each[1:]:
+            guard = logical_and(guard, one.guard)
+        values.update({dim: size for (size, dim), one in zip(pairs, chosen, strict=True) if one is None})
+        found.append(Narrowing(" and ".join(map(str, each)), guard, values))
+    return tuple(found)
+
+
+def number_apart(dim: Var) -> tuple[Narrowing, ...]:
+    """Where a dim that meets a number differs from it."""
+    return (narrowing(dim, 1, 1),)
 
 
 def narrowed(function: Function, values: Values) -> Function:
@@ -134,8 +174,18 @@ def narrowed(function: Function, values: Values) -> Function:
 def opened(function: Function) -> Function:
     """A segment in which sizes that no whole dim of an operand tells, such as `n + m`, are dims of their own.
 
-    Operands that are there for their dims alone do not count: what the others' types say of one another is kept.
+    Operands that are there for their dims alone do not count: what the others' types say of one another is kept, but
+    where sizes that meet in broadcasts have no variants otherwise, as `n` and `(n + 1) // 2 * 2`.
     """
+    made = _opened(function, kept=True)
+    if why_no_variants(made) is None:
+        return made
+    wholly = _opened(function, kept=False)
+    return wholly if why_no_variants(wholly) is None else made
+
+
+def _opened(function: Function, kept: bool) -> Function:
+    """`kept`: sizes that are made of dims which operands tell stay as they are."""
     if not any([isinstance(dim, Expr) for dim in sizes_of(function.params)]):
         return function
     used = {id(node) for node in post_order(function.body)}
@@ -143,7 +193,7 @@ def opened(function: Function) -> Function:
     told = {dim for dim in sizes if isinstance(dim, Var)}
     made: dict[str, Var] = {}
     for dim in sizes:
-        if not isinstance(dim, AnyDim) and not told.issuperset(free_vars(dim)):
+        if not isinstance(dim, AnyDim | Var) and not (kept and told.issuperset(free_vars(dim))):
             made.setdefault(_name(dim), Var(INDEX, f"d{len(made)}", size=True, hint=hinted(dim)))
     return _retyped(function, lambda dim: made.get(_name(dim), dim)) if made else function
 
