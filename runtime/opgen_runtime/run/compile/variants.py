@@ -91,9 +91,10 @@ def _oriented(a: Expr, b: Expr) -> Pair | None:
     None where neither is that, or the first may be 1 and is no dim that can be told to be.
     """
     for size, dim in ((a, b), (b, a)):
-        if isinstance(dim, Var) and dim not in free_vars(size):
-            if isinstance(size, Var) or Analyzer().prove(ne(size, 1)):
-                return size, dim
+        apart = isinstance(dim, Var) and dim not in free_vars(size)
+        if apart and (isinstance(size, Var) or Analyzer().prove(ne(size, 1))):
+            assert isinstance(dim, Var)
+            return size, dim
     return None
 
 
