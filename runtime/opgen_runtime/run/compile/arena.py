@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from ...base.arith import Analyzer, Expr, const, hinted, le, maximum
+from ...base.arith import Analyzer, Expr, const, hinted, maximum
 from ...base.vocabulary import INDEX
 from .plan import Held, If, Instruction, Loop, ends, used
 
@@ -63,8 +63,11 @@ def _in_blocks(
             until.append(last)
         until[number] = last
         block_of[slot] = number
-        if not any(analyzer.prove(le(size, other)) for other in blocks[number]):
-            blocks[number] = [size, *[o for o in blocks[number] if not analyzer.prove(le(o, size))]]
+        if not any(_is_seen_to_fit(size, other, analyzer) for other in blocks[number]):
+            blocks[number] = [
+                size,
+                *[other for other in blocks[number] if not _is_seen_to_fit(other, size, analyzer)],
+            ]
     starts: list[Expr] = []
     end: Expr = as_index(0)
     for sizes in blocks:
@@ -74,6 +77,12 @@ def _in_blocks(
             largest = maximum(largest, size)
         end = end + (largest + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
     return {slot: starts[number] for slot, number in block_of.items()}, end
+
+
+def _is_seen_to_fit(size: Expr, other: Expr, analyzer: Analyzer) -> bool:
+    """Whether one size is at most another, term by term: where that takes a proof, both are computed when it runs."""
+    least = analyzer.interval(other - size).lo
+    return least is not None and least >= 0
 
 
 def as_index(size: int | Expr) -> Expr:

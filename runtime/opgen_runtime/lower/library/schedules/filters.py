@@ -24,6 +24,7 @@ from .plan import leader_of
 from .products import is_plain, is_sum_of_products, vars_of
 
 _MOST_ROWS: Final = 8  # of a tile
+_MOST_OPEN_ROWS: Final = 4  # where the last tile has any number of them
 _MOST_UNROLLED: Final = 7  # steps of a window
 _MOST_APART: Final = 3  # elements so far apart are read as vectors
 _FEWEST_COLUMNS: Final = 4
@@ -128,7 +129,8 @@ def _tile_of(stage: Stage, lanes: int, registers: int) -> tuple[int, int]:
     A line serves all rows while it is in a register: several vectors of it would not stay there.
     """
     row, column = (likely(axis.extent) for axis in stage.axes[-2:])
-    return _even(row, min(_MOST_ROWS, registers // 2)), min(lanes, 1 << (column - 1).bit_length())
+    most = _MOST_ROWS if isinstance(stage.axes[-2].extent, int) else _MOST_OPEN_ROWS
+    return _even(row, min(most, registers // 2)), min(lanes, 1 << (column - 1).bit_length())
 
 
 def _even(extent: int, most: int) -> int:
