@@ -48,16 +48,11 @@ class Cut:
 def cut_of(s: For) -> Cut | None:
     """Where to split a loop; None where no guard depends on it, or what it does besides makes guards cost little."""
     analyzer = Analyzer()
-    inside: dict[Var, int | None] = {}
-    for each in statements(s.body):
-        if isinstance(each, For):
-            inside[each.var] = trips(each)
-        elif isinstance(each, LetStmt):
-            inside[each.var] = None
+    inside = _inside(s)
     guards: list[If] = []
     counts: list[Expr] = []
     for each in statements(s.body):
-        count = _whole_of(each, s.var, inside, analyzer) if isinstance(each, If) else None
+        count = _count_of(each, s.var, inside, analyzer, some=False) if isinstance(each, If) else None
         if count is not None:
             assert isinstance(each, If)
             guards.append(each)
@@ -78,7 +73,7 @@ def cut_of(s: For) -> Cut | None:
 
 def ended(s: For) -> For | None:
     """The loop without the iterations in which guards leave nothing to do; None where they leave something."""
-    inner = [each.var for each in statements(s.body) if isinstance(each, For | LetStmt)]
+    inside = _inside(s)
     analyzer = Analyzer()
     guards: list[If] = []
     count: Expr | None = None
@@ -86,14 +81,26 @@ def ended(s: For) -> For | None:
         used = free_vars(each.condition) if isinstance(each, If) else ()
         if not isinstance(each, If) or s.var not in used or not any(var.size for var in used):
             continue
-        own = _whole_of(each, s.var, {}, analyzer) if set(used).isdisjoint(inner) else None
+        own = _count_of(each, s.var, inside, analyzer, some=True)
         if own is not None and (count is None or structural_equal(own, count)):
             count = own
             guards.append(each)
     if count is None or not _only_under(s.body, guards, frozenset()):
         return None
     extent = analyzer.simplify(maximum(minimum(count, s.extent), 0))
-    return For(s.var, s.minimum, extent, s.kind, WithoutGuards(guards).stmt(s.body))
+    alone = [guard for guard in guards if inside.keys().isdisjoint(free_vars(guard.condition))]
+    return For(s.var, s.minimum, extent, s.kind, WithoutGuards(alone).stmt(s.body))
+
+
+def _inside(s: For) -> dict[Var, int | None]:
+    """The variables below a loop, with the extents of those of loops that have a constant one."""
+    found: dict[Var, int | None] = {}
+    for each in statements(s.body):
+        if isinstance(each, For):
+            found[each.var] = trips(each)
+        elif isinstance(each, LetStmt):
+            found[each.var] = None
+    return found
 
 
 def _only_under(s: Stmt, guards: Collection[If], own: frozenset[Buffer]) -> bool:
@@ -116,8 +123,13 @@ def _only_under(s: Stmt, guards: Collection[If], own: frozenset[Buffer]) -> bool
             return isinstance(s, Prefetch)
 
 
-def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer) -> Expr | None:
-    """In how many iterations over `var` a guard holds, whatever the loops inside do; None for any other branch."""
+def _count_of(
+    s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer, some: bool
+) -> Expr | None:
+    """In how many iterations over `var` a guard holds whatever the loops inside do, or in `some` of theirs.
+
+    None for any other branch.
+    """
     condition = guard_of(s)
     if condition is None:
         return None
@@ -125,18 +137,19 @@ def _whole_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer
     factor = poly.as_constant(factors.get(var, poly.ZERO))
     if factor is None or factor <= 0 or var in entangled or not entangled.isdisjoint(inside):
         return None
-    high = condition.a - condition.b - var * factor
+    rest = condition.a - condition.b - var * factor
     for moving, coefficient in factors.items():
         if moving is var or moving not in inside:
             continue
         slope, extent = poly.as_constant(coefficient), inside[moving]
         if slope is None or extent is None:
             return None
-        high = high - moving * slope + max(0, slope * (extent - 1))
-    high = analyzer.simplify(high)
-    if not set(free_vars(high)).isdisjoint((var, *inside)):
+        last = slope * (extent - 1)
+        rest = rest - moving * slope + (min(0, last) if some else max(0, last))
+    rest = analyzer.simplify(rest)
+    if not set(free_vars(rest)).isdisjoint((var, *inside)):
         return None
-    return analyzer.simplify(floordiv(factor - 1 - high, factor))
+    return analyzer.simplify(floordiv(factor - 1 - rest, factor))
 
 
 def guard_of(s: If) -> Compare | None:
