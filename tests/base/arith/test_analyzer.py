@@ -383,3 +383,27 @@ def test_what_follows_from_a_goal_that_was_given_up_is_not_remembered() -> None:
     assert used.given_up
     for claim in (le(rest, b * met * 120), ge(rest, 0), ge(met, 0), ge(b * rest, 0)):
         assert Analyzer().prove(claim) == used.prove(claim), to_text(claim)
+
+
+def test_quotients_and_extremes_that_are_bounded_bound_what_they_are_made_of() -> None:
+    n, m = dim("n"), dim("m")
+    analyzer = Analyzer()
+    analyzer.bind(var("i"), 0, n * 7 // 4)
+    assert analyzer.prove(ge(n, 1))
+    analyzer.bind(var("j"), 0, minimum(m, 100) - minimum(m, 1))
+    assert analyzer.prove(ge(m, 2))
+    assert not analyzer.prove(ge(m, 3))
+    assert Analyzer().prove(ne(n * 2, 1))
+    assert not Analyzer().prove(ne(n * 2, 4))
+
+
+def test_positions_of_slices_are_inside() -> None:
+    """Of x[2:-1] and x[-1::-2], for all extents."""
+    n, i = dim("n"), var("i")
+    analyzer = Analyzer()
+    first, last = minimum(2, n), maximum(n - 1, 0)
+    analyzer.bind(i, 0, maximum(last - first, 0))
+    assert analyzer.prove(lt(first + i, n))
+    analyzer = Analyzer()
+    analyzer.bind(i, 0, (n + 1) // 2)
+    assert analyzer.prove(logical_and(ge(n - 1 - i * 2, 0), lt(n - 1 - i * 2, n)))

@@ -214,3 +214,26 @@ def test_hints_decide_how_and_not_what() -> None:
             given = arrays(function, dict(zip((n, k, m), sizes, strict=True)))
             found = executable.run(given)
             np.testing.assert_allclose(values.setdefault(sizes, found), found, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "step"),
+    [
+        (1, 1 << 30, 1),
+        (2, 9, 1),
+        (-3, 1 << 62, 1),
+        (-5, -1, 2),
+        (3, -2, 3),
+        (-1, -(1 << 40), -1),
+        (7, 1, -2),
+        (-2, 0, -3),
+    ],
+)
+def test_slices_of_open_axes_are_those_of_numpy(begin: int, end: int, step: int) -> None:
+    x = ir.Var("x", rt.TensorType((rt.dim("n"), 3), "float32"))
+    made = ops.strided_slice(x, begin=(begin,), end=(end,), strides=(step,), axes=(0,))
+    built = rt.build(ir.Function((x,), made))
+    assert built.why_interpreted is None
+    for n in range(13):
+        array = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
+        np.testing.assert_array_equal(built.run([array]), array[begin:end:step])

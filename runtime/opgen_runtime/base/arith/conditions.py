@@ -161,6 +161,7 @@ class Conditions(Converter):
             self.context.add(p)
             self._factors(p)
             self._dividends(p)
+            self._sides(p)
             self._narrow(p)
         elif value < 0:
             self.context.impossible = True
@@ -195,6 +196,16 @@ class Conditions(Converter):
             divisor = poly.as_constant(atom.y) if atom is not None and atom.kind == "div" else None
             if atom is not None and divisor is not None and divisor > 0:
                 self._fact(poly.shift(atom.x, -divisor * (-(first // c))))
+
+    def _sides(self, p: Poly) -> None:
+        """min(x, y) >= k makes x >= k and y >= k, and so does k >= max(x, y) with both."""
+        for m, c in p.items() if len(p) <= _NARROWING else ():
+            atom = self.table.atoms[m[0]] if len(m) == 1 else None
+            if atom is None or atom.kind != ("min" if c > 0 else "max"):
+                continue
+            for side in (atom.x, atom.y):
+                if poly.as_constant(side) is None:
+                    self._fact(poly.substitute(p, atom.number, side))
 
     def _zero(self, number: int) -> bool:
         return self.atom_range(number).lo == 0

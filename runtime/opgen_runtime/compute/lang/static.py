@@ -170,7 +170,7 @@ def broadcast(*shapes: Value) -> Shape:
 def ceil_div(a: Value, b: Value) -> Value:
     """`a / b` rounded up."""
     _static_number("ceil_div", a)
-    return -floordiv(-a, b)
+    return -floordiv(a, -b) if isinstance(b, int) and b < 0 else -floordiv(-a, b)
 
 
 def window_out(
@@ -213,16 +213,19 @@ def slice_indices(start: Value, stop: Value, step: int, extent: Value) -> tuple[
         )
     if isinstance(extent, int) and all(v is None or isinstance(v, int) for v in (start, stop)):
         return slice(start, stop, step).indices(extent)
-    if step < 0 or not isinstance(extent, Expr):
-        raise LanguageError("slice_indices of a symbolic dim takes a positive step", "stage")
+    if not isinstance(extent, Expr):
+        raise LanguageError("slice_indices takes an extent that is a dim or an int", "value")
+    first, last = (0, extent) if step > 0 else (-1, extent - 1)
 
     def place(value: Value, default: Value) -> Value:
         if value is None:
             return default
         shifted = value + extent if isinstance(value, int) and value < 0 else value
-        return arith.minimum(arith.maximum(shifted, 0), extent) if isinstance(shifted, Expr) or shifted else 0
+        if isinstance(shifted, int) and shifted <= first:
+            return first
+        return arith.minimum(arith.maximum(shifted, first), last)
 
-    return place(start, 0), place(stop, extent), step
+    return place(start, first if step > 0 else last), place(stop, last if step > 0 else first), step
 
 
 def einsum_plan(

@@ -228,9 +228,7 @@ def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps:
 
 
 def _cut_open(x: Expr, start: int, end: int, step: int, axis: int) -> Expr:
-    """A slice of an axis that may have any extent.  Raises NotSupported for one that goes backwards."""
-    if step < 0:
-        raise NotSupported(f"a slice of the open axis {axis} that goes backwards")
+    """A slice of an axis that may have any extent."""
     others = [n for d, n in enumerate(sizes(x)) if d != axis and isinstance(n, int)]
     if (start, step) == (0, 1) and (end >= _FOREVER or not spending().allows((*others, end), dtype(x))):
         return x  # whole: it cannot be as long as that

@@ -108,6 +108,8 @@ def _access(read: Read, used_vars: _UsedVars, numbers: Analyzer) -> Access:
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
         position = position * extent + (index if index.dtype is INDEX else Cast(INDEX, index))
     if not all(isinstance(extent, int) for extent in read.tensor.shape[1:]):
+        if any(isinstance(node, Read) for index in read.indices for node in post_order(index)):
+            return Access(read.tensor, {}, used_vars.of(position), {})
         return _symbolic_access(read, position, numbers)
     found = _LINEAR.range(position)
     if found is None:
