@@ -59,28 +59,36 @@ def apply_rules(schedule: Schedule, target: Target, rules: Sequence[Rule[Any]]) 
     """Make the loops of the stages that have none, rule by rule; gives every trial, in order."""
     trials: list[Trial] = []
     for n, rule in enumerate(rules):
-        for stage in list(schedule.stages):
-            if stage.rule is not None or stage.inlined or stage.is_placeholder:
-                continue
-            name = stage.name
-            found = rule.match(schedule, stage, target)
-            if isinstance(found, WhyNot):
-                trials.append(Trial(rule.name, name, found.reason))
-                continue
-            cycles = None if rule.cost is None else rule.cost(found, target)
-            better = None if cycles is None else _cheaper(schedule, stage, target, cycles, rules[n + 1 :])
-            trials.append(Trial(rule.name, name, better and f"is cheaper by {better}", cycles))
-            if better is None:
-                for made in rule.apply(schedule, found, target):
-                    made.rule = rule.name
+        tried = list(_tried(schedule, target, rule, rules[n + 1 :]))
+        trials += tried or [Trial(rule.name, "", "no stage is left")]
     return trials
 
 
+def _tried(
+    schedule: Schedule, target: Target, rule: Rule[Any], others: Sequence[Rule[Any]]
+) -> Iterator[Trial]:
+    """Make the loops of the stages that a rule matches; `others` are tried after it."""
+    for stage in list(schedule.stages):
+        if stage.rule is not None or stage.inlined or stage.is_placeholder:
+            continue
+        name = stage.name
+        found = rule.match(schedule, stage, target)
+        if isinstance(found, WhyNot):
+            yield Trial(rule.name, name, found.reason)
+            continue
+        cycles = None if rule.cost is None else rule.cost(found, target)
+        cheaper = None if cycles is None else _cheaper(schedule, stage, target, cycles, others)
+        yield Trial(rule.name, name, None if cheaper is None else f"is cheaper by rule {cheaper}", cycles)
+        if cheaper is None:
+            for made in rule.apply(schedule, found, target):
+                made.rule = rule.name
+
+
 def _cheaper(
-    schedule: Schedule, stage: Stage, target: Target, cycles: float, rules: Sequence[Rule[Any]]
+    schedule: Schedule, stage: Stage, target: Target, cycles: float, others: Sequence[Rule[Any]]
 ) -> str | None:
-    """The first of the rules that matches a stage at a lower cost; None where there is none."""
-    for rule in rules:
+    """The first rule that matches a stage at a lower cost; None where there is none."""
+    for rule in others:
         if rule.cost is None:
             continue
         found = rule.match(schedule, stage, target)
@@ -90,15 +98,14 @@ def _cheaper(
 
 
 def trials_text(trials: Sequence[Trial]) -> str:
-    """A line for each rule and what came of it, with the stages of which that is so."""
-    return "\n".join(_lines(trials))
-
-
-def _lines(trials: Sequence[Trial]) -> Iterator[str]:
+    """What came of each rule, a line for all stages of which the same is so."""
     width = max((len(trial.rule) for trial in trials), default=0)
+    lines: list[str] = []
     for rule, tried in groupby(trials, key=lambda trial: trial.rule):
         results: dict[str, list[str]] = {}
         for trial in tried:
             results.setdefault(trial.result, []).append(trial.stage)
         for n, (result, stages) in enumerate(results.items()):
-            yield f"{'' if n else rule:{width}}  {', '.join(stages)}: {result}"
+            subject = f"{', '.join(stages)}: " if any(stages) else ""
+            lines.append(f"{'' if n else rule:{width}}  {subject}{result}")
+    return "\n".join(lines)

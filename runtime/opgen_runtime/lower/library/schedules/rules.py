@@ -55,8 +55,8 @@ def generic(
 ) -> Schedule:
     """The schedule of any program: cheap stages are inlined, loops made by the first rule that matches a stage.
 
-    `rules`: others, which are tried before REWRITES and RULES.  `trials` gets what each rule said of each stage.  Raises
-    StrategyError for a target that is tuned to what there is not.
+    `rules`: others, which are tried before REWRITES and RULES.  `trials` gets what each rule said of each
+    stage.  Raises StrategyError for a target that is tuned to what there is not.
     """
     check_tuned(target)
     schedule = create_schedule(outputs)
