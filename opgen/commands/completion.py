@@ -21,7 +21,7 @@ _OP: Final = re.compile(r"^op:[ \t]*['\"]?([A-Za-z_]\w*)", re.MULTILINE)
 _DOCUMENT: Final = re.compile(r"^---", re.MULTILINE)
 _ABSTRACT: Final = re.compile(r"^abstract:[ \t]*true\b", re.MULTILINE | re.IGNORECASE)
 _STATED: Final = ("declaration", "checked op", "call")
-_OF_TENSORS: Final = ("tensor expressions", "strategy", "pattern", "schedule", "trace")
+_OF_TENSORS: Final = ("tensor expressions", "strategy", "pattern", "rules", "schedule", "trace")
 _OF_CODE: Final = ("llvm", "llvm optimised", "assembly")
 
 

@@ -29,7 +29,7 @@ from .onnx_models import extents
 from .options import of_a_call
 from .show import facts
 
-_PROSE: Final = frozenset(("strategy", "pattern", "schedule"))
+_PROSE: Final = frozenset(("strategy", "pattern", "rules", "schedule"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ MODULES: Final[Mapping[str, str]] = {
     "lang": "compute.lang",
     "ops": "ops",
     "registry": "operator.registry",
+    "rules": "lower.library.schedules",
     "schedule": "lower.schedule",
     "target": "base.target",
     "te": "lower.schedule.te",

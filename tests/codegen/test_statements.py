@@ -9,7 +9,7 @@ from opgen_runtime.base import arith
 from opgen_runtime.base.arith import Const, Expr, Select, Var, const
 from opgen_runtime.base.errors import CodegenError
 from opgen_runtime.base.target import Target
-from opgen_runtime.base.vocabulary import BOOL, FLOAT32, INDEX, INT32, DType, OpPattern
+from opgen_runtime.base.vocabulary import BOOL, FLOAT32, INDEX, INT32, DType
 from opgen_runtime.codegen import emit, optimise_and_compile
 from opgen_runtime.compute import te
 from opgen_runtime.lower import tir
@@ -415,7 +415,7 @@ def test_products_that_are_accumulated_are_computed_as_they_are_written(combiner
     out = te.compute("out", (3,), "float32", body)
     for schedule in (
         create_schedule((out,)),
-        schedules.for_pattern(OpPattern.COMM_REDUCE)((out,), Target.host()),
+        schedules.generic((out,), Target.host()),
     ):
         func = tir.run_phases(tir.lower(schedule, (a, b), (out,), "kernel"))
         large, small = np.full((3, length), 1e30, np.float32), np.full((3, length), 1e-30, np.float32)

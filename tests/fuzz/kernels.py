@@ -113,9 +113,8 @@ def _lowered(
     chance: random.Random, inputs: Sequence[Tensor], outputs: Sequence[Tensor], target: Target
 ) -> tir.PrimFunc:
     normal = te.normalize(outputs)
-    pattern, _ = te.derive_pattern(normal, inputs)
     plain = chance.random() < 0.15
-    schedule = create_schedule(normal) if plain else schedules.for_pattern(pattern)(normal, target)
+    schedule = create_schedule(normal) if plain else schedules.generic(normal, target)
     return tir.run_phases(tir.lower(schedule, inputs, normal, "kernel"))
 
 

@@ -11,7 +11,7 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.errors import OpgenError, PassError
 from opgen_runtime.declaration import StrategyEntry
-from opgen_runtime.lower.library.schedules import injective
+from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
@@ -171,9 +171,9 @@ def test_wrong_layouts(layouts: dict[str, object], message: str) -> None:
 
 def by_rows(attrs: object, inputs: list[te.Tensor], out_type: TensorType) -> OpStrategy:
     """A strategy of convolutions: channels last where there is one image, as it is otherwise."""
-    found = OpStrategy().add_default(injective, "plain")
+    found = OpStrategy().add_default(generic, "plain")
     with found.under(lambda N: N == 1, "N == 1"):
-        found.add_implementation(None, injective, "rows", layouts={"data_layout": "NHWC"})
+        found.add_implementation(None, generic, "rows", layouts={"data_layout": "NHWC"})
     return found
 
 
@@ -195,10 +195,8 @@ def test_a_strategy_asks_for_its_layout() -> None:
 
 def test_a_declaration_asks_for_its_layout() -> None:
     op = Op.get("conv2d")
-    asking = StrategyEntry(
-        "rows", schedule="injective", when=lambda N: N == 1, layouts={"data_layout": "NHWC"}
-    )
-    op.set_attr("strategy", (StrategyEntry("plain", schedule="injective", plevel=5), asking), plevel=20)
+    asking = StrategyEntry("rows", schedule="generic", when=lambda N: N == 1, layouts={"data_layout": "NHWC"})
+    op.set_attr("strategy", (StrategyEntry("plain", schedule="generic", plevel=5), asking), plevel=20)
     try:
         gives(AlterOpLayout(), *WHOLE)
         gives(AlterOpLayout(), "fn (%x: [2, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
@@ -225,7 +223,7 @@ def test_builds_ask_strategies_from_level_3_on() -> None:
     ],
 )
 def test_what_a_strategy_asks_for_is_checked(asking: Op, layouts: dict[str, str], message: str) -> None:
-    wrong = OpStrategy().add_implementation(None, injective, "wrong", layouts=layouts)
+    wrong = OpStrategy().add_implementation(None, generic, "wrong", layouts=layouts)
     asking.set_attr("strategy", wrong, plevel=30)
     data = x()
     with pytest.raises(PassError, match=message):

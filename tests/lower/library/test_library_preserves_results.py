@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opgen_runtime.base.target import Target
-from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.lower.library import schedules
 from tests.lower.tir.programs import (
     Program,
@@ -70,9 +69,3 @@ def test_shapes_with_tails(program: Program, cpu: str) -> None:
 def test_every_length(n: int) -> None:
     program = chain(1, n)
     check_lowered(program, schedules.generic(program.outputs, target("x86-64-v4")))
-
-
-def test_for_pattern() -> None:
-    assert schedules.for_pattern(OpPattern.BROADCAST) is schedules.injective
-    assert schedules.for_pattern(OpPattern.COMM_REDUCE) is schedules.reduction
-    assert schedules.for_pattern(OpPattern.OPAQUE) is schedules.generic

@@ -115,7 +115,7 @@ def call_of(**names: Any) -> StrategyCall:
 def op(monkeypatch: pytest.MonkeyPatch) -> Iterator[Op]:
     for name in ("special", "plain"):
         monkeypatch.setattr(library.schedules, name, schedule, raising=False)
-    monkeypatch.setattr(library.schedules, "for_pattern", lambda pattern: schedule, raising=False)
+    monkeypatch.setattr(library.schedules, "generic", schedule)
     yield register_op("test_strategy.op", "a.py").set_attr("TOpPattern", OpPattern.ELEMWISE)
     remove_op("test_strategy.op")
 

@@ -88,7 +88,7 @@ OUT = te.compute("out", (64,), "int32", body)
 PARTS: dict[str, Callable[[Any], Any]] = {
     "normalize": lambda _: te.normalize((OUT,)),
     "pattern": lambda outputs: (te.derive_pattern(outputs, (X,)), outputs)[1],
-    "schedule": lambda outputs: (schedules.injective(outputs, TARGET), outputs),
+    "schedule": lambda outputs: (schedules.generic(outputs, TARGET), outputs),
     "lower": lambda made: tir.lower(made[0], (X,), made[1], "kernel"),
     **{row.name: row.run for row in tir.PHASES},
 }

@@ -12,7 +12,7 @@ from opgen_runtime.base.arith import Cast, Var, cast, select
 from opgen_runtime.base.errors import LanguageError, OpgenError, ScheduleError, StrategyError
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import IterVar, Tensor
-from opgen_runtime.lower.library.schedules import injective
+from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.lower.schedule import Attach, Split, create_schedule
 from opgen_runtime.operator.registry import Op, register_op_attr
@@ -38,7 +38,7 @@ def run() -> np.ndarray:
     return out
 
 
-def with_strategy(compute: Any = None, schedule: Any = injective, **given: Any) -> None:
+def with_strategy(compute: Any = None, schedule: Any = generic, **given: Any) -> None:
     def strategy(attrs: Any, inputs: Any, out_type: Any) -> OpStrategy:
         return OpStrategy().add_implementation(compute, schedule, "mine", 15, **given)
 
@@ -145,7 +145,7 @@ def test_a_compute_that_fits_is_run_in_both_executors() -> None:
 
 
 def add_implementation(**changes: Any) -> Any:
-    given = {"compute": None, "schedule": injective, "name": "mine"}
+    given = {"compute": None, "schedule": generic, "name": "mine"}
     return lambda attrs, inputs, out_type: OpStrategy().add_implementation(**{**given, **changes})
 
 

@@ -78,6 +78,15 @@ class Narrow:
         return self.less + self.more
 
 
+def why_not_dot(stage: Stage, axis: IterVar, steps: int, turned: int, before: int | None) -> str | None:
+    """Why a stage cannot be summed in words of so many steps; None if it can."""
+    try:
+        dotted(stage, axis, steps, turned, before)
+    except ScheduleError as error:
+        return str(error)
+    return None
+
+
 def dotted(
     stage: Stage, axis: IterVar, steps: int, turned: int, before: int | None
 ) -> tuple[Tensor, tuple[Tensor, ...], Expr]:

@@ -42,7 +42,8 @@ class StageBase:
     that do not depend on elements or other axes.  `leaves` are the loops, outermost first.  The stage's `body`
     is the schedule's own copy: cache_write and rfactor rewrite it, the tensor stays.  `origin` tells which primitive
     made the stage; it is empty for those of the program.  The stage of a scan has `rows`, with a stage for each state;
-    a stage that runs in the steps of a scan, or right after the last one, `follows` those rows.
+    a stage that runs in the steps of a scan, or right after the last one, `follows` those rows.  `rule`: the name of
+    the rule of the library that has made its loops.
     """
 
     def __init__(self, tensors: tuple[Tensor, ...], op: Operation, origin: str = "") -> None:
@@ -65,6 +66,7 @@ class StageBase:
         self.alignment: dict[int, tuple[int, int]] = {}
         self.follows: Rows[Self] | None = None
         self.rows: Rows[Self] | None = None
+        self.rule: str | None = None
         self.trace: Trace | None = None  # of the schedule that it is part of
         if isinstance(op, Compute):
             self.set_compute(op.axes, op.body)

@@ -11,7 +11,7 @@ nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
 ahead.py         hints for lines that a later tile needs
 reduction.py     reduction stages: accumulators, tiles of them, vectors of them
-open_partition.py, edge_partition.py, part_tiles.py: where loops and tiles are split, by guards
+linear.py, open_partition.py: where loops are split, by guards
 combine.py       what a reduction is: identity, joining, positions
 tensorize.py     tiles that intrinsics compute
 scan.py          scans: rows one after the other, and what follows them
@@ -19,7 +19,7 @@ positions.py     scans whose steps run inside the loop over positions
 update.py        updates
 compacted.py     loops that pick elements; packing.py: with the count in a register, in vectors;
                  limited.py: nests of rows that callers see a part of
-vector.py        expressions of vectors; dead_lanes.py: accumulators of which some lanes are never read
+vector.py        expressions of vectors
 phases/          one file each: from lowered loop IR to what code generation takes
 contract.py      what loop IR must be as it is lowered, and as code generation takes it
 written.py       loop IR as people write it

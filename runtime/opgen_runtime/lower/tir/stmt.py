@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ...base import Vectors
 from ...base.arith import register_printer
@@ -198,6 +199,10 @@ class PrimFunc:
 
     def __str__(self) -> str:
         return to_text(self)
+
+    def with_body(self, body: Stmt) -> PrimFunc:
+        """The same with another statement; itself where that is its own."""
+        return self if body is self.body else replace(self, body=body)
 
 
 # ------------------------------------------------------------------ text, for people and for dumps after each phase

@@ -20,6 +20,7 @@ from ...base.vocabulary import dataclass
 from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...lower import tir
+from ...lower.library.schedules import Trial, trials_text
 from ...lower.library.segment import Segment, kernel_name
 from ...lower.schedule import Schedule
 from .variants import Variant
@@ -77,14 +78,18 @@ class Scheduled:
     """A segment in normal form with its schedule.
 
     `prepare`: the part that was split off, which runs once.  `variants`: others, for where more is known of its dims.
+    `trials`: what each rule of the library said of each stage; none of a schedule that a strategy chose.
     """
 
     normal: Normal
     schedule: Schedule
     prepare: Scheduled | None = None
     variants: tuple[Variant[Scheduled], ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     def texts(self) -> Texts:
+        if self.trials:
+            yield "rules", trials_text(self.trials)
         yield "schedule", str(self.schedule)
         yield "trace", str(self.schedule.trace)
         for variant in self.variants:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ... import codegen, ir
+from ...base import Target
 from ...base.arith import Const, Expr, Var, const, free_vars
 from ...base.contract import Contract
 from ...base.errors import AccessError, CodegenError, OpgenError
@@ -112,14 +113,18 @@ def _narrowed(normal: Normal, narrowing: Narrowing) -> Normal | None:
 
 def _scheduled(normal: Normal) -> Scheduled:
     segment, anchor = normal.segment, normal.segment.anchor
-    function: Callable[..., object] = schedules.generic
-    what = "the schedule of the library"
     if anchor is not None and not anchor.selection.implementation.is_default:
         chosen = anchor.selection.implementation
-        function = chosen.schedule
-        named = getattr(function, "__qualname__", type(function).__name__)
+        named = getattr(chosen.schedule, "__qualname__", type(chosen.schedule).__name__)
         what = f"{anchor.op.name}: schedule {named} of {chosen.name}"
-    return Scheduled(normal, schedule_by(function, what, normal.outputs, segment.target))
+        return Scheduled(normal, schedule_by(chosen.schedule, what, normal.outputs, segment.target))
+    trials: list[schedules.Trial] = []
+
+    def generic(outputs: Sequence[Tensor], target: Target) -> object:
+        return schedules.generic(outputs, target, trials=trials)
+
+    made = schedule_by(generic, "the schedule of the library", normal.outputs, segment.target)
+    return Scheduled(normal, made, trials=tuple(trials))
 
 
 def split(scheduled: Scheduled) -> Scheduled:

@@ -1,9 +1,10 @@
 """The library of schedules: functions of the outputs and the target.
 
-`injective` is for programs without reductions, `reduction` for those with them; `generic` works for every program
-and picks.  `for_pattern` maps a fusion pattern to its schedule.
+`generic` is the schedule of any program: REWRITES and RULES, tried in order.
 
-programs.py     the schedules of whole programs
+rules.py        the rules, in the order in which they are tried
+rule.py         what a rule is, and how rules are applied
+rows.py         loops of outputs with what they read computed inside them
 plan.py         what to inline, what to store, and where stored stages are computed
 access.py       how a body goes through memory, and what it costs
 elementwise.py  loops of stages without reduce axes
@@ -33,32 +34,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ....base import Target
-from ....base.vocabulary import OpPattern
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule
 from .elementwise import schedule_elementwise
 from .parameters import PARAMETERS, Parameter, why_not_tuned
-from .programs import generic, injective, reduction, why_not_by_rows
+from .rows import why_not_by_rows
+from .rule import Rule, Trial, WhyNot, apply_rules, trials_text
+from .rules import REWRITES, RULES, generic
 
 ScheduleFunction = Callable[[Sequence[Tensor], Target], Schedule]
 
-
-def for_pattern(pattern: OpPattern) -> ScheduleFunction:
-    """The schedule for programs of a fusion pattern."""
-    if pattern <= OpPattern.INJECTIVE:
-        return injective
-    return reduction if pattern is OpPattern.COMM_REDUCE else generic
-
-
 __all__ = [
     "PARAMETERS",
+    "REWRITES",
+    "RULES",
     "Parameter",
+    "Rule",
     "ScheduleFunction",
-    "for_pattern",
+    "Trial",
+    "WhyNot",
+    "apply_rules",
     "generic",
-    "injective",
-    "reduction",
     "schedule_elementwise",
+    "trials_text",
     "why_not_by_rows",
     "why_not_tuned",
 ]

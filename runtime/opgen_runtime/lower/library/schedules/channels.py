@@ -11,7 +11,7 @@ of an image (`filters`) leave lanes empty where they are shorter than vectors, a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
@@ -23,6 +23,7 @@ from .access import is_shared, likely_extent, total_extent
 from .elementwise import schedule_elementwise
 from .plan import leader_of
 from .products import is_constant, is_plain, is_sum_of_products, vars_of
+from .rule import WhyNot
 from .strips import schedule_strips
 
 _LEAST_STEPS: Final = 4  # of a window
@@ -54,26 +55,25 @@ class Channels:
         return next(node for node in post_order(self.image) if isinstance(node, Read))
 
 
-def schedule_channels(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
-    """Loops for the sums over windows whose channels fill vectors better than lines; gives these stages."""
-    done: set[Stage] = set()
-    for stage in list(schedule.stages):
-        if stage in placed or stage in done or stage.inlined or stage.follows is not None or not stage.axes:
-            continue
-        if not is_sum_of_products(stage.body) or not isinstance(stage.body, Reduce):
-            continue
-        found = _channels_of(stage.axes, simplified(stage.axes, stage.body))
-        if found is not None and is_constant(schedule, found.filters) and _pays(stage, found, target):
-            leader = leader_of(schedule, stage, {*placed, *done})
-            done.update(_schedule(schedule, stage, leader, target))
-    return done
+def match_channels(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A sum over windows whose channels fill vectors better than its lines."""
+    if stage.follows is not None or not stage.axes or not is_sum_of_products(stage.body):
+        return WhyNot("is no sum of products")
+    assert isinstance(stage.body, Reduce)
+    found = _channels_of(stage.axes, simplified(stage.axes, stage.body))
+    if isinstance(found, WhyNot):
+        return found
+    if not is_constant(schedule, found.filters):
+        return WhyNot("has filters that are not constant")
+    why_not = _why_not_cheaper(stage, found, target)
+    return stage if why_not is None else WhyNot(why_not)
 
 
-def _channels_of(axes: tuple[IterVar, ...], body: Reduce) -> Channels | None:
-    """The channels over whose windows a body is a sum; None for any other."""
+def _channels_of(axes: tuple[IterVar, ...], body: Reduce) -> Channels | WhyNot:
+    """The channels over whose windows a body is a sum."""
     product, every = body.value, (*axes, *body.axes)
     if body.condition is not None or not isinstance(product, Binary) or total_extent(every) is None:
-        return None
+        return WhyNot("has a condition, words or open extents")
     for image, filters in ((product.a, product.b), (product.b, product.a)):
         reads = [node for node in post_order(image) if isinstance(node, Read)]
         if len(reads) != 1 or not isinstance(filters, Read):
@@ -88,7 +88,7 @@ def _channels_of(axes: tuple[IterVar, ...], body: Reduce) -> Channels | None:
         found = positions(every, image)
         if not isinstance(found, str):
             return Channels(image, filters, moved[0], found[0])
-    return None
+    return WhyNot("has no filter of its own for each channel of an image")
 
 
 def _is_window(used: set[Var], axes: Sequence[IterVar], steps: Sequence[IterVar]) -> bool:
@@ -96,14 +96,14 @@ def _is_window(used: set[Var], axes: Sequence[IterVar], steps: Sequence[IterVar]
     return any([axis.var in used for axis in axes]) and any([axis.var in used for axis in steps])
 
 
-def _pays(stage: Stage, found: Channels, target: Target) -> bool:
-    """Whether it takes less time, all in all, to turn channels into vectors."""
+def _why_not_cheaper(stage: Stage, found: Channels, target: Target) -> str | None:
+    """Why it takes no less time, all in all, to turn channels into vectors; None if it does."""
     at, steps = stage.axes.index(found.axis), likely_extent(stage.reduce_axes)
     dtype = stage.tensor.dtype
     lanes, after = target.lanes(dtype), stage.axes[at + 1 :]
     count, results = likely_extent((found.axis,)), likely_extent(after)
     if not after or count < lanes or steps < _LEAST_STEPS:
-        return False
+        return f"has {count} channels, {results} results of each and {steps} steps: too few"
     covered = likely_extent(found.covered) // likely_extent(stage.axes[: at + 1])
     read = math.prod([n for n in found.source.tensor.shape if isinstance(n, int)]) // likely_extent(
         stage.axes[: at + 1]
@@ -111,10 +111,13 @@ def _pays(stage: Stage, found: Channels, target: Target) -> bool:
     kept = results + covered + (0 if is_plain(found.image) else read)
     size = kept * lanes * dtype.itemsize
     if size > _NEAR:
-        return False
+        return f"has planes of which {lanes} do not stay in the L2 cache ({size:,} bytes)"
     turned = results * steps + kept * (_TURNED if size <= _FIRST else _TURNED_FAR)
     whole = -(-count // lanes) * lanes / count  # of channels, what is computed
-    return turned * whole * _GAIN <= _in_lines(stage, found, lanes) * lanes + covered * lanes * _COPIED
+    in_lines = _in_lines(stage, found, lanes) * lanes + covered * lanes * _COPIED
+    if turned * whole * _GAIN <= in_lines:
+        return None
+    return f"takes {turned * whole:,.0f} vector products by channels, {in_lines:,.0f} by lines"
 
 
 def _in_lines(stage: Stage, found: Channels, lanes: int) -> float:
@@ -129,7 +132,9 @@ def _in_lines(stage: Stage, found: Channels, lanes: int) -> float:
     return _PLANE + count * vectors * steps + strided
 
 
-def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -> list[Stage]:
+def schedule_channels(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    """Loops for a sum over windows, with channels in vectors; gives the stages that have loops then."""
+    leader = leader_of(schedule, stage)
     schedule.simplify(stage.tensor)
     at, lanes = stage.axes.index(_channels(stage).axis), target.lanes(stage.tensor.dtype)
     turned = schedule[schedule.permute(stage.tensor, _last(stage, at))]
@@ -154,7 +159,7 @@ def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -
 def _channels(stage: Stage) -> Channels:
     assert isinstance(stage.body, Reduce)
     found = _channels_of(stage.axes, stage.body)
-    assert found is not None
+    assert isinstance(found, Channels)
     return found
 
 

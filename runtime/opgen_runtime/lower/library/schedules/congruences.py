@@ -11,31 +11,32 @@ solved for a reduce axis: transposed convolutions, gradients of strided ones, wh
 from __future__ import annotations
 
 from math import gcd, lcm
+from typing import TypeAlias
 
+from ....base import Target
 from ....base.arith import free_vars
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage, congruences, slope
+from .rule import WhyNot
+
+Factors: TypeAlias = dict[IterVar, int]
 
 
-def solve_congruences(schedule: Schedule) -> None:
-    """Divide and solve every reduction that has congruences; those that read the results fold the quotients in."""
-    changed = False
-    for stage in list(schedule.stages):
-        if (
-            stage.reduce_axes
-            and not stage.inlined
-            and stage.follows is None
-            and isinstance(stage.body, Reduce)
-        ):
-            changed = _solve(schedule, stage) or changed
-    if changed:
-        schedule.normalize()
-
-
-def _solve(schedule: Schedule, stage: Stage) -> bool:
+def match_congruences(schedule: Schedule, stage: Stage, target: Target) -> tuple[Stage, Factors] | WhyNot:
+    """A reduction with congruences that can be solved for a reduce axis; with what divides its data axes."""
+    if not stage.reduce_axes or stage.follows is not None or not isinstance(stage.body, Reduce):
+        return WhyNot("has no reduce axes of its own")
     factors = _factors(stage)
     if factors is None:
-        return False
+        return WhyNot("counts in every step, or in steps of which no axis tells which")
+    return stage, factors
+
+
+def solve_congruences(
+    schedule: Schedule, matched: tuple[Stage, Factors], target: Target
+) -> tuple[Stage, ...]:
+    """Divide and solve a reduction that has congruences; those that read its results fold the quotients in."""
+    stage, factors = matched
     tensor = stage.tensor
     if factors:
         tensor = schedule.divide(tensor, factors, first=True)
@@ -44,10 +45,12 @@ def _solve(schedule: Schedule, stage: Stage) -> bool:
     made = schedule[tensor]
     while isinstance(made.body, Reduce) and next(congruences(made.body), None) is not None:
         schedule.solve(tensor)
-    return bool(factors)
+    if factors:
+        schedule.normalize()
+    return ()
 
 
-def _factors(stage: Stage) -> dict[IterVar, int] | None:
+def _factors(stage: Stage) -> Factors | None:
     """By how much each data axis is divided; None where no condition can be solved."""
     assert isinstance(stage.body, Reduce)
     found = list(congruences(stage.body))

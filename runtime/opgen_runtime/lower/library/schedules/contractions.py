@@ -15,7 +15,7 @@ Where rows fill vectors better than the columns, or these are windows that overl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....base import Target
@@ -25,7 +25,7 @@ from ...schedule import Schedule, Stage, constant_stages
 from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
 from .blocking import Blocks, block_by_block, blocks_of_covered, blocks_of_sum, cover_by_block
-from .dots import dotted_of, dotted_row
+from .dots import dotted_of
 from .lines import lines_of, panels_at_once
 from .nests import NEAR, Nest, runs_of, tile_by_tile
 from .packing import (
@@ -51,8 +51,9 @@ from .products import (
     prepare,
     vars_of,
 )
+from .rule import WhyNot
 from .tiles import MANY_REGISTERS, Tile, in_registers, narrow, tile_of
-from .turning import turned_of, widened_of
+from .turning import permute_through, turned_of, widened_order
 
 _MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
 _FEW_STEPS: Final = 2
@@ -61,29 +62,44 @@ _LONG: Final = 8  # vectors of a sum
 _FAR: Final = 4  # elements; further apart they are gathered
 
 
-def schedule_contractions(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
-    """Loops for the contractions that are large enough, and what they are computed with; gives these stages."""
-    done: set[Stage] = set()
-    for stage in list(schedule.stages):
-        if stage in placed or stage in done or stage.inlined or stage.body is None:
-            continue
-        form = form_of(stage)
-        if form is not None and _goes_along(schedule, stage, form, target):
-            continue  # a reduction like others
-        if form is None and dotted_row(schedule, stage, target) is not None:
-            continue
-        if form is None and (widened := widened_of(schedule, stage, target)) is not None:
-            stage, form = widened, form_of(widened)
-        dotted = None if form is None else dotted_of(schedule, stage, form, target)
-        if dotted is not None:
-            stage, form = dotted, form_of(dotted)
-        turned = None if form is None else turned_of(schedule, stage, form, target)
-        if turned is not None:
-            stage, form = turned, form_of(turned)
-        if form is not None:
-            leader = leader_of(schedule, stage, {*placed, *done})
-            done.update(_schedule(schedule, stage, form, leader, target))
-    return done
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A stage that is a contraction in its `form`, or else with its axes in another `order`."""
+
+    stage: Stage
+    form: Form | None
+    order: tuple[IterVar, ...] = ()
+
+
+def match_contraction(schedule: Schedule, stage: Stage, target: Target) -> Matched | WhyNot:
+    """A contraction that is large enough for columns to be packed, as it stands or with its axes permuted."""
+    form = form_of(stage)
+    if isinstance(form, Form):
+        if _goes_along(schedule, stage, form, target):
+            return WhyNot("has so few rows that sums along the lines of both operands are faster")
+        return Matched(stage, form)
+    order = widened_order(stage, target)
+    return form if order is None else Matched(stage, None, tuple(order))
+
+
+def schedule_contraction(schedule: Schedule, matched: Matched, target: Target) -> list[Stage]:
+    """Loops for a contraction, of words where the target has them, rows and columns interchanged where that pays.
+
+    Gives the stages that have loops then, also those that it is computed with.
+    """
+    stage, form = matched.stage, matched.form
+    if matched.order:
+        stage, form = _again(permute_through(schedule, stage, matched.order))
+    for change in (dotted_of, turned_of):
+        changed = None if form is None else change(schedule, stage, form, target)
+        if changed is not None:
+            stage, form = _again(changed)
+    return [] if form is None else _schedule(schedule, stage, form, leader_of(schedule, stage), target)
+
+
+def _again(stage: Stage) -> tuple[Stage, Form | None]:
+    form = form_of(stage)
+    return stage, form if isinstance(form, Form) else None
 
 
 def _goes_along(schedule: Schedule, stage: Stage, form: Form, target: Target) -> bool:

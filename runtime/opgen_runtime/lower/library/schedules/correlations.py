@@ -9,7 +9,6 @@ of X several rows o, in accumulators that stay in registers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
 from ....base import Target
@@ -20,6 +19,7 @@ from ...schedule import Schedule, Stage, divided, positions, simplified, slope
 from .access import analyse, is_shared, likely_extent
 from .elementwise import covering_of
 from .products import factors_of, is_plain, is_sum_of_products, vars_of
+from .rule import WhyNot
 
 _MOST_APART: Final = 4  # elements so far apart are read as vectors
 _FEWEST_COLUMNS: Final = 4
@@ -37,31 +37,26 @@ class Correlation:
     windows: tuple[IterVar, ...]
 
 
-def schedule_correlations(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
-    """Loops for the sums over planes of which few rows share a window; gives these stages, and what they read."""
-    done: set[Stage] = set()
-    for stage in list(schedule.stages):
-        if stage in placed or stage.inlined or stage.follows is not None or not stage.axes:
-            continue
-        if is_sum_of_products(stage.body) and _is_correlation(stage, target):
-            done.update(_schedule(schedule, stage, target))
-    return done
-
-
-def _is_correlation(stage: Stage, target: Target) -> bool:
-    """Whether a stage is one, divided by what its operands divide its axes by.  The stage stays as it is."""
+def match_correlation(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A sum over planes of which few rows share a window, divided by what its operands divide its axes by."""
+    if stage.follows is not None or not stage.axes or not is_sum_of_products(stage.body):
+        return WhyNot("is no sum of products")
     factors = factors_of(stage)
+    made = stage
     if factors:
         tensor, _ = divided(stage, factors, first=False)
-        stage = Stage((tensor,), tensor.op)
-    assert isinstance(stage.body, Reduce)
-    found = _correlation_of(stage.axes, simplified(stage.axes, stage.body))
+        made = Stage((tensor,), tensor.op)
+    assert isinstance(made.body, Reduce)
+    found = _correlation_of(made.axes, simplified(made.axes, made.body))
     if found is None:
-        return False
-    every = (*stage.axes, *stage.reduce_axes)
+        return WhyNot("has no two operands along its last reduce axis, one of which slides along the other")
+    every = (*made.axes, *made.reduce_axes)
     if is_shared(every, likely_extent(every), target) and likely_extent(found.outer) < target.num_threads:
-        return False
-    return is_plain(found.image) or not isinstance(positions(every, found.image), str)
+        return WhyNot(f"has too few planes for {target.num_threads} threads")
+    place = "" if is_plain(found.image) else positions(every, found.image)
+    return (
+        WhyNot(f"has an image that cannot be covered: {place}") if isinstance(place, str) and place else stage
+    )
 
 
 def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | None:
@@ -111,7 +106,8 @@ def _lies_along(read: Read, line: IterVar, most: int) -> bool:
     return step is not None and 0 < step <= most and not any([line.var in vars_of(each) for each in others])
 
 
-def _schedule(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+def schedule_correlation(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    """Loops for a sum over planes, and for the plane that it reads; gives the stages that have loops then."""
     factors = factors_of(stage)
     if factors:
         stage = schedule[schedule.divide(stage.tensor, factors)]

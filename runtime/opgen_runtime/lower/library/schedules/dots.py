@@ -16,16 +16,28 @@ from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, post_order
-from ....base.errors import ScheduleError
-from ....base.vocabulary import INT32
+from ....base.vocabulary import INT32, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
+from ...schedule.dots import why_not_dot
 from .access import analyse, likely, likely_extent
-from .products import LEAST_SUMMED, Form, is_constant, vars_of
+from .products import LEAST_SUMMED, Form, form_of, is_constant, vars_of
+from .rule import WhyNot
 
 _STEPS: Final = (4, 2)
 _FULL: Final = 0.7  # of the words, at least
 _AGAIN: Final = 2  # times
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """How a stage is summed in words: arguments of the primitive `dot`."""
+
+    stage: Stage
+    axis: IterVar
+    steps: int
+    turned: int
+    before: int | None
 
 
 def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
@@ -36,33 +48,45 @@ def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
     factors = _factors(stage)
     if factors is None:
         return None
-    return _dotted(schedule, stage, factors, [*_read_again(schedule, stage, factors), None], target)
+    found = _dot_of(schedule, stage, factors, [*_read_again(schedule, stage, factors), None], target)
+    return None if found is None else _dotted(schedule, found)
 
 
-def dotted_row(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
-    """The stage that sums words for one row and constant columns that lie side by side; None where there are none.
+def match_dotted_row(schedule: Schedule, stage: Stage, target: Target) -> Dot | WhyNot:
+    """One row of narrow ints by constant columns that lie side by side.
 
     It is no contraction, but the words of what is constant are made once and for all.
     """
     factors = _factors(stage)
-    if factors is None or not stage.axes or not _steps_of(target):
-        return None
+    if factors is None or not stage.axes:
+        return WhyNot("is no sum of products in int32")
+    if not _steps_of(target):
+        return WhyNot("has no dot product instruction on this target")
     if likely_extent(stage.axes[:-1]) > 1 or likely_extent(stage.axes[-1:]) < target.lanes(INT32):
-        return None
+        return WhyNot("has several rows, or fewer columns than a vector has lanes")
     column = stage.axes[-1].var
     constant = [n for n, factor in enumerate(factors) if is_constant(schedule, factor)]
     if len(constant) != 1 or column in vars_of(factors[1 - constant[0]]):
-        return None
+        return WhyNot("has no constant columns")
     accesses = analyse(factors[constant[0]], INT32)
     if any(read.strides.get(column) != 1 or column in read.entangled for read in accesses.reads[:1]):
-        return None
-    return _dotted(schedule, stage, factors, constant, target)
+        return WhyNot("has columns that do not lie side by side")
+    if isinstance(form_of(stage), Form):
+        return WhyNot("is a contraction")
+    found = _dot_of(schedule, stage, factors, constant, target)
+    return WhyNot("has factors whose words cannot be made") if found is None else found
 
 
-def _dotted(
+def dot_row(schedule: Schedule, matched: Dot, target: Target) -> tuple[Stage, ...]:
+    """Sum words; the loops of what sums them are made by the rules that follow."""
+    _dotted(schedule, matched)
+    return ()
+
+
+def _dot_of(
     schedule: Schedule, stage: Stage, factors: tuple[Expr, Expr], before: Sequence[int | None], target: Target
-) -> Stage | None:
-    """The stage that sums words; words of the first of `before` that may be so are made before."""
+) -> Dot | None:
+    """How words are summed; words of the first of `before` that may be so are made before."""
     body = stage.body
     assert isinstance(body, Reduce)
     turned = 0 if is_constant(schedule, factors[1]) else 1
@@ -70,15 +94,18 @@ def _dotted(
         axis = _axis_of(body, steps)
         if axis is None or likely_extent(body.axes) < LEAST_SUMMED * steps:
             continue
-        try:
-            made = schedule[schedule.dot(stage.tensor, axis, steps, turned, first)]
-        except ScheduleError:
-            continue
-        if not stage.is_output:
-            stage.compute_inline()
-            schedule.normalize()
-        return made
+        if why_not_dot(stage, axis, steps, turned, first) is None:
+            return Dot(stage, axis, steps, turned, first)
     return None
+
+
+def _dotted(schedule: Schedule, dot: Dot) -> Stage:
+    """The stage that sums words; what reads the given one reads it."""
+    made = schedule[schedule.dot(dot.stage.tensor, dot.axis, dot.steps, dot.turned, dot.before)]
+    if not dot.stage.is_output:
+        dot.stage.compute_inline()
+        schedule.normalize()
+    return made
 
 
 def _steps_of(target: Target) -> list[int]:

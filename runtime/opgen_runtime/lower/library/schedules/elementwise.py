@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
@@ -25,6 +25,7 @@ from .ahead import prefetch_gathered
 from .alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
 from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
 from .products import is_plain
+from .rule import WhyNot
 
 _CHUNKS_PER_THREAD: Final = 8
 _SHARED_PER_THREAD: Final = 64  # iterations of a shared loop: chunks of it get smaller
@@ -92,12 +93,22 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         prefetch_gathered(stage, loop, leading[-1])
 
 
-def schedule_tiles(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
-    """Loops for the stages that compute tiles of tiles; gives these stages, which are computed whole."""
-    found = [s for s in schedule.stages if s not in placed and not s.inlined and is_of_tiles(s)]
-    for stage in found:
-        schedule_elementwise(stage, target)
-    return set(found)
+def match_tiles(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A stage that computes tiles of tiles, as the transforms of Winograd's convolutions do."""
+    return stage if is_of_tiles(stage) else WhyNot("does not choose among alternatives that read a tile")
+
+
+def match_elementwise(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """Any stage with loops and without reduce axes."""
+    if stage.body is None:
+        return WhyNot("has no loops of its own")
+    return WhyNot("has reduce axes") if stage.reduce_axes else stage
+
+
+def schedule_whole(schedule: Schedule, stage: Stage, target: Target) -> tuple[Stage, ...]:
+    """Loops for a stage without reduce axes that is computed whole."""
+    schedule_elementwise(stage, target)
+    return (stage,)
 
 
 def covering_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target) -> Stage | None:

@@ -22,6 +22,7 @@ from .access import analyse, contiguous_groups, is_shared, likely, likely_extent
 from .elementwise import covering_of
 from .plan import leader_of
 from .products import is_plain, is_sum_of_products, vars_of
+from .rule import WhyNot
 
 _MOST_ROWS: Final = 8  # of a tile
 _MOST_OPEN_ROWS: Final = 4  # where the last tile has any number of them
@@ -38,29 +39,24 @@ class Window:
     sliding: IterVar
 
 
-def schedule_filters(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
-    """Loops for the sums over windows whose filter is shared by a plane; gives these stages, and what they are in."""
-    done: set[Stage] = set()
-    for stage in list(schedule.stages):
-        if stage in placed or stage in done or stage.inlined or not _is_filter(schedule, stage, target):
-            continue
-        leader = leader_of(schedule, stage, {*placed, *done})
-        done.update(_schedule(schedule, stage, leader, target))
-    return done
-
-
-def _is_filter(schedule: Schedule, stage: Stage, target: Target) -> bool:
+def match_filter(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A sum over windows whose filter is shared by a plane."""
     body = stage.body
     if stage.follows is not None or len(stage.axes) < 3 or not isinstance(body, Reduce):
-        return False
+        return WhyNot("is no reduction with three data axes or more")
     *outer, row, column = stage.axes
     if likely(row.extent) < 2 or likely(column.extent) < _FEWEST_COLUMNS:
-        return False
+        return WhyNot(f"has planes of {likely(row.extent)}x{likely(column.extent)}: too small")
     every = (*stage.axes, *stage.reduce_axes)
     if is_shared(every, likely_extent(every), target) and likely_extent(outer) < target.num_threads:
-        return False
+        return WhyNot(f"has too few planes for {target.num_threads} threads")
     found = _window_of(stage.axes, simplified(stage.axes, body))
-    return found is not None and (is_plain(found.image) or not isinstance(positions(every, found.image), str))
+    if found is None:
+        return WhyNot("is no sum over windows with a filter that each plane shares")
+    place = "" if is_plain(found.image) else positions(every, found.image)
+    return (
+        WhyNot(f"has an image that cannot be covered: {place}") if isinstance(place, str) and place else stage
+    )
 
 
 def _window_of(axes: tuple[IterVar, ...], body: Reduce) -> Window | None:
@@ -97,7 +93,9 @@ def _slides(index: Expr, row: Var, axis: IterVar) -> bool:
     return step % row_step == 0 or (row_step % step == 0 and row_step // step < axis.extent)
 
 
-def _schedule(schedule: Schedule, stage: Stage, leader: Stage, target: Target) -> list[Stage]:
+def schedule_filter(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    """Loops for a sum over windows; gives the stages that have loops then."""
+    leader = leader_of(schedule, stage)
     schedule.simplify(stage.tensor)
     assert isinstance(stage.body, Reduce)
     found = _window_of(stage.axes, stage.body)

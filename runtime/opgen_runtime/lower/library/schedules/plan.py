@@ -55,13 +55,13 @@ def readers_of(schedule: Schedule) -> dict[Stage, list[Stage]]:
     return readers
 
 
-def leader_of(schedule: Schedule, stage: Stage, placed: Collection[Stage]) -> Stage:
+def leader_of(schedule: Schedule, stage: Stage) -> Stage:
     """The stage in whose loops a reduction runs: the one reader, if it reads element by element, or itself."""
     readers = [each for each in readers_of(schedule).get(stage, ()) if not each.inlined]
     if stage.is_output or len(readers) != 1:
         return stage
     (reader,) = readers
-    if reader in placed or reader.body is None or reader.reduce_axes or reader.follows is not None:
+    if reader.rule is not None or reader.body is None or reader.reduce_axes or reader.follows is not None:
         return stage
     order = post_order(reader.body)
     same = (
@@ -204,15 +204,25 @@ def _is_aside(stage: Stage, leader: Stage, axes: tuple[Var, ...]) -> bool:
     return first not in axes and own * _ASIDE <= whole
 
 
+def stored_before(schedule: Schedule, leader: Stage) -> list[Stage]:
+    """The stages with loops of their own whose results a leader needs, in no order."""
+    return [each for each in _sources(schedule, leader) if each.body is not None and not each.inlined]
+
+
 def _needed(schedule: Schedule, leader: Stage, position: Mapping[Stage, int]) -> list[Stage]:
-    """The stages that a leader needs, readers before those that they read."""
-    found = {leader}
+    """A leader and the stages that it needs, readers before those that they read."""
+    return sorted((leader, *_sources(schedule, leader)), key=lambda stage: position[stage], reverse=True)
+
+
+def _sources(schedule: Schedule, leader: Stage) -> set[Stage]:
+    """The stages that a leader needs."""
+    found: set[Stage] = set()
     stack = [leader]
     while stack:
         sources = {schedule[tensor] for tensor in reads_of(stack.pop())} - found
         found |= sources
         stack.extend(sources)
-    return sorted(found, key=lambda stage: position[stage], reverse=True)
+    return found - {leader}
 
 
 def _alignment(

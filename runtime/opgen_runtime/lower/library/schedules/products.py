@@ -22,6 +22,7 @@ from ....base.vocabulary import INDEX, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, divided, pushed, simplified
 from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
+from .rule import WhyNot
 
 LEAST_ROWS: Final = 2
 _ENOUGH_ROWS: Final = 7  # fill a tile
@@ -76,10 +77,10 @@ class Product:
     steps: tuple[IterVar, ...]
 
 
-def form_of(stage: Stage) -> Form | None:
-    """How a stage is a contraction that is worth packing; None for any other.  The stage stays as it is."""
+def form_of(stage: Stage) -> Form | WhyNot:
+    """How a stage is a contraction that is worth packing.  The stage stays as it is."""
     if not is_sum_of_products(stage.body) or not stage.reduce_axes or not isinstance(stage.body, Reduce):
-        return None
+        return WhyNot("is no sum of products")
     factors = factors_of(stage)
     made = stage
     if factors:
@@ -90,10 +91,11 @@ def form_of(stage: Stage) -> Form | None:
     conditional = body.condition is not None
     body = simplified(made.axes, pushed(body) if conditional else body)
     found = contraction_of(made.axes, body)
-    if found is None or not pays(found, body):
-        return None
+    if found is None:
+        return WhyNot("has no rows that move one factor alone and last axes that move the other alone")
     assert isinstance(body, Reduce)
-    return Form(found, factors, conditional, made.axes, body)
+    why_not = why_not_large_enough(found, body)
+    return WhyNot(why_not) if why_not is not None else Form(found, factors, conditional, made.axes, body)
 
 
 def line_of(found: Contraction, apart: int = 1) -> int:
@@ -207,17 +209,19 @@ def _is_word(operand: Expr) -> bool:
     )
 
 
-def pays(found: Contraction, body: Reduce) -> bool:
-    """Whether extents are large enough, those of symbolic dims for their hints."""
+def why_not_large_enough(found: Contraction, body: Reduce) -> str | None:
+    """Why extents are too small for packing, those of symbolic dims for their hints; None if they are not."""
     rows, columns, summed = (likely_extent(axes) for axes in ((found.row,), found.columns, body.axes))
     if 0 in (summed, total_extent(found.outer)):
-        return False
+        return "has nothing to compute"
     if not isinstance(found.row.extent, int):
         rows = LEAST_ROWS  # one row is a case of its own
     several = len(found.columns) > 1 and (line_of(found) == columns or rows >= _ENOUGH_ROWS)
     if summed < LEAST_SUMMED and not several:
-        return False  # one axis that is read as it lies needs no contraction
-    return rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS
+        return f"sums {summed} products of columns that are read as they lie"
+    return (
+        None if rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS else f"has {rows} rows and {columns} columns"
+    )
 
 
 def factors_of(stage: Stage) -> dict[IterVar, int]:

@@ -27,6 +27,7 @@ from .access import (
 from .ahead import FARTHEST, prefetch_stream
 from .elementwise import divided_axes
 from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
+from .rule import WhyNot
 
 _WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
 _NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
@@ -106,6 +107,31 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
         return None
     outer, _ = stage.split(axis, nparts=parts)
     return schedule[schedule.rfactor(stage.tensor, outer)]
+
+
+def match_reduction(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """Any stage with reduce axes."""
+    return stage if stage.reduce_axes else WhyNot("has no reduce axes")
+
+
+def reduce_whole(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    """Loops for a reduction that is computed whole, in parts for each thread where its results are few."""
+    if stage.follows is None and _has_decided_steps(stage):
+        schedule.simplify(stage.tensor)
+    made = [stage]
+    partial = split_among_threads(schedule, stage, target)
+    if partial is not None:
+        schedule_reduction(partial, target)
+        made.append(partial)
+    schedule_reduction(stage, target)
+    return made
+
+
+def _has_decided_steps(stage: Stage) -> bool:
+    """Whether conditions use axes of a sum that has several steps; a single one is no axis at all when simplified."""
+    assert stage.body is not None
+    several = any([axis.extent != 1 for axis in stage.reduce_axes])
+    return several and bool(analyse(stage.body, stage.tensor.dtype).used)
 
 
 def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> None:

@@ -18,6 +18,7 @@ from .access import analyse, is_shared, likely_extent
 from .elementwise import schedule_elementwise
 from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
 from .reductions import reduce_shape, schedule_reduction, work_of
+from .rule import WhyNot
 from .tiles import MANY_REGISTERS, MANY_ROWS, in_registers, rows_of, tile_rows
 
 _MOST_VECTORS: Final = 4  # of a panel
@@ -29,28 +30,31 @@ _TOGETHER: Final = 4  # positions of which one computes while another waits for 
 _MEETINGS: Final = 4  # so many times the least work that is shared elsewhere
 
 
-def schedule_scans(schedule: Schedule, target: Target) -> set[Stage]:
-    """Roll every scan and schedule what runs in its steps; returns what follows scans, and what is packed for it."""
-    led: set[Stage] = set()
-    for scan in [stage for stage in schedule.stages if stage.rows is not None]:
-        rows = scan.rows
-        assert rows is not None
-        by_positions = _reduce_lines(rows, target)
-        if by_positions:
-            for member in rows.members:
-                schedule_reduction(member, target, attached=True)
-        schedule.roll(scan.tensor)
-        led.update((*rows.members, *rows.closing))
-        if by_positions:
-            _share_positions(rows, target)
-        elif not rows.separable:
-            for member in rows.members:
-                packing = _schedule_product(schedule, member, target)
-                if packing is None:
-                    _schedule_row(member, target)
-                else:
-                    led.add(packing)
-    return led
+def match_scan(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A scan, whatever runs in its steps."""
+    return WhyNot("is no scan") if stage.rows is None else stage
+
+
+def schedule_scan(schedule: Schedule, scan: Stage, target: Target) -> list[Stage]:
+    """Roll a scan and schedule what runs in its steps; gives what follows it, and what is packed for it."""
+    rows = scan.rows
+    assert rows is not None
+    by_positions = _reduce_lines(rows, target)
+    if by_positions:
+        for member in rows.members:
+            schedule_reduction(member, target, attached=True)
+    schedule.roll(scan.tensor)
+    made = [scan, *rows.members, *rows.closing]
+    if by_positions:
+        _share_positions(rows, target)
+    elif not rows.separable:
+        for member in rows.members:
+            packing = _schedule_product(schedule, member, target)
+            if packing is None:
+                _schedule_row(member, target)
+            else:
+                made.append(packing)
+    return made
 
 
 def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stage | None:

@@ -14,10 +14,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from ....base import Target
 from ....base.arith import Binary, Const, free_vars, post_order
 from ....compute.te.tensor import IterVar
-from ...schedule import Schedule, Windows, congruences, windows_of
+from ...schedule import Schedule, Stage, Windows, congruences, windows_of
 from .access import likely_extent
+from .rule import WhyNot
 
 _PACKED: Final = (
     9  # steps of a filter that take as long as packing an element of a window, with what is around it
@@ -28,29 +30,38 @@ _MUCH: Final = 2  # and so many times where windows read no more than all produc
 _LEFT_OUT: Final = 1.25  # products for each that is read are too many
 
 
-def scatter_products(schedule: Schedule) -> None:
-    """Take apart every sum over windows for which it pays."""
-    for stage in list(schedule.stages):
-        if stage.inlined or stage.follows is not None or not stage.reduce_axes:
-            continue
-        found = windows_of(stage)
-        if not isinstance(found, str) and _pays(found, likely_extent(stage.axes)):
-            schedule.scatter(stage.tensor)
+def match_scattering(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A sum over windows for which it pays to multiply first."""
+    if stage.follows is not None or not stage.reduce_axes:
+        return WhyNot("has no reduce axes of its own")
+    found = windows_of(stage)
+    if isinstance(found, str):
+        return WhyNot(f"is no sum over windows: {found}")
+    why_not = _why_not_cheaper(found, likely_extent(stage.axes))
+    return stage if why_not is None else WhyNot(why_not)
 
 
-def _pays(found: Windows, results: int) -> bool:
-    """Whether far less is done, for so many results, and lines of the image are lines of the products."""
+def scatter_products(schedule: Schedule, stage: Stage, target: Target) -> tuple[Stage, ...]:
+    """Take a sum over windows apart, into products and sums of these."""
+    schedule.scatter(stage.tensor)
+    return ()
+
+
+def _why_not_cheaper(found: Windows, results: int) -> str | None:
+    """Why not far less is done, for so many results; None where it is, and lines of the image are lines of products."""
     if len(found.image.indices) - 1 not in found.moving or not results:
-        return False
+        return "has windows that do not move along the lines of the image"
     filters = math.prod([_sharing(found, axis) for axis in found.kept])
     steps, taps = likely_extent(found.summed), likely_extent(found.taps)
     apart = math.prod([each.step for each in congruences(found.body)])
     products = likely_extent(found.kept) * taps * _places(found)
     windows = results * taps // apart
     if windows * _LEFT_OUT <= products:
-        return False
+        return "has windows that leave out so many positions that most products would not be read"
     better = _BETTER if windows > products else _MUCH
-    return better * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters)
+    if better * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters):
+        return None
+    return f"is no more work with packed windows, of which {filters} filters share each"
 
 
 def _sharing(found: Windows, axis: IterVar) -> int:

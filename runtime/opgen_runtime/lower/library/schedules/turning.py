@@ -26,9 +26,9 @@ from .products import (
     is_constant,
     is_sum_of_products,
     line_of,
-    pays,
     prepare,
     vars_of,
+    why_not_large_enough,
 )
 from .tiles import VECTORS
 
@@ -69,8 +69,8 @@ def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
     return None
 
 
-def widened_of(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
-    """The stage whose columns are the rows of one that has too few columns; None where it stays as it is.
+def widened_order(stage: Stage, target: Target) -> list[IterVar] | None:
+    """The order of the axes in which the rows of a stage that has too few columns are these; None where there is none.
 
     Sums over short lines alone: long ones are read in vectors as they lie.
     """
@@ -89,8 +89,8 @@ def widened_of(schedule: Schedule, stage: Stage, target: Target) -> Stage | None
         if not moved or order == list(stage.axes):
             continue
         tensor, _ = permuted(stage, order)
-        if form_of(Stage((tensor,), tensor.op)) is not None:
-            return _permuted(schedule, stage, order)
+        if isinstance(form_of(Stage((tensor,), tensor.op)), Form):
+            return order
     return None
 
 
@@ -104,7 +104,7 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
     row = max(rows, key=lambda axis: likely(axis.extent))
     turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
-    if form.conditional or _LOST * then < now or not pays(turned, form.body):
+    if form.conditional or _LOST * then < now or why_not_large_enough(turned, form.body) is not None:
         return False
     packed, elements = _to_pack(found, form), likely_extent(axes)
     turning = 0 if constant else _to_pack(turned, form)
@@ -165,10 +165,10 @@ def _turned(schedule: Schedule, stage: Stage, form: Form, joined: bool) -> Stage
     at_row = made.axes.index(found.row)
     flat = schedule[schedule.flatten(made.tensor, len(found.columns))] if joined else made
     order = (*[axis for n, axis in enumerate(flat.axes) if n != at_row], flat.axes[at_row])
-    return _permuted(schedule, flat, order, made, stage)
+    return permute_through(schedule, flat, order, made, stage)
 
 
-def _permuted(schedule: Schedule, stage: Stage, order: Sequence[IterVar], *others: Stage) -> Stage:
+def permute_through(schedule: Schedule, stage: Stage, order: Sequence[IterVar], *others: Stage) -> Stage:
     """The stage with its axes in another order; it and others that it is read through are inlined.
 
     Not what scans read: it lies in a buffer.

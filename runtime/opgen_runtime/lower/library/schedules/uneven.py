@@ -17,28 +17,37 @@ from ....compute.te.access import why_not_inside
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, slope
 from .access import is_shared, likely_extent
+from .rule import WhyNot
 
 _FEWER: Final = 4  # times; else positions are computed where they are read
 
 
-def schedule_uneven(schedule: Schedule, target: Target) -> set[Stage]:
-    """Stages for the operands of reductions that are read at positions that move unevenly; gives these."""
-    done: set[Stage] = set()
-    for stage in list(schedule.stages):
-        if stage.inlined or stage.follows is not None or not isinstance(stage.body, Reduce):
-            continue
-        while (read := next((r for r in _reads(stage) if _pays(stage, r)), None)) is not None:
-            covering = schedule[schedule.cover(stage.tensor, read)]
-            *outer, _ = covering.axes
-            if outer and is_shared(covering.axes, likely_extent(covering.axes), target):
-                covering.parallel(covering.fuse(*outer))
-            done.add(covering)
-    return done
+def match_uneven(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A reduction with an operand that is read at positions that move unevenly."""
+    if stage.follows is not None or not isinstance(stage.body, Reduce):
+        return WhyNot("is no reduction")
+    if _uneven_read(stage) is None:
+        return WhyNot("reads at positions that move evenly, or are hardly fewer than its steps")
+    return stage
 
 
-def _reads(stage: Stage) -> list[Read]:
+def cover_uneven(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    """Stages for the operands of a reduction that are read at positions that move unevenly; gives these."""
+    made: list[Stage] = []
+    while (read := _uneven_read(stage)) is not None:
+        covering = schedule[schedule.cover(stage.tensor, read)]
+        *outer, _ = covering.axes
+        if outer and is_shared(covering.axes, likely_extent(covering.axes), target):
+            covering.parallel(covering.fuse(*outer))
+        made.append(covering)
+    return made
+
+
+def _uneven_read(stage: Stage) -> Read | None:
+    """The first read for which it pays to be covered."""
     assert stage.body is not None
-    return [node for node in post_order(stage.body) if isinstance(node, Read)]
+    reads = [node for node in post_order(stage.body) if isinstance(node, Read)]
+    return next((read for read in reads if _pays(stage, read)), None)
 
 
 def _pays(stage: Stage, read: Read) -> bool:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
 from ....base import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, why_not_separable
 from .access import is_shared, likely, likely_extent
+from .rule import WhyNot
 
 _MOST_UNROLLED: Final = 8
 _FEWEST_LANES: Final = 4
 _NEAR: Final = 1 << 13  # bytes of lines that stay in the first-level cache beside what they are made of
 
 
-def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
-    """Loops for the reductions whose last reduce axis slides along the last data axis; gives these stages."""
-    done: set[Stage] = set()
-    for stage in list(schedule.stages):
-        if stage in placed or stage.inlined or len(stage.reduce_axes) < 2 or len(stage.axes) < 2:
-            continue
-        data, window = stage.axes[-1], stage.reduce_axes[-1]
-        if data.extent == 1 or window.extent == 1 or why_not_separable(stage, data, window) is not None:
-            continue
-        lanes = target.lanes(stage.tensor.dtype)
-        if min(lanes, likely(data.extent)) < _FEWEST_LANES:
-            continue
-        lines = schedule[schedule.separate(stage.tensor, data, window)]
-        rows = _loops(stage, lanes, _rows_at_once(stage, lines))
-        every = (*lines.axes, *lines.reduce_axes)
-        if is_shared(every, likely_extent(every), target):
-            stage.parallel(rows)
-        _loops(lines, lanes, 1)
-        lines.compute_at(stage, rows)
-        done.update((stage, lines))
-    return done
+def match_windows(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
+    """A reduction whose last reduce axis slides along the last data axis."""
+    if len(stage.reduce_axes) < 2 or len(stage.axes) < 2:
+        return WhyNot("has fewer than two reduce axes and two data axes")
+    data, window = stage.axes[-1], stage.reduce_axes[-1]
+    if data.extent == 1 or window.extent == 1:
+        return WhyNot("has one position or one step along its lines")
+    why_not = why_not_separable(stage, data, window)
+    if why_not is not None:
+        return WhyNot(f"is not separable: {why_not}")
+    lanes = min(target.lanes(stage.tensor.dtype), likely(data.extent))
+    return WhyNot(f"fills {lanes} lanes of a vector") if lanes < _FEWEST_LANES else stage
+
+
+def schedule_windows(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
+    """Loops for a reduction over windows, and for the lines that it is separated into; gives these stages."""
+    lanes = target.lanes(stage.tensor.dtype)
+    lines = schedule[schedule.separate(stage.tensor, stage.axes[-1], stage.reduce_axes[-1])]
+    rows = _loops(stage, lanes, _rows_at_once(stage, lines))
+    every = (*lines.axes, *lines.reduce_axes)
+    if is_shared(every, likely_extent(every), target):
+        stage.parallel(rows)
+    _loops(lines, lanes, 1)
+    lines.compute_at(stage, rows)
+    return [stage, lines]
 
 
 def _rows_at_once(stage: Stage, lines: Stage) -> int:

@@ -12,7 +12,7 @@ from ....base.vocabulary import OpPattern, dataclass
 from ....declaration import StrategyEntry
 from ....operator import Attrs, Op, Type
 from .generic import GenericFunction, HasKeys
-from .library import schedule_for_pattern, schedule_named
+from .library import schedule_named
 from .op_strategy import OpStrategy, Selection
 
 
@@ -65,13 +65,13 @@ def _from_entries(op: Op, entries: Sequence[StrategyEntry], known: OpPattern | N
     strategy = OpStrategy()
     pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE)) if known is None else known
     for entry in entries:
-        schedule = schedule_named(entry.schedule) if entry.schedule else schedule_for_pattern(pattern)
+        schedule = schedule_named(entry.schedule or "generic")
         keys = tuple(key.strip() for key in entry.target.split(",") if key.strip())
         strategy.add_implementation(
             None, schedule, entry.name, entry.plevel, entry.when, entry.when_text or "", keys, entry.layouts
         )
     name = f"generic.{pattern.name.lower()}"
-    return strategy.add_default(schedule_for_pattern(pattern), name)
+    return strategy.add_default(schedule_named("generic"), name)
 
 
 def _called(op: Op, function: Callable[..., object], call: StrategyCall, target: HasKeys) -> OpStrategy:

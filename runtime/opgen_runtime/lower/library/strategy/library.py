@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ....base.errors import StrategyError, did_you_mean
 from ....base.forks import import_module
-from ....base.vocabulary import OpPattern
 from .. import schedules
+
+_OF_PATTERNS: Final = ("injective", "reduction")
 
 ScheduleFunction = Callable[..., Any]
 """`(outputs, target) -> Schedule`."""
@@ -17,6 +18,7 @@ ScheduleFunction = Callable[..., Any]
 def schedule_named(name: str) -> ScheduleFunction:
     """The function of `opgen_runtime.lower.library.schedules` of that name, or `package.module:function`, imported.
 
+    `injective` and `reduction`, as declarations of version 0.1 may say, are `generic`.
     Raises StrategyError for a name that there is not, listing near ones.
     """
     module_name, colon, attribute = name.partition(":")
@@ -26,7 +28,7 @@ def schedule_named(name: str) -> ScheduleFunction:
         except ImportError as error:
             raise StrategyError(f"schedule {name!r}: cannot import {module_name!r}: {error}") from error
     else:
-        module, attribute = schedules, name
+        module, attribute = schedules, "generic" if name in _OF_PATTERNS else name
     found = getattr(module, attribute, None)
     if not callable(found) or attribute.startswith("_"):
         public = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
@@ -34,8 +36,3 @@ def schedule_named(name: str) -> ScheduleFunction:
             f"schedule {name!r}: {module.__name__} has no function {attribute!r}{did_you_mean(attribute, public)}"
         )
     return cast(ScheduleFunction, found)
-
-
-def schedule_for_pattern(pattern: OpPattern) -> ScheduleFunction:
-    """The library's schedule for a pattern."""
-    return cast(ScheduleFunction, schedule_named("for_pattern")(pattern))

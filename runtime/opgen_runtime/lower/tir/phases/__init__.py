@@ -16,6 +16,7 @@ from ....base.vocabulary import dataclass
 from ...schedule.kind import ForKind
 from ..contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
 from ..stmt import PrimFunc
+from .alias_outputs import alias_outputs
 from .compaction import compaction
 from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
@@ -23,11 +24,17 @@ from .inject_virtual_thread import inject_virtual_thread
 from .loop_fission import loop_fission
 from .loop_fusion import loop_fusion
 from .loop_partition import loop_partition
+from .narrow_vectors import narrow_vectors
+from .partition_edges import partition_edges
+from .partition_masks import partition_masks
+from .partition_selects import partition_selects
+from .partition_tiles import partition_tiles
 from .remove_no_op import remove_no_op
 from .rewrite_unsafe_select import SAFE, rewrite_unsafe_select
 from .simplify import canonical_simplify, simplify
 from .storage_flatten import storage_flatten
 from .storage_rewrite import storage_rewrite
+from .unmask_accumulators import unmask_accumulators
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
 
@@ -62,9 +69,16 @@ PHASES: Final = _rows(
     ("loop_fusion", loop_fusion, ()),
     ("compaction", compaction, ()),
     ("loop_partition", loop_partition, ()),
+    ("narrow_vectors", narrow_vectors, ()),
+    ("partition_selects", partition_selects, ()),
+    ("partition_edges", partition_edges, ()),
+    ("partition_tiles", partition_tiles, ()),
+    ("partition_masks", partition_masks, ()),
     ("vectorize_loop", vectorize_loop, (no_loop(ForKind.VECTORIZED), LANES)),
+    ("unmask_accumulators", unmask_accumulators, ()),
     ("inject_virtual_thread", inject_virtual_thread, (no_loop(ForKind.VIRTUAL),)),
     ("inject_double_buffer", inject_double_buffer, (SINGLE,)),
+    ("alias_outputs", alias_outputs, ()),
     ("storage_rewrite", storage_rewrite, ()),
     ("unroll_loop", unroll_loop, (no_loop(ForKind.UNROLLED),)),
     ("simplify", simplify, ()),

@@ -31,7 +31,7 @@ def compaction(func: PrimFunc) -> PrimFunc:
     body = phase.stmt(func.body)
     if body is func.body:
         return func
-    return replace(func, body=_Without(phase.dropped).stmt(body))
+    return func.with_body(_Without(phase.dropped).stmt(body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ for i in range(n): if i + 1 < n: fill b(i + 1) in the half (i + 1) % 2;  read th
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....base.arith import Expr, Var, const, lt, post_order
 from ....base.vocabulary import INDEX
 from ..folding import fold_substitute
@@ -22,7 +20,7 @@ def inject_double_buffer(func: PrimFunc) -> PrimFunc:
     """The function with doubled buffers; where the filling needs results of the same iteration, they stay single."""
     if not any(isinstance(s, Allocate) and s.buffer.scope == "double" for s in statements(func.body)):
         return func
-    return replace(func, body=_Single().stmt(_Double().stmt(func.body)))
+    return func.with_body(_Single().stmt(_Double().stmt(func.body)))
 
 
 class _Double(StmtMutator):

@@ -5,7 +5,6 @@ prefetch 4x32 a[i*4, 0]  -->  for p0 in range(4): for p1 in range(2): prefetch a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from ....base.arith import Expr, Var, const
@@ -20,7 +19,7 @@ def inject_prefetch(func: PrimFunc) -> PrimFunc:
     """The function with hints of single elements."""
     if not any(isinstance(s, Prefetch) for s in statements(func.body)):
         return func
-    return replace(func, body=_Inject().stmt(func.body))
+    return func.with_body(_Inject().stmt(func.body))
 
 
 class _Inject(StmtMutator):

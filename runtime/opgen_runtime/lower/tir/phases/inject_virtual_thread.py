@@ -8,8 +8,6 @@ c[0] = t[0]; c[1] = t[1]
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....base.arith import Const, Expr, Var, const, post_order
 from ....base.vocabulary import INDEX
 from ..folding import fold_substitute
@@ -22,7 +20,7 @@ def inject_virtual_thread(func: PrimFunc) -> PrimFunc:
     """The function without virtual loops; one whose extent is no constant becomes serial."""
     if not any(isinstance(s, For) and s.kind is ForKind.VIRTUAL for s in statements(func.body)):
         return func
-    return replace(func, body=_Inject().stmt(func.body))
+    return func.with_body(_Inject().stmt(func.body))
 
 
 class _Inject(StmtMutator):

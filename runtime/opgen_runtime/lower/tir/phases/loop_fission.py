@@ -24,7 +24,7 @@ _SHARED: Final = 1 << 14  # iterations of a part that are worth sharing among th
 
 def loop_fission(func: PrimFunc) -> PrimFunc:
     """The function with one loop for each of the values that many iterations of a loop choose between."""
-    return replace(func, body=_Fission().stmt(func.body))
+    return func.with_body(_Fission().stmt(func.body))
 
 
 class _Fission(StmtMutator):

@@ -5,11 +5,8 @@ for o in range(4): for i in range(16): if o*16 + i < 60: f  -->  for o in range(
 
 A loop of several threads is not split: its iterations choose between the two bodies, so that threads share the tail.
 The tail keeps its guards; a serial loop in it is split once more, for another guard (the corner of a matrix), so that
-code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled: accumulators
-stay in registers, in vectors as wide as what is left (`live_lanes.py`); so do loops that store between the lanes of
-vectors.  Loops are split where they begin to choose another value, too (`piece_partition.py`).  Tiles of heavy work
-that dims decide about are told apart by what is left of them (`part_tiles.py`), whole vectors of elements that lie
-apart from those with a mask (`whole_vectors.py`).
+code grows by one copy for a guard, by two for the second.  Loops that no guard depends on stay unrolled, so that
+accumulators stay in registers; so do loops that store between the lanes of vectors.
 """
 
 from __future__ import annotations
@@ -32,29 +29,21 @@ from ....base.arith import (
 )
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
-from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
-from ..live_lanes import live_lanes
+from ..linear import Linear, guard_form, shifted
 from ..nest import ZERO
 from ..open_partition import WithoutGuards, cut_of, ended
-from ..part_tiles import PartTiles
-from ..piece_partition import PiecePartition
 from ..relocate import fresh_buffers
 from ..stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
-from ..whole_vectors import WholeVectors
 
 _MOST_TAILS: Final = 2  # in each other
 
 
 def loop_partition(func: PrimFunc) -> PrimFunc:
-    """The function with guard-free main loops, and with the ends of loops apart that read elsewhere."""
-    body = func.body
-    if any(isinstance(s, If) for s in statements(body)):
-        body = live_lanes(_Partition({}).stmt(body))
-    body = EdgePartition().stmt(PiecePartition().stmt(body))
-    body = WholeVectors().stmt(PartTiles().stmt(body))
-    return func if body is func.body else replace(func, body=body)
+    """The function with guard-free main loops."""
+    guarded = any(isinstance(s, If) for s in statements(func.body))
+    return func.with_body(_Partition({}).stmt(func.body)) if guarded else func
 
 
 class _Partition(StmtMutator):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....base.arith import Const
 from ..stmt import Allocate, Block, For, If, LetStmt, PrimFunc, Stmt
 from ..visit import EMPTY, StmtMutator, block, is_empty
@@ -11,7 +9,7 @@ from ..visit import EMPTY, StmtMutator, block, is_empty
 
 def remove_no_op(func: PrimFunc) -> PrimFunc:
     """The function without empty loops, decided branches and nested blocks."""
-    return replace(func, body=_Remove().stmt(func.body))
+    return func.with_body(_Remove().stmt(func.body))
 
 
 class _Remove(StmtMutator):

@@ -10,7 +10,6 @@ z[i] = m[i - 1] if i >= 1 else m[i]  -->  z[i] = m[i - 1; i >= 1] if i >= 1 else
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from ....base.arith import (
@@ -44,7 +43,7 @@ R = TypeVar("R", bound=Expr)
 
 def rewrite_unsafe_select(func: PrimFunc) -> PrimFunc:
     """The function with masked loads wherever a condition guards a load."""
-    return replace(func, body=_Rewrite().stmt(func.body))
+    return func.with_body(_Rewrite().stmt(func.body))
 
 
 class _Rewrite(StmtMutator):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..canonical import simplified_stmt
 from ..stmt import PrimFunc
 
 
 def canonical_simplify(func: PrimFunc) -> PrimFunc:
     """Indices as canonical linear sums (so that `f // n * n + f % n` is `f`)."""
-    return replace(func, body=simplified_stmt(func.body))
+    return func.with_body(simplified_stmt(func.body))
 
 
 def simplify(func: PrimFunc) -> PrimFunc:
     """Indices and conditions once more, now that loops are split and unrolled; sums of products stay as they are."""
-    return replace(func, body=simplified_stmt(func.body, again=True))
+    return func.with_body(simplified_stmt(func.body, again=True))

@@ -1,16 +1,11 @@
 """storage_rewrite: temporaries of the whole kernel share memory where their lives do not overlap.
 
 allocate a; f(a); allocate b; g(a, b); allocate c; h(b, c)  -->  c lives where a did
-
-Those of an iteration that become a part of an output, element by element, live there (`lower/tir/lodged.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....base.arith import post_order
-from ..lodged import lodge_temporaries
 from ..relocate import Relocator
 from ..stmt import Allocate, Block, Buffer, Load, PrimFunc, Stmt, Store
 from ..visit import block, exprs, statements
@@ -18,7 +13,6 @@ from ..visit import block, exprs, statements
 
 def storage_rewrite(func: PrimFunc) -> PrimFunc:
     """The function with fewer temporaries; only those at the root, of constant size, are shared."""
-    func = lodge_temporaries(func)
     buffers, steps = _steps(func.body)
     if len(buffers) < 2:
         return func
@@ -29,7 +23,7 @@ def storage_rewrite(func: PrimFunc) -> PrimFunc:
     for buffer in reversed(buffers):
         if buffer not in moved:
             body = Allocate(buffer, body)
-    return replace(func, body=body)
+    return func.with_body(body)
 
 
 def _steps(body: Stmt) -> tuple[list[Buffer], list[Stmt]]:

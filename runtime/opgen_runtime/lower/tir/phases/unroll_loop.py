@@ -19,7 +19,7 @@ def unroll_loop(func: PrimFunc) -> PrimFunc:
     loops = [s for s in statements(func.body) if isinstance(s, For) and s.kind is ForKind.UNROLLED]
     if not loops:
         return func
-    return replace(func, body=_Unroll({s.var for s in loops}).stmt(func.body))
+    return func.with_body(_Unroll({s.var for s in loops}).stmt(func.body))
 
 
 class _Unroll(StmtMutator):

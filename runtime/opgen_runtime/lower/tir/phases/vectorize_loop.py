@@ -2,7 +2,7 @@
 
 for i in vectorized(8): x[o*8 + i] = y[o*8 + i] + 1  -->  x[ramp(o*8, 1, 8)] = y[ramp(o*8, 1, 8)] + splat(1, 8)
 
-A guard that differs between lanes becomes a mask, but where lanes are accumulated that nobody reads (`dead_lanes.py`).
+A guard that differs between lanes becomes a mask.
 A loop that cannot be vectorized (its inner loops' trips differ between lanes, lanes write one element, too many lanes,
 ...) becomes a serial loop.
 """
@@ -15,7 +15,6 @@ from ....base.arith import Binary, Const, Expr, Select, Var, const, logical_not,
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import BOOL, INDEX
 from ..combine import identity
-from ..dead_lanes import DeadLanes
 from ..folding import fold_substitute
 from ..region import is_within
 from ..relocate import Relocator
@@ -43,7 +42,7 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
     """The function without vectorized loops."""
     if not any(isinstance(s, For) and s.kind is ForKind.VECTORIZED for s in statements(func.body)):
         return func
-    return replace(func, body=DeadLanes().function(_Vectorize().stmt(func.body)))
+    return func.with_body(_Vectorize().stmt(func.body))
 
 
 class _Vectorize(StmtMutator):

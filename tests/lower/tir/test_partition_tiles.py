@@ -12,13 +12,18 @@ from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import Expr, Var, const, dim, lt
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.part_tiles import PartTiles
+from opgen_runtime.lower.tir.phases.partition_tiles import partition_tiles
 from opgen_runtime.lower.tir.stmt import If, Stmt, stmt_text
 from opgen_runtime.lower.tir.visit import statements
 
 F32 = DType("float32")
 X, Y, T = (tir.Buffer(name, (64,), F32) for name in "xyt")
 N = dim("n")
+
+
+def apart(stmt: Stmt) -> Stmt:
+    """The statement after the phase."""
+    return partition_tiles(tir.PrimFunc("kernel", (), (), stmt)).body
 
 
 def tiled(bound: Expr, work: int = 5) -> Stmt:
@@ -72,11 +77,11 @@ for o in range((n + 3) // 4):
 
 
 def test_a_tile_has_a_form_for_each_share_of_it() -> None:
-    assert stmt_text(PartTiles().stmt(tiled(N))) == TILED
+    assert stmt_text(apart(tiled(N))) == TILED
 
 
 def test_each_form_has_storage_of_its_own() -> None:
-    made = PartTiles().stmt(tiled(N))
+    made = apart(tiled(N))
     buffers = [each.buffer for each in _allocated(made)]
     assert len({id(buffer) for buffer in buffers}) == len(buffers) == 3
 
@@ -114,7 +119,7 @@ def unguarded(o: Var) -> Stmt:
     ids=["of a known extent", "without work beside the stores", "with a store that no guard holds back"],
 )
 def test_other_loops_stay(body: Stmt) -> None:
-    assert PartTiles().stmt(body) is body
+    assert apart(body) is body
 
 
 def test_every_rest_of_rows_and_columns_is_right() -> None:

@@ -16,12 +16,17 @@ from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.tir.canonical import simplified
-from opgen_runtime.lower.tir.piece_partition import PiecePartition
+from opgen_runtime.lower.tir.phases.partition_selects import partition_selects
 from opgen_runtime.lower.tir.stmt import For, ForKind, Load, Stmt, stmt_text
 from opgen_runtime.lower.tir.visit import statements, trips
 
 POSITION = Var(INDEX, "i")
 A, B, Y = (tir.Buffer(name, (4096,), FLOAT32) for name in "aby")
+
+
+def apart(stmt: Stmt) -> Stmt:
+    """The statement after the phase."""
+    return partition_selects(tir.PrimFunc("kernel", (), (), stmt)).body
 
 
 def joined(i: Expr, at: int) -> Expr:
@@ -63,7 +68,7 @@ def test_quotients_are_compared_as_what_is_divided(condition: Expr, expected: st
 
 
 def split(stmt: Stmt) -> str:
-    return stmt_text(PiecePartition().stmt(stmt)).strip()
+    return stmt_text(apart(stmt)).strip()
 
 
 JOINED = """\
@@ -133,7 +138,7 @@ def test_short_loops_and_sums_and_what_data_decides_stay() -> None:
         tir.loop("o", 64, by_data),
         tir.loop("o", 64, summed),
     ):
-        assert PiecePartition().stmt(stmt) is stmt
+        assert apart(stmt) is stmt
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

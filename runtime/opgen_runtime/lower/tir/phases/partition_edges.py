@@ -11,39 +11,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ...base.arith import Binary, Compare, Const, Expr, Select, Var, const, lt, post_order, rewrite
-from ...base.arith.relax import Relaxer
-from ...base.vocabulary import INDEX
-from .folding import fold_substitute
-from .nest import ZERO
-from .relocate import fresh_buffers
-from .stmt import For, ForKind, Stmt
-from .visit import StmtMutator, block, exprs, map_exprs, statements, trips
+from ....base.arith import Binary, Compare, Const, Expr, Select, Var, const, lt, post_order, rewrite
+from ....base.arith.relax import Relaxer
+from ....base.vocabulary import INDEX
+from ..linear import guard_form, shifted
+from ..relocate import fresh_buffers
+from ..stmt import For, ForKind, PrimFunc, Stmt
+from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
 
 _MOST_WRAPS: Final = 2
 
-Linear = tuple[dict[Var, int], int]  # coefficients and constant of `sum < 0`
+
+def partition_edges(func: PrimFunc) -> PrimFunc:
+    """The function with the ends of innermost loops apart that read elsewhere than their middle."""
+    return func.with_body(_Edges().stmt(func.body))
 
 
-def guard_form(condition: Expr) -> Linear | None:
-    """`condition` as `sum of coefficient * var + constant < 0`; None where it is no such comparison."""
-    if not isinstance(condition, Compare) or condition.op != "lt" or not condition.a.dtype.is_int:
-        return None
-    found = Relaxer({}, {}).range(condition.a - condition.b)
-    if found is None or found[2] != 1 or not all(isinstance(atom, Var) for atom in found[0]):
-        return None
-    return {atom: factor for atom, factor in found[0].items() if isinstance(atom, Var)}, found[1]
-
-
-def shifted(s: For, start: int, extent: int) -> Stmt:
-    """The iterations from `start` on, as a loop from 0."""
-    if extent == 1:
-        return map_exprs(s.body, lambda e: fold_substitute(e, {s.var: const(start, INDEX)}))
-    body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + start}))
-    return For(s.var, ZERO, const(extent, INDEX), s.kind, body)
-
-
-class EdgePartition(StmtMutator):
+class _Edges(StmtMutator):
     """A statement in which no position in the middle of an innermost loop depends on how far it has come."""
 
     def loop(self, s: For) -> Stmt:

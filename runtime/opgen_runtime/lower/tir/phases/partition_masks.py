@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...base.arith import Analyzer, Compare, Const, Expr, Select, Var, const, lt, post_order
-from ...base.arith import polynomial as poly
-from ...base.vocabulary import INDEX, dataclass
-from ..schedule import ForKind
-from .folding import fold_substitute
-from .relocate import fresh_buffers
-from .stmt import For, If, Load, Stmt, Store
-from .visit import StmtMutator, statements, trips
+from ....base.arith import Analyzer, Compare, Const, Expr, Select, Var, const, lt, post_order
+from ....base.arith import polynomial as poly
+from ....base.vocabulary import INDEX, dataclass
+from ...schedule import ForKind
+from ..folding import fold_substitute
+from ..relocate import fresh_buffers
+from ..stmt import For, If, Load, PrimFunc, Stmt, Store
+from ..visit import StmtMutator, statements, trips
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,12 @@ class _Choice:
     some: Expr
 
 
-class WholeVectors(StmtMutator):
+def partition_masks(func: PrimFunc) -> PrimFunc:
+    """The function in which vectors of elements that lie apart have no mask where all lanes are let in."""
+    return func.with_body(_Masks().stmt(func.body))
+
+
+class _Masks(StmtMutator):
     """A statement in which choices among elements that lie apart are made once for whole vectors."""
 
     def loop(self, s: For) -> Stmt:

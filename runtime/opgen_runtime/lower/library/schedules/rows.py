@@ -1,4 +1,4 @@
-"""Schedules of whole programs."""
+"""Loops of outputs with what they read computed inside them: row by row, as softmax and norms are."""
 
 from __future__ import annotations
 
@@ -11,26 +11,17 @@ from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
 from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
 from .ahead import DEAR, prefetch_rows
-from .channels import schedule_channels
-from .congruences import solve_congruences
-from .contractions import schedule_contractions
-from .correlations import schedule_correlations
 from .elementwise import (
     interleaved,
     schedule_elementwise,
-    schedule_tiles,
     vector_shape,
     vectorize_inner,
     vectorize_residues,
 )
-from .filters import schedule_filters
-from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
-from .plan import Placement, inline_cheap, place, place_near, readers_of
-from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
-from .scans import schedule_scans
-from .scattering import scatter_products
-from .uneven import schedule_uneven
-from .windows import schedule_windows
+from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE
+from .plan import Placement, inline_cheap, place, place_near, readers_of, stored_before
+from .reductions import reduce_shape, schedule_reduction, wide_tile, work_of
+from .rule import WhyNot
 
 _COLUMN_VECTORS: Final = 4
 _NEAR_ROWS: Final = 2048  # elements of rows that each stage goes through at once, and finds near
@@ -39,66 +30,24 @@ _MOST_OPEN_ROWS: Final = 2  # where rows may be of any length
 _PARTS_PER_THREAD: Final = 4
 
 
-def injective(outputs: Sequence[Tensor], target: Target) -> Schedule:
-    """A program without reductions: inlined into the outputs, each of which is one linear sweep.
-
-    Only costly stages of which elements are read again, such as a function of a broadcast operand, are stored.
-    """
-    return generic(outputs, target)
-
-
-def reduction(outputs: Sequence[Tensor], target: Target) -> Schedule:
-    """A program with reductions; what feeds them is inlined, what follows runs where their results are still near."""
-    return generic(outputs, target)
-
-
-def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
-    """Any program: cheap stages inlined, stages that one output alone needs computed inside its loops.
-
-    Raises StrategyError for a target that is tuned to what there is not.
-    """
-    check_tuned(target)
-    schedule = create_schedule(outputs)
-    inline_cheap(schedule)
-    scatter_products(schedule)
-    solve_congruences(schedule)
-    placed = set(schedule_scans(schedule, target))
-    placed |= schedule_tiles(schedule, target, placed)
-    placed |= schedule_uneven(schedule, target)
-    placed |= schedule_channels(schedule, target, placed)
-    placed |= schedule_correlations(schedule, target, placed)
-    placed |= schedule_contractions(schedule, target, placed)
-    placed |= schedule_filters(schedule, target, placed)
-    placed |= schedule_windows(schedule, target, placed)
-    constant = constant_stages(schedule)
-    readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
-    for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
-        least = _PARTS_PER_THREAD * target.num_threads
-        placement = place_near(schedule, stage, readers, position, {*placed, *constant}, least)
-        if placement is not None:
-            placed.update((stage, *placement.stages))
-            schedule.narrowings.extend(_short_rows(placement, target))
-            _schedule_placement(placement, target)
-    for stage in list(schedule.stages):
-        if stage in placed or stage.body is None or stage.inlined:
-            continue
-        if not stage.reduce_axes:
-            schedule_elementwise(stage, target)
-            continue
-        if stage.follows is None and _has_decided_steps(stage):
-            schedule.simplify(stage.tensor)
-        partial = split_among_threads(schedule, stage, target)
-        if partial is not None:
-            schedule_reduction(partial, target)
-        schedule_reduction(stage, target)
-    return schedule
+def match_rows(schedule: Schedule, stage: Stage, target: Target) -> Placement | WhyNot:
+    """An output with stages that can be computed inside its loops, while their results are still in a cache."""
+    if not stage.is_output or stage.body is None or stage.reduce_axes:
+        return WhyNot("is no output without reduce axes")
+    taken = {*constant_stages(schedule), *[each for each in schedule.stages if each.rule is not None]}
+    if not any([each not in taken for each in stored_before(schedule, stage)]):
+        return WhyNot("reads nothing that is stored for it")
+    readers, position = readers_of(schedule), {each: n for n, each in enumerate(schedule.stages)}
+    least = _PARTS_PER_THREAD * target.num_threads
+    found = place_near(schedule, stage, readers, position, taken, least)
+    return WhyNot("shares no axis with all readers of what it reads") if found is None else found
 
 
-def _has_decided_steps(stage: Stage) -> bool:
-    """Whether conditions use axes of a sum that has several steps; a single one is no axis at all when simplified."""
-    assert stage.body is not None
-    several = any([axis.extent != 1 for axis in stage.reduce_axes])
-    return several and bool(analyse(stage.body, stage.tensor.dtype).used)
+def schedule_rows(schedule: Schedule, placement: Placement, target: Target) -> list[Stage]:
+    """Loops of an output with the stages that are computed inside them; gives all of these stages."""
+    schedule.narrowings.extend(_short_rows(placement, target))
+    _schedule_placement(placement, target)
+    return [placement.leader, *placement.stages]
 
 
 def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:

@@ -14,28 +14,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from ...base.arith import Const, Expr, Var, const, post_order
-from ...base.arith.relax import Relaxer, Terms, linear
-from ...base.vocabulary import INDEX
-from .relocate import Indices, Relocator
-from .stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
-from .streaming import streamed_outputs
-from .visit import StmtMutator, exprs, statements, trips
+from ....base.arith import Const, Expr, Var, const, post_order
+from ....base.arith.relax import Relaxer, Terms, linear
+from ....base.vocabulary import INDEX
+from ..relocate import Indices, Relocator
+from ..stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
+from ..streaming import streamed_outputs
+from ..visit import StmtMutator, exprs, statements, trips
 
 _LEAST_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
 _LINEAR: Final = Relaxer({}, {})
 
 
-def lodge_temporaries(func: PrimFunc) -> PrimFunc:
+def alias_outputs(func: PrimFunc) -> PrimFunc:
     """The function with such temporaries in its outputs.
 
     Such is a local one if its elements are read for the last time by the stores that make the elements of one output,
     each at its own position of a part of the output which no other iteration of the loops around touches.
     """
-    return replace(func, body=_Lodger(func).stmt(func.body))
+    return func.with_body(_Aliases(func).stmt(func.body))
 
 
-class _Lodger(StmtMutator):
+class _Aliases(StmtMutator):
     def __init__(self, func: PrimFunc) -> None:
         self.uses = _uses(func.body)
         self.outputs = frozenset(func.outputs) - streamed_outputs(func)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...base.arith import (
+from ....base.arith import (
     Const,
     Expr,
     Select,
@@ -22,24 +22,25 @@ from ...base.arith import (
     structural_equal,
     substitute,
 )
-from ...base.arith.relax import Relaxer
-from .region import is_within
-from .stmt import Allocate, Buffer, For, If, LetStmt, Load, Ramp, Stmt, Store
-from .vector import is_multiple, lanes_of
-from .visit import StmtMutator, children, exprs, statements, trips
+from ....base.arith.relax import Relaxer
+from ..region import is_within
+from ..stmt import Allocate, Buffer, For, If, LetStmt, Load, PrimFunc, Ramp, Stmt, Store
+from ..vector import is_multiple, lanes_of
+from ..visit import StmtMutator, children, exprs, statements, trips
 
 
-class DeadLanes(StmtMutator):
+def unmask_accumulators(func: PrimFunc) -> PrimFunc:
+    """The function in which no accumulator keeps lanes that nobody reads."""
+    return func.with_body(_Accumulators(_partly_written(func.body)).stmt(func.body))
+
+
+class _Accumulators(StmtMutator):
     """A statement in which no accumulator keeps lanes that nobody reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, partly: set[Buffer]) -> None:
         self.trips: dict[Var, int | None] = {}
         self.keeping: set[int] = set()  # stores that keep such lanes
-        self.partly: set[Buffer] = set()  # what stores write in some lanes alone, or where a condition holds
-
-    def function(self, body: Stmt) -> Stmt:
-        self.partly = _partly_written(body)
-        return self.stmt(body)
+        self.partly = partly  # what stores write in some lanes alone, or where a condition holds
 
     def loop(self, s: For) -> Stmt:
         self.trips[s.var] = trips(s)

@@ -19,16 +19,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ...base.arith import Analyzer, Expr, Var, const, free_vars, lt, structural_equal
-from ...base.arith import polynomial as poly
-from ...base.vocabulary import INDEX, dataclass
-from ..schedule import ForKind
-from .folding import fold_substitute
-from .nest import ZERO
-from .open_partition import guard_of, has_more_work
-from .relocate import fresh_buffers
-from .stmt import For, If, LetStmt, Stmt, Store
-from .visit import StmtMutator, children, statements, trips
+from ....base.arith import Analyzer, Expr, Var, const, free_vars, lt, structural_equal
+from ....base.arith import polynomial as poly
+from ....base.vocabulary import INDEX, dataclass
+from ...schedule import ForKind
+from ..folding import fold_substitute
+from ..nest import ZERO
+from ..open_partition import guard_of, has_more_work
+from ..relocate import fresh_buffers
+from ..stmt import For, If, LetStmt, PrimFunc, Stmt, Store
+from ..visit import StmtMutator, children, statements, trips
 
 _LOSS: Final = 1.15  # so many times the work is done for a tile before it has a form of its own
 _MOST_TILES: Final = 2  # rows and columns
@@ -45,7 +45,12 @@ class _Tile:
     guards: tuple[If, ...]
 
 
-class PartTiles(StmtMutator):
+def partition_tiles(func: PrimFunc) -> PrimFunc:
+    """The function in which tiles have a form for each share of them that may be left."""
+    return func.with_body(_Tiles().stmt(func.body))
+
+
+class _Tiles(StmtMutator):
     """A statement in which tiles have a form for each share of them that may be left."""
 
     def loop(self, s: For) -> Stmt:

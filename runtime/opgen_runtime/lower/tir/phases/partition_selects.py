@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ...base.arith import (
+from ....base.arith import (
     Analyzer,
     Binary,
     Compare,
@@ -35,14 +35,14 @@ from ...base.arith import (
     minimum,
     post_order,
 )
-from ...base.arith.literals import BOOLS
-from ...base.arith.relax import Relaxer, linear
-from ...base.vocabulary import INDEX, dataclass
-from ..schedule import ForKind
-from .folding import fold_substitute
-from .nest import ZERO
-from .stmt import For, If, LetStmt, Load, Stmt, Store
-from .visit import EMPTY, StmtMutator, block, map_exprs, trips
+from ....base.arith.literals import BOOLS
+from ....base.arith.relax import Relaxer, linear
+from ....base.vocabulary import INDEX, dataclass
+from ...schedule import ForKind
+from ..folding import fold_substitute
+from ..nest import ZERO
+from ..stmt import For, If, LetStmt, Load, PrimFunc, Stmt, Store
+from ..visit import EMPTY, StmtMutator, block, map_exprs, trips
 
 _MOST_LIMITS: Final = 32  # of one loop
 _FEW_LIMITS: Final = 4  # where several choices are made beside each other
@@ -101,7 +101,12 @@ class _Limit:
         return None
 
 
-class PiecePartition(StmtMutator):
+def partition_selects(func: PrimFunc) -> PrimFunc:
+    """The function with loops split where they begin to choose another value."""
+    return func.with_body(_Selects().stmt(func.body))
+
+
+class _Selects(StmtMutator):
     """A statement in which loops that copy and compute in one place do not choose in each iteration."""
 
     def loop(self, s: For) -> Stmt:

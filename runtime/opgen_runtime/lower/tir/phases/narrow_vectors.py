@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from ...base.arith import Expr, Var, const, post_order
-from ...base.arith.relax import Relaxer
-from ...base.vocabulary import INDEX, dataclass
-from .folding import fold_substitute
-from .nest import ZERO
-from .stmt import Allocate, Buffer, For, ForKind, Load, Stmt, Store
-from .visit import StmtMutator, block, children, exprs, map_exprs, statements, trips
+from ....base.arith import Expr, Var, const, post_order
+from ....base.arith.relax import Relaxer
+from ....base.vocabulary import INDEX, dataclass
+from ..folding import fold_substitute
+from ..nest import ZERO
+from ..stmt import Allocate, Buffer, For, ForKind, Load, PrimFunc, Stmt, Store
+from ..visit import StmtMutator, block, children, exprs, map_exprs, statements, trips
 
 _NARROWEST: Final = 128  # bits of a vector
 
@@ -46,12 +46,12 @@ class _Place:
     last: int
 
 
-def live_lanes(body: Stmt) -> Stmt:
-    """A statement whose accumulators in registers have no lanes at the end of lines that nothing reads."""
-    return _LiveLanes(_hopeless(body)).stmt(body)
+def narrow_vectors(func: PrimFunc) -> PrimFunc:
+    """The function whose accumulators in registers have no lanes at the end of lines that nothing reads."""
+    return func.with_body(_Vectors(_hopeless(func.body)).stmt(func.body))
 
 
-class _LiveLanes(StmtMutator):
+class _Vectors(StmtMutator):
     """`hopeless`: allocations, by id, of which it is known that nothing is to be had."""
 
     def __init__(self, hopeless: Collection[int]) -> None:

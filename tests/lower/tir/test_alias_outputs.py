@@ -12,7 +12,7 @@ from opgen_runtime.base.arith import Expr, Var, const
 from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import Schedule, create_schedule
-from opgen_runtime.lower.tir.lodged import lodge_temporaries
+from opgen_runtime.lower.tir.phases.alias_outputs import alias_outputs
 from opgen_runtime.lower.tir.stmt import Allocate, Block, Buffer, For, ForKind, Load, PrimFunc, Stmt, Store
 from tests.lower.tir.programs import Program, check_lowered
 
@@ -110,7 +110,7 @@ def test_what_is_read_again_stays() -> None:
         ((fill, late, early, late), False),
     ):
         body = For(i, const(0, INDEX), const(2, INDEX), ForKind.SERIAL, Allocate(row, Block(steps)))
-        func = lodge_temporaries(PrimFunc("kernel", (x,), (first, second), body))
+        func = alias_outputs(PrimFunc("kernel", (x,), (first, second), body))
         assert ("allocate" not in tir.to_text(func)) == lodged
         values = np.arange(512, dtype=np.float32)
         for version in (func, PrimFunc("kernel", (x,), (first, second), body)):

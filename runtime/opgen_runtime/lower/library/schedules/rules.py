@@ -1,0 +1,67 @@
+"""The rules of the scheduler, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ....base import Target
+from ....compute.te.tensor import Tensor
+from ...schedule import Schedule, create_schedule
+from .channels import match_channels, schedule_channels
+from .congruences import match_congruences, solve_congruences
+from .contractions import match_contraction, schedule_contraction
+from .correlations import match_correlation, schedule_correlation
+from .dots import dot_row, match_dotted_row
+from .elementwise import match_elementwise, match_tiles, schedule_whole
+from .filters import match_filter, schedule_filter
+from .parameters import check_tuned
+from .plan import inline_cheap
+from .reductions import match_reduction, reduce_whole
+from .rows import match_rows, schedule_rows
+from .rule import Rule, Trial, apply_rules
+from .scans import match_scan, schedule_scan
+from .scattering import match_scattering, scatter_products
+from .uneven import cover_uneven, match_uneven
+from .windows import match_windows, schedule_windows
+
+# What is written otherwise before its loops are made.
+REWRITES: Final[tuple[Rule[Any], ...]] = (
+    Rule("GEMM and col2im", match_scattering, scatter_products),
+    Rule("residues", match_congruences, solve_congruences),
+)
+
+RULES: Final[tuple[Rule[Any], ...]] = (
+    Rule("scan", match_scan, schedule_scan),
+    Rule("tiled", match_tiles, schedule_whole),
+    Rule("gather", match_uneven, cover_uneven),
+    Rule("depthwise", match_channels, schedule_channels),
+    Rule("weight gradient", match_correlation, schedule_correlation),
+    Rule("dot products of a row", match_dotted_row, dot_row),
+    Rule("contraction", match_contraction, schedule_contraction),
+    Rule("direct convolution", match_filter, schedule_filter),
+    Rule("pool", match_windows, schedule_windows),
+    Rule("rows", match_rows, schedule_rows),
+    Rule("reduction", match_reduction, reduce_whole),
+    Rule("elementwise", match_elementwise, schedule_whole),
+)
+
+
+def generic(
+    outputs: Sequence[Tensor],
+    target: Target,
+    rules: Sequence[Rule[Any]] = (),
+    trials: list[Trial] | None = None,
+) -> Schedule:
+    """The schedule of any program: cheap stages are inlined, loops made by the first rule that matches a stage.
+
+    `rules`: others, which are tried before REWRITES and RULES.  `trials` gets what each rule said of each
+    stage.  Raises StrategyError for a target that is tuned to what there is not.
+    """
+    check_tuned(target)
+    schedule = create_schedule(outputs)
+    inline_cheap(schedule)
+    tried = apply_rules(schedule, target, (*rules, *REWRITES, *RULES))
+    if trials is not None:
+        trials.extend(tried)
+    return schedule
