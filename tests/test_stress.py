@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 
 import pytest
@@ -18,6 +19,12 @@ def test_odd_arrays() -> None:
 @pytest.mark.parametrize("campaign", ["threads", "buffers"])
 def test_campaign_in_a_process(campaign: str) -> None:
     assert fresh(f"tests.stress.{campaign}", 0) == []
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the address space of x86-64")
+@pytest.mark.parametrize("where", ["whole", "scattered"])
+def test_thousand_objects_in_memory(where: str) -> None:
+    assert fresh("tests.stress.loads", 0, 1000, where) == []
 
 
 def test_six_processes_over_one_cache() -> None:

@@ -101,13 +101,17 @@ def command(
         subjects = _subjects(what, shapes, dtypes, attrs, dims, target, level)
         if not subjects:
             raise Findings("there is no kernel of fixed shapes to tune")
+        failures: list[str] = []
         for subject, outcome in _tuned(subjects, seconds, seed):
             _say(subject, outcome)
+            failures += filter(None, [outcome.failure])
             if outcome.record is not None:
                 known = with_record(known, outcome.record)
                 write_records(path, known)
     except OpgenError as error:
         raise Findings(str(error)) from None
+    if failures:
+        raise Findings(f"{len(failures)} of {len(subjects)} kernels could not be timed")
     mine = [each for each in known if each.target == str(target)]
     out.print(f"{path}: {len(mine)} records for this target")
 
@@ -194,7 +198,9 @@ def _say(subject: Subject, outcome: Outcome) -> None:
     out.print(str(subject))
     record = outcome.record
     tried = f"{outcome.raced} schedules tried"
-    if record is None:
+    if outcome.failure:
+        note(f"  it cannot be timed: {outcome.failure}")
+    elif record is None:
         out.print(f"  {tried}, none is faster than the default")
     else:
         values = ", ".join(f"{name}={value}" for name, value in record.parameters.items())

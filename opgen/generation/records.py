@@ -64,10 +64,18 @@ class Records:
         room = max(_FEWEST, _KEPT_ENTRIES * len(self._used)) - len(self._used)
         entries = {**dict(others[max(0, len(others) - room) :]), **self._used}
         try:
+            _make_private(self.path.parent)
             write_atomically(self.path, json.dumps(entries, separators=(",", ":")))
             _prune(self.path.parent)
         except OSError:
             return
+
+
+def _make_private(folder: Path) -> None:
+    """The folder, inside that of all caches, where the runtime keeps compiled code: nobody else may write there."""
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _read(path: Path) -> dict[str, Entry]:

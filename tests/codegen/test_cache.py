@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from opgen_runtime.codegen.objects.cache import ObjectCache, default_cache, why_not_private
+from opgen_runtime.codegen.objects.cache import ObjectCache, default_cache, why_not_trusted
 
 KEY = "0" * 32
 
@@ -58,8 +58,8 @@ def test_an_entry_under_another_key_is_refused(cache):
     assert cache.get("1" * 32) is None
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o770, 0o777])
-def test_a_directory_open_to_others_turns_the_cache_off(tmp_path, mode):
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o775, 0o770, 0o777])
+def test_a_directory_that_others_can_write_to_turns_the_cache_off(tmp_path, mode):
     directory = tmp_path / "kernels"
     directory.mkdir()
     directory.chmod(mode)
@@ -70,10 +70,41 @@ def test_a_directory_open_to_others_turns_the_cache_off(tmp_path, mode):
     assert list(directory.iterdir()) == []
 
 
+@pytest.mark.parametrize("mode", [0o700, 0o750, 0o755])
+def test_a_directory_that_others_can_read_is_used(tmp_path, mode):
+    directory = tmp_path / "kernels"
+    directory.mkdir()
+    directory.chmod(mode)
+    cache = ObjectCache(directory)
+    cache.put(KEY, b"code", {})
+    assert cache.get(KEY).object_code == b"code"
+    assert stat.S_IMODE((directory / f"{KEY}.o").stat().st_mode) == 0o600
+
+
+def test_a_directory_of_another_user_turns_the_cache_off(tmp_path, monkeypatch):
+    (tmp_path / "kernels").mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
+    assert why_not_trusted(tmp_path / "kernels") == "belongs to another user"
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000], ids=["name", "path"])
+def test_a_directory_of_too_long_a_name_turns_the_cache_off_with_one_warning(tmp_path, name):
+    cache = ObjectCache(tmp_path / name)
+    with pytest.warns(
+        RuntimeWarning, match=r"the kernel cache is off: .* cannot be examined \(File name too long\)"
+    ) as seen:
+        assert cache.get(KEY) is None
+    cache.put(KEY, b"code", {})  # no second warning, which would be an error
+    assert cache.folder("programs", create=True) is None
+    assert cache.clear() == 0
+    (warning,) = seen
+    assert len(str(warning.message)) < 300
+
+
 def test_a_link_is_not_a_directory(tmp_path):
     (tmp_path / "real").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert why_not_private(tmp_path / "link") == "is not a directory"
+    assert why_not_trusted(tmp_path / "link") == "is not a directory"
 
 
 def test_the_environment_names_the_directory_or_turns_it_off(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from opgen.commands import main
+from opgen_runtime.run.compile.tuning.search import Outcome
 
 AXIS_ABS_FILES = ["myops/_axis_abs.py", "tests/generated/test_axis_abs.py"]
 
@@ -311,6 +313,26 @@ def test_every_command_has_help(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert len(result.output.splitlines()) > 4
+
+
+def test_tune_takes_an_op_of_a_project_that_is_not_installed(fresh: Path) -> None:
+    run("add-op", "axis_abs")
+    result = run("tune", "axis_abs", "--shape", "64,64,8", "--seconds", "20", "--records", "records.json")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"  [1-9]\d* schedules tried", result.output), result.output
+
+
+def test_tune_fails_where_a_kernel_cannot_be_timed(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("add-op", "axis_abs")
+    monkeypatch.setattr(
+        "opgen.commands.tune.tune", lambda *_: Outcome(None, 0, (), "the process ended with status 1")
+    )
+    result = run("tune", "axis_abs", "--records", "records.json")
+    assert result.exit_code == 1
+    assert "it cannot be timed: the process ended with status 1" in result.output
+    assert "opgen: 1 of 1 kernels could not be timed" in result.output
+    assert "tried" not in result.output
+    assert not Path("records.json").exists()
 
 
 def test_explain_prints_every_stage(fresh: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -81,3 +82,31 @@ def test_a_target_that_was_not_parsed_is_refused_before_llvm_sees_it():
 )
 def test_code_of_another_kind_does_not_run_here(triple):
     assert not Target.parse(f"llvm -mtriple={triple}").is_host
+
+
+def test_the_environment_says_how_many_threads(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setenv("OPGEN_NUM_THREADS", " 12 ")
+    assert Target.host().num_threads == 12
+    monkeypatch.setenv("OPGEN_NUM_THREADS", "")
+    assert Target.host().num_threads == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("given", ["13", "2000000000", "9" * 90])
+def test_more_threads_than_four_a_processor_are_cut_with_one_warning(monkeypatch, given):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setenv("OPGEN_NUM_THREADS", given)
+    with pytest.warns(RuntimeWarning) as seen:
+        assert Target.host().num_threads == Target.host().num_threads == 12
+    assert [str(each.message) for each in seen] == [
+        f"OPGEN_NUM_THREADS={given}: 12 threads are used, four for each of 3 processors"
+    ]
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1.5", "two", "1e3", "\u0663", "1" * 101])
+def test_what_is_no_number_of_threads_is_refused(monkeypatch, given):
+    monkeypatch.setenv("OPGEN_NUM_THREADS", given)
+    with pytest.raises(
+        StrategyError, match=r"^OPGEN_NUM_THREADS='.*': expected a whole number of at least 1$"
+    ):
+        Target.host()

@@ -266,6 +266,8 @@ def test_weights_that_do_not_fit(change: Callable[[Any], object], message: str) 
         ("../outside.bin", ""),
         ("/etc/passwd", "should be a relative path"),
         ("short.bin", ""),
+        pytest.param("a" * 6000, f"in '{'a' * 20}", id="a name of 6,000 characters"),
+        pytest.param("a/" * 3000, "File name too long", id="a path of 6,000 characters"),
     ],
 )
 def test_external_data(tmp_path: Path, location: str, reason: str) -> None:

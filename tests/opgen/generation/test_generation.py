@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from opgen.generation.pending import find_pending
 from opgen.generation.records import Records
 from opgen.generation.work import forget_templates
 from opgen.project import Project
+from opgen_runtime.codegen.objects.cache import why_not_trusted
 
 ALL = {"unary_base", "twice", "thrice", "clamped", "by_hand"}
 
@@ -204,6 +206,16 @@ def test_records_may_be_damaged_or_deleted(project: Project, harm: str) -> None:
     (record,) = (project.root.parent / "cache/generate").iterdir()
     record.unlink() if harm == "gone" else record.write_text(harm)
     assert generated(project) == first
+
+
+def test_the_folder_of_caches_is_the_users_alone(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "new" / "cache"))
+    generated(project)
+    for folder in (tmp_path / "new" / "cache", tmp_path / "new" / "cache" / "generate"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert why_not_trusted(tmp_path / "new" / "cache") is None
 
 
 def test_errors_are_told_each_time_and_the_rest_is_remembered(project: Project, checked: set[str]) -> None:

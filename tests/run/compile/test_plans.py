@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import ExecutorError
+from opgen_runtime.run.compile import program as programs
 from opgen_runtime.run.compile.arena import laid_out
 from opgen_runtime.run.compile.plan import Copy, Else, End, Held, If, Instruction, Loop, Plan, Run, ends
 from opgen_runtime.run.executor.executable import Executable
@@ -353,3 +356,16 @@ def test_plans_grow_with_the_program_alone() -> None:
         _, plan = planned(ir.Function((flag, x), body), level=0)
         sizes.append(len(plan.code))
     assert [b - a for a, b in pairwise(sizes)] == [1000]
+
+
+def test_an_arena_whose_constructor_is_interrupted_goes_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    monkeypatch.setattr(programs, "_free", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        programs._Arena()
+    gc.collect()
+    assert unraisable == []

@@ -256,12 +256,13 @@ def test_what_the_end_of_a_search_cuts_off_is_no_problem(
     assert bool(outcome.problems) == problems == bool(outcome.raced)
 
 
-def test_a_child_that_ends_is_a_problem_and_no_more() -> None:
+def test_a_child_that_cannot_import_the_ops_says_what_to_do() -> None:
     subject = Subject(PROGRAMS["relu"], (), TARGET, ("no_such_module",))
     outcome = search.tune(subject, 20.0)
-    assert outcome.record is None
-    assert outcome.problems == (
-        "the process ended with status 1: ModuleNotFoundError: No module named 'no_such_module'",
+    assert (outcome.record, outcome.raced, outcome.problems) == (None, 0, ())
+    assert outcome.failure == (
+        "the process ended with status 1: No module named 'no_such_module'; install the project of the ops "
+        "(pip install -e .), or put its folder into PYTHONPATH"
     )
 
 

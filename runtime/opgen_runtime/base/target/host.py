@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
+from ..errors import StrategyError
 from ..forks import importing
 from ..lazy import lazy
+
+_VARIABLE: Final = "OPGEN_NUM_THREADS"
+_FOR_EACH_PROCESSOR: Final = 4  # threads at most: more only wait for each other
+_MOST_DIGITS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -42,3 +49,29 @@ def available_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def default_threads() -> int:
+    """Threads of loops where nothing else is said: OPGEN_NUM_THREADS, else one for each CPU this process may run on.
+
+    More than four for each processor of the machine are cut to that, with a warning.  Raises StrategyError for what is
+    no whole number of at least 1.
+    """
+    given = os.environ.get(_VARIABLE, "").strip()
+    return _threads_of(given) if given else available_cpus()
+
+
+@lru_cache(maxsize=4)
+def _threads_of(given: str) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS and int(given) >= 1):
+        shown = given if len(given) <= _MOST_DIGITS else f"{given[:_MOST_DIGITS]}..."
+        raise StrategyError(f"{_VARIABLE}={shown!r}: expected a whole number of at least 1")
+    processors = os.cpu_count() or 1
+    most = _FOR_EACH_PROCESSOR * processors
+    if int(given) > most:
+        warnings.warn(
+            f"{_VARIABLE}={given}: {most} threads are used, four for each of {processors} processors",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return min(int(given), most)

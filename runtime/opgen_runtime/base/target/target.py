@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -15,7 +14,7 @@ from ..vocabulary import DType
 from .answer import ask
 from .architecture import Architecture, Dot, Vectors
 from .families import architecture_of
-from .host import available_cpus, host
+from .host import default_threads, host
 
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
 
@@ -42,7 +41,7 @@ class Target:
     @staticmethod
     def host() -> Target:
         """This machine with all CPUs that this process may use."""
-        return _host_target(_default_threads())
+        return _host_target(default_threads())
 
     @staticmethod
     def parse(text: str | Target) -> Target:
@@ -133,11 +132,6 @@ class Target:
         )
 
 
-def _default_threads() -> int:
-    given = os.environ.get("OPGEN_NUM_THREADS", "")
-    return max(1, int(given)) if given.isdigit() else available_cpus()
-
-
 @lru_cache(maxsize=8)
 def _host_target(num_threads: int) -> Target:
     here = host()
@@ -159,7 +153,7 @@ def _parse(text: str) -> Target:
     options = dict(_option(text, word) for word in words[1:])
     base = _base(text, options)
     given_keys = tuple(k for k in options.get("keys", "").split(",") if k)
-    threads = options.get("num-threads", str(_default_threads()))
+    threads = options.get("num-threads", str(default_threads()))
     if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= _MOST_THREADS):
         expected = f"expected a whole number of at least 1 and at most {_MOST_THREADS}"
         raise StrategyError(f"target {text!r}: -num-threads={threads}: {expected}")

@@ -2,8 +2,9 @@
 
 An entry is one file: a line of JSON (sizes, checksum, metadata), then the object code.  Entries are written
 beside their place and renamed into it, so that a reader sees a whole one or none.  What does not match its
-checksum is removed and counts as absent.  The directory belongs to the user alone (mode 0700); if it does not,
-the cache is off, with a warning, because whoever can write to it can make this process run anything.
+checksum is removed and counts as absent.  Only the user may write to the directory, which is made with mode 0700; if
+others may, or it cannot be examined, the cache is off, with a warning: whoever can write to it can make this process
+run anything.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from ...base.vocabulary import dataclass
 
 _FORMAT: Final = "opgen-object-1"
 _UNFINISHED: Final = ".new-"
+_ABSENT: Final = "is not there"
+_MOST_SHOWN: Final = 200  # characters of the directory's name in a warning
 _ABANDONED: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
 
 
@@ -119,7 +122,8 @@ class ObjectCache:
             return False
         if self._checked:
             return True
-        if not self._directory.exists():
+        reason = why_not_trusted(self._directory)
+        if reason == _ABSENT:
             if not create:
                 return False
             try:
@@ -128,11 +132,11 @@ class ObjectCache:
             except OSError:
                 self._directory = None
                 return False
-        reason = why_not_private(self._directory)
+            reason = why_not_trusted(self._directory)
         if reason is not None:
-            warnings.warn(
-                f"the kernel cache is off: {self._directory} {reason}", RuntimeWarning, stacklevel=2
-            )
+            place = os.fspath(self._directory)
+            place = place if len(place) <= _MOST_SHOWN else f"{place[:_MOST_SHOWN]}..."
+            warnings.warn(f"the kernel cache is off: {place} {reason}", RuntimeWarning, stacklevel=2)
             self._directory = None
             return False
         self._checked = True
@@ -150,18 +154,20 @@ def _sweep(directory: Path) -> None:
                 os.unlink(entry.path)
 
 
-def why_not_private(directory: Path) -> str | None:
-    """Why a directory cannot hold code that this user runs; None if it can."""
+def why_not_trusted(directory: Path) -> str | None:
+    """Why a directory cannot hold code that this user runs; None if it can: others may read it, but not write to it."""
     try:
         found = directory.lstat()
+    except FileNotFoundError:
+        return _ABSENT
     except OSError as error:
         return f"cannot be examined ({error.strerror})"
     if not stat.S_ISDIR(found.st_mode):
         return "is not a directory"
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         return "belongs to another user"
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        return f"is open to others (mode {stat.S_IMODE(found.st_mode):04o}; expected 0700)"
+    if stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"may be written to by others (mode {stat.S_IMODE(found.st_mode):04o}; expected 0700)"
     return None
 
 

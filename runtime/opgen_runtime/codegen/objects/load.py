@@ -1,7 +1,8 @@
 """Loading object code into this process with ORC, one library an object.
 
 Object code holds no addresses: the thread pool, the C library and libm are imported by name.  A name that
-nothing defines is an error before anything runs.
+nothing defines is an error before anything runs.  All of an object lies in one block of memory, so that its parts reach
+each other wherever the system has room (`support.orc`).
 """
 
 from __future__ import annotations

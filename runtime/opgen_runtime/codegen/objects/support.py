@@ -136,18 +136,26 @@ def _compile(text: str, target: Target, level: int) -> bytes:
     return made
 
 
+_LIBRARIES: Final = 256  # of an instance
+
 _instance: Any = None
+_room = 0
 _lock = forks.lock()
 
 
 def orc() -> Any:
-    """The one ORC instance of the process, which lives until the process ends: to make one takes a millisecond."""
-    global _instance
-    if _instance is None:
-        with _lock:
-            if _instance is None:
-                initialise()
-                made = llvm.create_lljit_compiler()
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
-                _instance = made
-    return _instance
+    """The instance of ORC for one more library.
+
+    It links with JITLink, which puts all sections of an object into one block of memory: RuntimeDyld maps each by
+    itself, and ends the process where two come to lie more than 2 GiB apart.  An instance keeps 10 KiB of each library
+    that it ever had, and looks through their names in each link.  So a new one, which takes a millisecond, follows when
+    it is full; a full one goes with the last of its libraries.
+    """
+    global _instance, _room
+    with _lock:
+        if _room == 0:
+            initialise()
+            _instance = llvm.create_lljit_compiler(use_jit_link=True)
+            _room = _LIBRARIES
+        _room -= 1
+        return _instance

@@ -69,9 +69,12 @@ def _load_external(tensor: TensorProto, folder: str) -> None:
     try:
         _checked_size(tensor)
         load_external_data_for_tensor(tensor, folder)
-    except (onnx.checker.ValidationError, OSError, ValueError, NotSupported) as error:
+    except (onnx.checker.ValidationError, OSError, RuntimeError, ValueError, NotSupported) as error:
+        # RuntimeError: what the file system says to onnx's C++, of names that are too long
+        place = "".join(entry.value for entry in tensor.external_data if entry.key == "location")
         raise ModelError(
-            f"the external data of tensor {shown(tensor.name)!r} cannot be read: {_first_line(error)}"
+            f"the external data of tensor {shown(tensor.name)!r} in {shown(place)!r} cannot be read: "
+            f"{_first_line(error)}"
         ) from error
 
 

@@ -2,15 +2,14 @@
 
     magic, version of the form, size and digest of the header     fixed size
     header: JSON                                                  inputs, plan, kernels, digests of the rest
-    object code and arrays                                        each at a multiple of 64 bytes
+    object code and arrays                                        each at a multiple of 64 bytes, zeros between them
 
-Digests find damage.  They authenticate nothing: an artifact holds machine code, so load only what you trust.  Nothing
-is unpickled.
+Digests find damage, and what lies between is held to be zero; before a file is read, its size is held to what its head
+says.  Digests authenticate nothing: an artifact holds machine code, so load only what you trust.  Nothing is unpickled.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
@@ -27,6 +26,7 @@ from ...base.version import VERSION
 from ...base.vocabulary import DTYPES, DType, dataclass
 from ...codegen import compiled, key_of, modules_of, provide
 from .demands import Demand
+from .digests import digest
 from .entry import ENTRY_LEVEL, ENTRY_MODULE
 from .entry_text import entry_text
 from .files import ALIGNMENT, aligned, in_memory
@@ -39,9 +39,7 @@ Piece: TypeAlias = "bytes | memoryview"
 _MAGIC: Final = b"opgen artifact\n\0"
 _FORM: Final = 9
 _FIXED: Final = struct.Struct("<16sIQ32s")
-_MANY: Final = 1 << 16  # bytes, from which on their sums are digested
-_COLUMNS: Final = 1024  # words of a row of them
-_ROWS_AT_ONCE: Final = 64  # half a megabyte, which stays in a second-level cache while it is summed twice
+_MOST_HEADER: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,11 @@ def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = N
     header["blobs"] = blobs.table
     header["facts"] = facts
     text = json.dumps(header).encode()
-    fixed = _FIXED.pack(_MAGIC, _FORM, len(text), _digest(text))
+    if len(text) > _MOST_HEADER:
+        raise ExecutorError(
+            f"the program takes a header of {len(text)} bytes; at most {_MOST_HEADER} are saved"
+        )
+    fixed = _FIXED.pack(_MAGIC, _FORM, len(text), digest(text))
     return [(fixed + text).ljust(_padded(_FIXED.size + len(text)), b"\0"), *blobs.parts]
 
 
@@ -138,48 +140,37 @@ def read(path: str | os.PathLike[str]) -> Contents | Chained:
 
     Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
     """
-    return _decoded(in_memory(path), str(path))
+    head = _head_of_file(path)
+    return _decoded(in_memory(path), str(path), head)
 
 
 def read_kept(path: str | os.PathLike[str]) -> tuple[Contents | Chained, Mapping[str, Any]]:
     """Like `read`, with the facts that were kept with it."""
-    whole = in_memory(path)
-    facts = _header(whole, str(path))[0]["facts"] or {}
-    return _decoded(whole, str(path)), facts
+    head = _head_of_file(path)
+    return _decoded(in_memory(path), str(path), head), head.header["facts"] or {}
 
 
 def decode(whole: bytes, what: str) -> Contents | Chained:
     """Like `read`, of the bytes; `what` names them in errors."""
     memory = aligned(len(whole))
     memory[:] = whole
-    return _decoded(memory, what)
+    return _decoded(memory, what, _head_in(memory, what))
 
 
-def _decoded(memory: memoryview, what: str) -> Contents | Chained:
-    whole = memory.toreadonly()
-    header, start = _header(whole, what)
+def _decoded(memory: memoryview, what: str, head: _Head) -> Contents | Chained:
+    whole, header = memory.toreadonly(), head.header
     if header["opgen"] != VERSION:
         raise ExecutorError(
             f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
         )
     if header["target"] != str(Target.host()) and not Target.parse(header["target"]).is_host:
         raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
-    table = header["blobs"]
-    blobs = [whole[start + offset : start + offset + size] for offset, size, _ in table]
-    end = start
-    for (offset, size, wanted), blob in zip(table, blobs, strict=True):
-        if len(blob) != size or _digest(blob).hex() != wanted:
-            raise ExecutorError(
-                f"{what} is damaged: the bytes from {start + offset} on are not what was saved"
-            )
-        end = start + _padded(offset + size)
-    if len(whole) != end:
-        raise ExecutorError(f"{what} is damaged: it has {len(whole)} bytes, expected {end}")
+    blobs = list(_blobs(whole, head, what))
     inputs, result = tuple(header["inputs"]), _read_slots(header["result"])
     if "parts" in header:
         parts: list[tuple[Contents, tuple[int, ...]]] = []
         for number, takes in header["parts"]:
-            part = _decoded(blobs[number], what)
+            part = _decoded(blobs[number], what, _head_in(blobs[number], what))
             assert isinstance(part, Contents)
             parts.append((part, tuple(takes)))
         return Chained(inputs, tuple(parts), result)
@@ -192,17 +183,60 @@ def _decoded(memory: memoryview, what: str) -> Contents | Chained:
     return Contents(header["target"], inputs, kernels, plan, driver, result)
 
 
-def _header(whole: memoryview, path: str) -> tuple[dict[str, Any], int]:
-    """The header, and where what follows it begins."""
-    if len(whole) < _FIXED.size or bytes(whole[: len(_MAGIC)]) != _MAGIC:
-        raise ExecutorError(f"{path} is no artifact of opgen")
-    _, form, size, digest = _FIXED.unpack_from(whole)
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The header, and how many bytes it takes with what is before it."""
+
+    header: dict[str, Any]
+    size: int
+
+
+def _head_of_file(path: str | os.PathLike[str]) -> _Head:
+    """The head of a file whose size is what its head says; no more of it is read."""
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        return _head(size, lambda begin, count: os.pread(file.fileno(), count, begin), str(path))
+
+
+def _head_in(whole: memoryview, what: str) -> _Head:
+    return _head(len(whole), lambda begin, count: bytes(whole[begin : begin + count]), what)
+
+
+def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> _Head:
+    """The head of an artifact of `whole` bytes, of which `read(begin, count)` gives some."""
+    fixed = read(0, _FIXED.size)
+    if len(fixed) < _FIXED.size or not fixed.startswith(_MAGIC):
+        raise ExecutorError(f"{what} is no artifact of opgen")
+    _, form, size, wanted = _FIXED.unpack(fixed)
     if form != _FORM:
-        raise ExecutorError(f"{path} is an artifact of form {form}, expected {_FORM}")
-    text = whole[_FIXED.size : _FIXED.size + size]
-    if len(text) != size or _digest(text) != digest:
-        raise ExecutorError(f"{path} is damaged: its header is not what was saved")
-    return json.loads(bytes(text)), _padded(_FIXED.size + size)
+        raise ExecutorError(f"{what} is an artifact of form {form}, expected {_FORM}")
+    text = read(_FIXED.size, size) if size <= min(whole, _MOST_HEADER) else b""
+    if len(text) != size or digest(text) != wanted:
+        raise ExecutorError(f"{what} is damaged: its header is not what was saved")
+    head = _Head(json.loads(text), _FIXED.size + size)
+    end = _padded(head.size) + sum(_padded(size) for _, size, _ in head.header["blobs"])
+    if whole != end:
+        raise ExecutorError(f"{what} is damaged: it has {whole} bytes, expected {end}")
+    return head
+
+
+def _blobs(whole: memoryview, head: _Head, what: str) -> Iterator[memoryview]:
+    """What follows the header, each held to its digest, and what lies between to zeros."""
+    start, end = _padded(head.size), head.size
+    for offset, size, wanted in head.header["blobs"]:
+        begin = start + offset
+        blob = whole[begin : begin + size]
+        if len(blob) != size or digest(blob).hex() != wanted:
+            raise ExecutorError(f"{what} is damaged: the bytes from {begin} on are not what was saved")
+        _check_zeros(whole, end, begin, what)
+        yield blob
+        end = begin + size
+    _check_zeros(whole, end, len(whole), what)
+
+
+def _check_zeros(whole: memoryview, begin: int, end: int, what: str) -> None:
+    if any(whole[begin:end]):
+        raise ExecutorError(f"{what} is damaged: the bytes from {begin} to {end} are not zero")
 
 
 @dataclass(slots=True)
@@ -216,13 +250,13 @@ class _Blobs:
 
     def add(self, blob: Piece) -> int:
         """The number of a blob; equal ones are kept once."""
-        digest = _digest(blob).hex()
-        if digest not in self.known:
-            self.known[digest] = len(self.table)
-            self.table.append((self.size, len(blob), digest))
+        wanted = digest(blob).hex()
+        if wanted not in self.known:
+            self.known[wanted] = len(self.table)
+            self.table.append((self.size, len(blob), wanted))
             self.parts += [blob, bytes(_padded(len(blob)) - len(blob))]
             self.size += _padded(len(blob))
-        return self.known[digest]
+        return self.known[wanted]
 
     def array(self, array: np.ndarray) -> dict[str, object]:
         return {
@@ -359,24 +393,3 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 def _padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _digest(data: bytes | memoryview) -> bytes:
-    """The sha256 of bytes; of many, that of the sums of the rows and of the columns of a table of their words.
-
-    A change in one word, or of several words of one row, changes a sum for certain, and what moves rows or columns
-    changes their order; summing costs a tenth of what hashing does.
-    """
-    if len(data) < _MANY:
-        return hashlib.sha256(data).digest()  # in hardware; twice as fast as blake2b
-    whole = len(data) // (8 * _COLUMNS)
-    table = np.frombuffer(data, "<u8", whole * _COLUMNS).reshape(whole, _COLUMNS)
-    columns, rows = np.zeros(_COLUMNS, "<u8"), np.empty(whole, "<u8")
-    for begin in range(0, whole, _ROWS_AT_ONCE):
-        part = table[begin : begin + _ROWS_AT_ONCE]
-        columns += part.sum(axis=0)
-        part.sum(axis=1, out=rows[begin : begin + _ROWS_AT_ONCE])
-    digest = hashlib.sha256(columns.data)
-    digest.update(rows.data)
-    digest.update(data[8 * _COLUMNS * whole :])
-    return digest.digest()

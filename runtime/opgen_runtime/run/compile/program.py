@@ -193,13 +193,19 @@ def program_of(plan: Plan, kernels: Sequence[Kernel], image: Image) -> ProgramKe
 class _Arena:
     """Where a driver keeps its arena between calls; frees it at the end."""
 
+    _kept: ctypes.c_void_p | None = (
+        None  # until it is made, last of all: a constructor may be interrupted anywhere
+    )
+
     def __init__(self) -> None:
-        self._kept = ctypes.c_void_p()
         self._free = _free()
-        self.address = ctypes.addressof(self._kept)
+        kept = ctypes.c_void_p()
+        self.address = ctypes.addressof(kept)
+        self._kept = kept
 
     def __del__(self) -> None:
-        self._free(self._kept)
+        if self._kept is not None:
+            self._free(self._kept)
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,7 @@
 """The child: `python -m opgen_runtime.run.compile.tuning.rival`, one kernel, many schedules of it.
 
-It reads a pickled `Subject`, then requests as lines of JSON, and answers each with a line.
+It reads the pickled modules of a `Subject`, which declare its ops, then the subject, then requests as lines of JSON,
+and answers each with a line.
 
     {"trace": {parameters}}            -> {"trace": [lines]}
     {"race": {parameters}, "rounds": n} -> {"default": microseconds, "tuned": microseconds}
@@ -114,10 +115,15 @@ def _check_equal(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> No
 
 
 def main() -> None:
-    subject = pickle.load(sys.stdin.buffer)  # from the parent, which is ours
+    for module in pickle.load(sys.stdin.buffer):  # from the parent, which is ours
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            sys.exit(
+                f"{error}; install the project of the ops (pip install -e .), or put its folder into PYTHONPATH"
+            )
+    subject = pickle.load(sys.stdin.buffer)  # finds its ops by name
     assert isinstance(subject, Subject)
-    for module in subject.modules:
-        import_module(module)
     stable = Stable(subject)
     for line in sys.stdin.buffer:
         request = json.loads(line)

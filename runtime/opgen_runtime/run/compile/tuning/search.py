@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
@@ -36,11 +36,15 @@ _RACE_SECONDS: Final = 30.0  # one race, compilation included
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search has found: a record where something gains, how many schedules were raced, and what went wrong."""
+    """What a search has found: a record where something gains, how many schedules were raced, and what went wrong.
+
+    `failure`: why none could be raced, not even the default schedule; "" where it could.
+    """
 
     record: Record | None
     raced: int
     problems: tuple[str, ...]
+    failure: str = ""
 
 
 @dataclass(slots=True)
@@ -74,7 +78,7 @@ def tune(
     with _child(subject) as child:
         base = child.trace({})
         if base is None:
-            return Outcome(None, 0, (child.problem,))
+            return Outcome(None, 0, (), child.problem)
         found.ratios[base] = 1.0
         order = random.Random(seed)
         gained = True
@@ -203,8 +207,10 @@ class _Child:
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
         )
         assert process.stdin is not None
-        pickle.dump(self._subject, process.stdin)
-        process.stdin.flush()
+        with suppress(BrokenPipeError):  # of a process that has ended: who asks it is told why
+            pickle.dump(self._subject.modules, process.stdin)
+            pickle.dump(self._subject, process.stdin)
+            process.stdin.flush()
         return process
 
     def _ended(self) -> dict[str, Any]:
