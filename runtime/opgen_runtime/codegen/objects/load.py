@@ -19,7 +19,8 @@ from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from . import helpers, temporaries, threads
 from .elf import is_elf, undefined_symbols
-from .support import merge, orc
+from .session import session
+from .support import merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def load(
     builder.export_symbol(symbol)
     library = f"{symbol}.{next(_library_numbers)}"
     try:
-        tracker = builder.link(orc(), library)
+        tracker = builder.link(session(), library)
     except RuntimeError as error:
         raise CodegenError(f"kernel {symbol} cannot be linked: {str(error).strip()}") from error
     return Loaded(tracker[symbol], tracker)
