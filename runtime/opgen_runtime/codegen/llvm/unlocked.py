@@ -20,7 +20,9 @@ import llvmlite.binding as llvm
 from ...base import forks
 
 _LANES: Final = 4  # threads that compile at once; more would wait for each other's Python
-Benches: TypeAlias = "dict[tuple[str, str, str], Any]"  # by triple, processor and features: what compiles for it
+Benches: TypeAlias = (
+    "dict[tuple[str, str, str], Any]"  # by triple, processor and features: what compiles for it
+)
 
 forks.guard(llvm.ffi.lib._lock)  # before the lanes: whoever has a lane asks for it
 
