@@ -29,7 +29,7 @@ class Pipeline(Enum):
 class Builders:
     """The pass builders of one target machine, for one thread at a time.
 
-    llvmlite leaves 1.5 KiB of each builder behind, and LLVM grows a builder a little in each run: one serves few modules.
+    llvmlite leaves 1.5 KiB of each builder behind, and a run makes a builder a little larger: one serves few modules.
     """
 
     def __init__(self, machine: Any) -> None:

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
@@ -22,13 +22,19 @@ from .elf import is_elf, undefined_symbols
 from .session import session
 from .support import merge
 
+_OVERHEAD: Final = (
+    48 << 10
+)  # bytes that the linker keeps of a library, and that pages are larger than the code
+_COPIES: Final = 3  # of an object: its pages, what debuggers are told, the kernel's own
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A function in memory.  The code lives as long as this object."""
+    """A function in memory, of about `nbytes`.  The code lives as long as this object."""
 
     address: int
     tracker: Any
+    nbytes: int
 
 
 _library_numbers = itertools.count()
@@ -60,7 +66,7 @@ def load(
         tracker = builder.link(session(), library)
     except RuntimeError as error:
         raise CodegenError(f"kernel {symbol} cannot be linked: {str(error).strip()}") from error
-    return Loaded(tracker[symbol], tracker)
+    return Loaded(tracker[symbol], tracker, _OVERHEAD + _COPIES * len(object_code))
 
 
 def imports_of(object_code: bytes) -> tuple[str, ...]:
