@@ -4,7 +4,8 @@ A campaign is a module of one of these packages.  Of `tests.fuzz`, it has `COUNT
 and `case(seed)`, which raises AssertionError, or anything else, where the product fails; each case is run in a child
 process, so that an abort, a crash or a hang is a failure with its seed like any other.  `NEEDS` names a package
 without which it is not run.  Of `tests.stress`, it has
-`run(seconds, seed)`, which makes load for about that long and gives a `Tally`.
+`run(seconds, seed)`, which makes load for about that long and gives a `Tally`; where it counts what it makes, `COUNT`,
+and `run` takes another count, too.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ def main(package: str, doc: str | None) -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     if stress:
         parser.add_argument("--minutes", type=float, default=10.0, help="for all campaigns together")
+        parser.add_argument("--count", type=int, help="what `memory` makes, by default 2000 of each kind")
     else:
         parser.add_argument("--count", type=int, help="cases a campaign; by default that of the full suite")
         parser.add_argument("--case", type=int, help="run this one seed here, in this process")
@@ -159,7 +161,8 @@ def main(package: str, doc: str | None) -> int:
             continue
         start = time.monotonic()
         if stress:
-            tally = module.run(options.minutes * 60 / len(chosen), options.seed)
+            counted = {"count": options.count} if options.count and hasattr(module, "COUNT") else {}
+            tally = module.run(options.minutes * 60 / len(chosen), options.seed, **counted)
         else:
             first = options.seed * 1_000_000
             seeds = range(first, first + (options.count or module.COUNT))

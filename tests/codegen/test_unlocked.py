@@ -60,6 +60,6 @@ def test_a_lane_is_free_again_after_a_failure() -> None:
         assert threads.submit(lambda: id(_machines())).result() != id(first)
 
 
-def _machines() -> unlocked.Machines:
+def _machines() -> unlocked.Benches:
     with unlocked.lane() as machines:
         return machines

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Generic, TypeAlias, TypeVar
 
 from . import forks
 
 V = TypeVar("V")
+Footprint: TypeAlias = "Iterable[tuple[int, int]]"
+"""The memory that something takes: where each part of it lies, and about how many bytes that has."""
 
 _lock = forks.lock()  # of all memories: it is held for an instant
 
@@ -16,18 +18,29 @@ _lock = forks.lock()  # of all memories: it is held for an instant
 class Kept(Generic[V]):
     """Values by key, at most `limit` of them: a new one beyond that takes the place of the least recently used.
 
-    Where `size` says how much a value counts for, `limit` is that of all together, and what is larger is not kept.
-    Threads may share one.
+    Where `footprint` says what memory a value takes, all together take at most `most_bytes`; what several of them share
+    counts once.  The `least` values that were used last are kept whatever they take; where that is none, a value that
+    takes more than `most_bytes` alone is not kept.  Threads may share one.
     """
 
-    __slots__ = ("_size", "_sizes", "_values", "limit")
+    __slots__ = ("_footprint", "_parts", "_users", "_values", "least", "limit", "most_bytes", "nbytes")
 
-    def __init__(self, limit: int, size: Callable[[V], int] | None = None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        most_bytes: int = 0,
+        footprint: Callable[[V], Footprint] | None = None,
+        least: int = 0,
+    ) -> None:
         assert limit > 0
         self.limit = limit
-        self._size = size
-        self._sizes = 0  # of all values together
+        self.most_bytes = most_bytes
+        self.least = least
+        self.nbytes = 0  # of all values together
+        self._footprint = footprint
         self._values: OrderedDict[Hashable, V] = OrderedDict()
+        self._parts: dict[Hashable, dict[int, int]] = {}  # of each value; empty where nothing says
+        self._users: dict[int, int] = {}  # how many values have a part
 
     def get(self, key: Hashable) -> V | None:
         """The value of `key`, used most recently from now on; None if it is not kept."""
@@ -39,35 +52,47 @@ class Kept(Generic[V]):
 
     def put(self, key: Hashable, value: V) -> V:
         """Keep `value` and give it back."""
-        dropped = []  # freed after the lock is: what a kernel's end needs may take long
-        size = self._of(value)
-        if size > self.limit:
+        dropped: list[V] = []  # freed after the lock is: what a kernel's end needs may take long
+        parts = {} if self._footprint is None else dict(self._footprint(value))
+        if not self.least and sum(parts.values()) > self.most_bytes:
             return value
         with _lock:
             if key in self._values:
-                dropped.append(self._values.pop(key))
-                self._sizes -= self._of(dropped[0])
+                dropped.append(self._removed(key))
             self._values[key] = value
-            self._sizes += size
-            while self._sizes > self.limit:
-                dropped.append(self._values.popitem(last=False)[1])
-                self._sizes -= self._of(dropped[-1])
+            if self._footprint is not None:
+                self._parts[key] = parts
+                for where, size in parts.items():
+                    self._users[where] = self._users.get(where, 0) + 1
+                    self.nbytes += size if self._users[where] == 1 else 0
+            while self._is_full():
+                dropped.append(self._removed(next(iter(self._values))))
         del dropped
         return value
 
     def clear(self) -> None:
         """Forget everything."""
         with _lock:
-            dropped, self._values, self._sizes = self._values, OrderedDict(), 0
+            dropped, self._values, self.nbytes = self._values, OrderedDict(), 0
+            self._parts, self._users = {}, {}
         del dropped
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def _of(self, value: V) -> int:
-        return 1 if self._size is None else self._size(value)
-
     def __iter__(self) -> Iterator[Hashable]:
         """The keys, the least recently used first."""
         with _lock:
             return iter(list(self._values))
+
+    def _is_full(self) -> bool:
+        count = len(self._values)
+        return count > self.limit or (self.nbytes > self.most_bytes and count > self.least)
+
+    def _removed(self, key: Hashable) -> V:
+        for where, size in self._parts.pop(key, {}).items():
+            self._users[where] -= 1
+            if not self._users[where]:
+                del self._users[where]
+                self.nbytes -= size
+        return self._values.pop(key)

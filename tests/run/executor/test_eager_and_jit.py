@@ -12,6 +12,7 @@ import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base.errors import AttrError, CallError, DTypeError, ExecutorError, ShapeError
 from opgen_runtime.run.calls import eager
+from opgen_runtime.run.calls.eager import eager_op
 from opgen_runtime.transform import FuseOps, InferType, Sequential
 
 A = np.array([[1.0, -2.0, 3.0]], np.float32)
@@ -32,9 +33,9 @@ def test_python_numbers_are_weak_operands_and_are_not_compiled_anew() -> None:
     for number in (2, 0.5, -1.5):
         np.testing.assert_array_equal(eager.multiply(A, number), A * np.float32(number))
         np.testing.assert_array_equal(eager.subtract(number, A), np.float32(number) - A)
-    compiled = len(eager.multiply._compiled)
+    compiled = len(eager_op.compiled)
     eager.multiply(A, 7.25)
-    assert len(eager.multiply._compiled) == compiled
+    assert len(eager_op.compiled) == compiled
     assert eager.add(np.uint8([250]), 10)[0] == 4
     with pytest.raises(DTypeError, match="256 does not fit dtype uint8"):
         eager.add(np.uint8([1]), 256)

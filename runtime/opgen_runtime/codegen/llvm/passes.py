@@ -7,11 +7,13 @@ a failed assertion inside LLVM ends the process.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
-from .unlocked import run_passes
+from .unlocked import passing, run_passes
+
+_MODULES: Final = 16  # that a builder serves
 
 
 class Pipeline(Enum):
@@ -24,23 +26,46 @@ class Pipeline(Enum):
     CHOICES = "choices"  # scalar code with many choices in one loop, where it would find none
 
 
-def run(pipeline: Pipeline, module: Any, machine: Any) -> None:
+class Builders:
+    """The pass builders of one target machine, for one thread at a time.
+
+    llvmlite leaves 1.5 KiB of each builder behind, and a run makes a builder a little larger: one serves few modules.
+    """
+
+    def __init__(self, machine: Any) -> None:
+        self._machine = machine
+        self._made: dict[tuple[bool, bool], tuple[Any, int]] = {}  # with how many modules each has served
+
+    def of(self, pipeline: Pipeline) -> Any:
+        """A builder for one module."""
+        loops = pipeline in (Pipeline.AUTOMATIC, Pipeline.MIXED)
+        straight = pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES)
+        builder, served = self._made.get((loops, straight), (None, _MODULES))
+        if served == _MODULES:
+            options = llvm.create_pipeline_tuning_options(3)
+            options.loop_vectorization, options.slp_vectorization = loops, straight
+            builder, served = llvm.create_pass_builder(self._machine, options), 0
+        self._made[loops, straight] = builder, served + 1
+        return builder
+
+
+def run(pipeline: Pipeline, module: Any, builders: Builders) -> None:
     """Optimise `module` in place."""
-    options = llvm.create_pipeline_tuning_options(3)
-    options.loop_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.MIXED)
-    options.slp_vectorization = pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES)
-    builder = llvm.create_pass_builder(machine, options)
+    builder = builders.of(pipeline)
     if pipeline in (Pipeline.MIXED, Pipeline.AUTOMATIC, Pipeline.CHOICES):
-        run_passes(builder.getModulePassManager(), module, builder)
+        with passing(builder.getModulePassManager()) as passes:
+            run_passes(passes, module, builder)
         return
-    whole = llvm.create_new_module_pass_manager()
-    whole.add_always_inliner_pass()
-    whole.add_global_dead_code_eliminate_pass()
-    run_passes(whole, module, builder)
-    passes = _direct_passes() if pipeline is Pipeline.DIRECT else builder.getFunctionPassManager()
-    for function in module.functions:
-        if not function.is_declaration:
-            run_passes(passes, function, builder)
+    with passing(llvm.create_new_module_pass_manager()) as whole:
+        whole.add_always_inliner_pass()
+        whole.add_global_dead_code_eliminate_pass()
+        run_passes(whole, module, builder)
+    with passing(
+        _direct_passes() if pipeline is Pipeline.DIRECT else builder.getFunctionPassManager()
+    ) as passes:
+        for function in module.functions:
+            if not function.is_declaration:
+                run_passes(passes, function, builder)
 
 
 def _direct_passes() -> Any:

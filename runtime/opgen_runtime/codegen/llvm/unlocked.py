@@ -20,7 +20,9 @@ import llvmlite.binding as llvm
 from ...base import forks
 
 _LANES: Final = 4  # threads that compile at once; more would wait for each other's Python
-Machines: TypeAlias = "dict[tuple[str, str, str], Any]"
+Benches: TypeAlias = (
+    "dict[tuple[str, str, str], Any]"  # by triple, processor and features: what compiles for it
+)
 
 forks.guard(llvm.ffi.lib._lock)  # before the lanes: whoever has a lane asks for it
 
@@ -28,7 +30,7 @@ forks.guard(llvm.ffi.lib._lock)  # before the lanes: whoever has a lane asks for
 class _Lane:
     def __init__(self) -> None:
         self.lock = forks.lock()
-        self.machines: Machines = {}
+        self.benches: Benches = {}
 
 
 _lanes: Final = [_Lane() for _ in range(_LANES)]
@@ -36,8 +38,8 @@ _turns: Final = itertools.count()
 
 
 @contextmanager
-def lane() -> Iterator[Machines]:
-    """Target machines that this thread has for itself in the block, by triple, processor and features."""
+def lane() -> Iterator[Benches]:
+    """What this thread has for itself in the block, and its lane keeps for the next."""
     for each in _lanes:
         if each.lock.acquire(blocking=False):
             taken = each
@@ -46,15 +48,30 @@ def lane() -> Iterator[Machines]:
         taken = _lanes[next(_turns) % _LANES]
         taken.lock.acquire()
     try:
-        yield taken.machines
+        yield taken.benches
     finally:
         taken.lock.release()
 
 
 def run_passes(passes: Any, unit: Any, builder: Any) -> None:
     """Run a pass manager of modules or of functions on a module or a function."""
-    kind = "Module" if isinstance(passes, llvm.ModulePassManager) else "Function"
-    _call(f"LLVMPY_RunNew{kind}PassManager")(passes, unit, builder)
+    _call(f"LLVMPY_RunNew{_kind(passes)}PassManager")(passes, unit, builder)
+
+
+@contextmanager
+def passing(passes: Any) -> Iterator[Any]:
+    """A pass manager that is freed at the end, which llvmlite forgets to do."""
+    free = getattr(llvm.ffi.lib, f"LLVMPY_DisposeNew{_kind(passes)}PassManger")
+    pointer = passes._ptr
+    try:
+        yield passes
+    finally:
+        passes.detach()
+        free(pointer)
+
+
+def _kind(passes: Any) -> str:
+    return "Module" if isinstance(passes, llvm.ModulePassManager) else "Function"
 
 
 def emit_object(machine: Any, module: Any) -> bytes:

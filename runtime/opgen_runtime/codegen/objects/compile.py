@@ -13,7 +13,8 @@ import llvmlite.binding as llvm
 from ...base import Target, architecture_of, ask
 from ...base.errors import CodegenError
 from ...base.lazy import lazy
-from ..llvm.passes import Pipeline, run
+from ...base.vocabulary import dataclass
+from ..llvm.passes import Builders, Pipeline, run
 from ..llvm.unlocked import emit_object, lane
 from .single_lanes import single_lanes
 
@@ -42,14 +43,14 @@ class Compiled:
     @lazy
     def ir(self) -> str:
         """The optimised IR."""
-        with _own_machine(self._target) as machine:
-            return str(_optimised(self.text, machine, self._pipeline))
+        with _own_bench(self._target) as bench:
+            return str(_optimised(self.text, bench, self._pipeline))
 
     @lazy
     def assembly(self) -> str:
         """The machine code as assembly language."""
-        with _own_machine(self._target) as machine:
-            return str(machine.emit_assembly(_optimised(self.text, machine, self._pipeline)))
+        with _own_bench(self._target) as bench:
+            return str(bench.machine.emit_assembly(_optimised(self.text, bench, self._pipeline)))
 
 
 def optimise_and_compile(text: str, target: Target, pipeline: Pipeline = Pipeline.AUTOMATIC) -> Compiled:
@@ -57,15 +58,23 @@ def optimise_and_compile(text: str, target: Target, pipeline: Pipeline = Pipelin
 
     Raises CodegenError with LLVM's message and the offending line where the text is not valid IR.
     """
-    with _own_machine(target) as machine:
-        code = emit_object(machine, _optimised(text, machine, pipeline))
+    with _own_bench(target) as bench:
+        code = emit_object(bench.machine, _optimised(text, bench, pipeline))
     return Compiled(code, text, target, pipeline)
 
 
-def _optimised(text: str, machine: Any, pipeline: Pipeline) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What compiles for one target."""
+
+    machine: Any
+    builders: Builders
+
+
+def _optimised(text: str, bench: _Bench, pipeline: Pipeline) -> Any:
     module = _parse(text)
-    module.data_layout = str(machine.target_data)
-    run(pipeline, module, machine)
+    module.data_layout = str(bench.machine.target_data)
+    run(pipeline, module, bench.builders)
     mended = single_lanes(module)
     return module if mended is None else _parse(mended)
 
@@ -80,19 +89,20 @@ def _parse(text: str) -> Any:
 
 
 @contextmanager
-def _own_machine(target: Target) -> Iterator[Any]:
-    """The machine of a target, which this thread has for itself in the block."""
+def _own_bench(target: Target) -> Iterator[_Bench]:
+    """The machine of a target and its pass builders, which this thread has for itself in the block."""
     key = target.triple, target.cpu, target.features
     problem = ask(*key).problem  # may start a process, so before a fork would have to wait
     if problem is not None:
         raise CodegenError(f"target {target.triple}: {problem}")
     initialise()
-    with lane() as machines:
-        if key not in machines:
-            if len(machines) == _MOST_MACHINES:
-                machines.clear()
-            machines[key] = _machine(*key)
-        yield machines[key]
+    with lane() as benches:
+        if key not in benches:
+            if len(benches) == _MOST_MACHINES:
+                benches.clear()
+            machine = _machine(*key)
+            benches[key] = _Bench(machine, Builders(machine))
+        yield benches[key]
 
 
 def _machine(triple: str, cpu: str, features: str) -> Any:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
@@ -20,15 +20,22 @@ from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from . import helpers, temporaries, threads
 from .elf import is_elf, undefined_symbols
-from .support import merge, orc
+from .session import session
+from .support import merge
+
+_OVERHEAD: Final = (
+    48 << 10
+)  # bytes that the linker keeps of a library, and that pages are larger than the code
+_COPIES: Final = 3  # of an object: its pages, what debuggers are told, the kernel's own
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A function in memory.  The code lives as long as this object."""
+    """A function in memory, of about `nbytes`.  The code lives as long as this object."""
 
     address: int
     tracker: Any
+    nbytes: int
 
 
 _library_numbers = itertools.count()
@@ -57,10 +64,10 @@ def load(
     builder.export_symbol(symbol)
     library = f"{symbol}.{next(_library_numbers)}"
     try:
-        tracker = builder.link(orc(), library)
+        tracker = builder.link(session(), library)
     except RuntimeError as error:
         raise CodegenError(f"kernel {symbol} cannot be linked: {str(error).strip()}") from error
-    return Loaded(tracker[symbol], tracker)
+    return Loaded(tracker[symbol], tracker, _OVERHEAD + _COPIES * len(object_code))
 
 
 def imports_of(object_code: bytes) -> tuple[str, ...]:

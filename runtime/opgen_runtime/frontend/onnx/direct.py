@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.kept import Footprint
 from ...run.executor import Entry, Executable
 
 
@@ -21,6 +22,10 @@ class Direct:
         self._run = executable.run
         self._dtypes = tuple(dtypes)
         self._order = None if tuple(order) == tuple(range(len(dtypes))) else tuple(order)
+
+    def footprint(self) -> Footprint:
+        """The memory of the program."""
+        return self.executable.footprint()
 
     def takes(self, arrays: Sequence[np.ndarray]) -> bool:
         """Whether arrays of its shapes have its dtypes and lie in order in memory."""
@@ -50,6 +55,10 @@ class Loaded:
         self.executable = executable
         self._order = tuple(order)
         self._direct = Direct(executable, dtypes, order)
+
+    def footprint(self) -> Footprint:
+        """The memory of the program."""
+        return self.executable.footprint()
 
     def direct(self) -> Direct:
         """The program as one run of its executable."""

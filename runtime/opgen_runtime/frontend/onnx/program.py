@@ -13,10 +13,10 @@ import numpy as np
 from ...base import Target
 from ...base.errors import OpgenError
 from ...base.forks import importing
-from ...base.kept import Kept
+from ...base.kept import Footprint, Kept
 from ...base.lazy import lazy
 from ...base.vocabulary import DType
-from ...run.executor import Entry
+from ...run.executor import Entry, programs
 from .allowed import DEFAULT_LIMITS, Limits
 from .direct import Direct, Loaded
 from .errors import ModelError, said
@@ -32,6 +32,24 @@ if TYPE_CHECKING:
 _KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
 
 
+class _Known(tuple["Specialisation | Loaded", ...]):
+    """The specialisations of one signature, the oldest first."""
+
+    __slots__ = ()
+
+    def followed_by(self, found: Specialisation | Loaded) -> _Known:
+        """With one more, and without the oldest where they become too many or too large."""
+        made: Kept[Specialisation | Loaded] = programs(_KEPT)
+        for each in (*self, found):
+            made.put(id(each), each)
+        return _Known([each for key in made if (each := made.get(key)) is not None])
+
+    def footprint(self) -> Footprint:
+        """The memory of the programs."""
+        for each in self:
+            yield from each.footprint()
+
+
 class Program:
     """A model as a callable on arrays; what it compiles is kept.
 
@@ -44,10 +62,10 @@ class Program:
         """Raises ModelError, and UnsupportedOperatorError, listing every operator of the model without a mapping."""
         self.target = target
         self.limits = limits
-        self._compiled: Kept[list[Specialisation | Loaded]] = Kept(_KEPT)  # by the types of the inputs
+        self._compiled: Kept[_Known] = programs(_KEPT)  # by the types of the inputs
         self._first: object = None  # types of inputs
         self._open: Specialisation | Loaded | None = None  # for all sizes of the inputs' dims
-        self._direct: Kept[Direct] = Kept(_KEPT)  # by the shapes of the inputs
+        self._direct: Kept[Direct] = programs(_KEPT)  # by the shapes of the inputs
         self._entry: Entry | None = (
             None  # of the shapes that came last, where it takes the inputs as they come
         )
@@ -118,7 +136,7 @@ class Program:
             return None
         arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
         key = tuple([(array.dtype, array.shape) for array in arrays])
-        known = self._compiled.get(key) or []
+        known = self._compiled.get(key) or _Known()
         found = next((each for each in known if isinstance(each, Loaded)), None)
         if found is None and known:
             return None
@@ -137,7 +155,7 @@ class Program:
         if self._first is None:
             self._first = key
         if not known:
-            self._compiled.put(key, [found])
+            self._compiled.put(key, _Known((found,)))
         self._direct.put(tuple([array.shape for array in arrays]), found.direct())
         return found.run(arrays)
 
@@ -147,15 +165,14 @@ class Program:
             from .specialised import flat, key_of
         arrays = list(flat(values))
         key = key_of(values)
-        known = self._compiled.get(key) or self._compiled.put(key, [])
+        known = self._compiled.get(key) or _Known()
         for found in known:
             result = found.run(arrays)
             if result is not None:
                 break
         else:
             found, result = self._opened(key, values, arrays) or self._made(values, arrays)
-            known.append(found)
-            del known[:-_KEPT]
+            self._compiled.put(key, known.followed_by(found))
         direct = found.direct() if all([isinstance(value, np.ndarray) for value in values]) else None
         if direct is not None:
             self._direct.put(tuple([array.shape for array in arrays]), direct)

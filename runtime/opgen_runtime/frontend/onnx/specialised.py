@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base import Target
 from ...base.errors import OpgenError
+from ...base.kept import Footprint
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...operator import TensorType
 from ...run.executor import Executable, array_type, build_program
@@ -87,6 +88,12 @@ class Specialisation:
         if self.executable is None:
             return 0
         return self.executable.memory([arrays[self.params.index(var)].shape for var in self.inputs]) or 0
+
+    def footprint(self) -> Footprint:
+        """The memory of the program, and of those of its checks that have been needed."""
+        for program in (self.executable, *[check.executable for check in self.checks]):
+            if program is not None:
+                yield from program.footprint()
 
     def direct(self) -> Direct | None:
         """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""

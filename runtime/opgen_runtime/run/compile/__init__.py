@@ -7,6 +7,7 @@ key.py        the front key of the caches; provenance.py: digests of functions t
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
 entry.py      calls of kernels without Python in between; entry_text.py, entry_words.py: their machine code;
               gate.py: objects that are called so
+footprint.py  the memory of compiled programs, which bounds the caches of them
 symbolic.py   kernels for all values of their dims; dims.py: which dims the types of a program have;
               told.py: segments are given what tells theirs
 parts.py      prepare and main: the kernels of a segment, and what constants alone decide

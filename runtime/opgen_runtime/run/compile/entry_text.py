@@ -42,13 +42,13 @@ from .leases import LEASE, leases_text
 
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
 GATE_SYMBOL: Final = "opgen_entry_gate"
+_FEW: Final = 15  # arguments that are copied to the stack
 
 
 def entry_text() -> str:
     """The module with the functions of `SYMBOLS` and `GATE_SYMBOL`."""
     run = fill(
         _RUN,
-        **words_text((GateWord.SLOW, GateWord.VECTORCALL)),
         **words_text([word for word in Word if word not in (Word.BYTE, Word.SET_BASE)]),
         HOLD=counted_text("itself", 1),
         DROP=counted_text("itself", -1),
@@ -73,16 +73,23 @@ def entry_text() -> str:
         fill(_ENTRY, NAME=name, INTO=into, DATA_OFFSET=DATA_OFFSET)
         for name, into in zip(SYMBOLS, ("false", "true"), strict=True)
     ]
+    ask = fill(
+        _ASK,
+        **words_text((GateWord.SLOW, GateWord.CALLEE, GateWord.VECTORCALL)),
+        FEW=_FEW,
+        ROOM=_FEW + 1,
+        TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
+    )
     gate = fill(
         _GATE,
-        **words_text(GateWord),
+        **words_text((GateWord.WORDS, GateWord.OUT)),
         SYMBOL=GATE_SYMBOL,
         GATE_WORDS_OFFSET=GATE_WORDS_OFFSET,
         COUNT_MASK=COUNT_MASK,
         TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
     )
-    return "\n".join((leases_text(KEPT, ALIGNMENT), run, *entries, gate))
+    return "\n".join((leases_text(KEPT, ALIGNMENT), ask, run, *entries, gate))
 
 
 _ENTRY: Final = """
@@ -92,6 +99,52 @@ start:
   %words = load ptr, ptr %words_at
   %result = tail call ptr @run(ptr %words, ptr %args, i64 %count, i1 $INTO, ptr null, ptr null)
   ret ptr %result
+}"""
+
+# The function's own call has the object before the arguments.
+_ASK: Final = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare ptr @PyErr_NoMemory()
+define internal ptr @ask(ptr %gate, ptr %args, i64 %count, ptr %names) {
+start:
+  %few_at = alloca [$ROOM x ptr]
+$SLOW
+$CALLEE
+$VECTORCALL
+  %by_name = icmp ne ptr %names, null
+  br i1 %by_name, label %named, label %total
+named:
+  %size_at = getelementptr i8, ptr %names, i64 $TUPLE_SIZE_OFFSET
+  %size = load i64, ptr %size_at
+  br label %total
+total:
+  %more = phi i64 [ 0, %start ], [ %size, %named ]
+  %given = add i64 %count, %more
+  %bytes = shl i64 %given, 3
+  %is_few = icmp ule i64 %given, $FEW
+  br i1 %is_few, label %call, label %many
+many:
+  %all_bytes = add i64 %bytes, 8
+  %many_at = call ptr @malloc(i64 %all_bytes)
+  %no_memory = icmp eq ptr %many_at, null
+  br i1 %no_memory, label %fail, label %call
+call:
+  %at = phi ptr [ %few_at, %total ], [ %many_at, %many ]
+  store ptr %callee, ptr %at
+  %rest = getelementptr ptr, ptr %at, i64 1
+  %copied = call ptr @memmove(ptr %rest, ptr %args, i64 %bytes)
+  %with_callee = add i64 %count, 1
+  %answer = call ptr %vectorcall(ptr %slow, ptr %at, i64 %with_callee, ptr %names)
+  br i1 %is_few, label %done, label %give_back
+give_back:
+  call void @free(ptr %at)
+  br label %done
+done:
+  ret ptr %answer
+fail:
+  %error = call ptr @PyErr_NoMemory()
+  ret ptr %error
 }"""
 
 _GATE: Final = """
@@ -121,9 +174,7 @@ try:
   %result = tail call ptr @run(ptr %words, ptr %args, i64 %count, i1 %into, ptr %gate, ptr %names)
   ret ptr %result
 ask_slow:
-$SLOW
-$VECTORCALL
-  %answer = tail call ptr %vectorcall(ptr %slow, ptr %args, i64 %count, ptr %names)
+  %answer = call ptr @ask(ptr %gate, ptr %args, i64 %count, ptr %names)
   ret ptr %answer
 }"""
 
@@ -367,9 +418,7 @@ refuse:
   %has_gate = icmp ne ptr %gate, null
   br i1 %has_gate, label %ask_slow, label %say_so
 ask_slow:
-$SLOW
-$VECTORCALL
-  %answer = tail call ptr %vectorcall(ptr %slow, ptr %args, i64 %count, ptr %names)
+  %answer = call ptr @ask(ptr %gate, ptr %args, i64 %count, ptr %names)
   ret ptr %answer
 say_so:
 $NOT_IMPLEMENTED

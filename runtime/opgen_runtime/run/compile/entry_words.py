@@ -61,9 +61,10 @@ class GateWord(IntEnum):
     """What each word of a gate holds: addresses of objects, and of functions of CPython."""
 
     WORDS = 0  # those of an entry's descriptor, or 0
-    SLOW = 1  # what is called where that does not fit
-    OUT = 2  # the interned text "out"
-    VECTORCALL = 3  # PyObject_Vectorcall
+    SLOW = 1  # the function that is called where that does not fit, on the object and the arguments
+    CALLEE = 2  # the object that has the gate, which does not keep it alive
+    OUT = 3  # the interned text "out"
+    VECTORCALL = 4  # PyObject_Vectorcall
 
 
 _NUMBERS: Final = frozenset(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Final
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -36,7 +37,10 @@ class ExternKernel(Kernel):
         self._placeholders = tuple(placeholders)
         self._results = tuple(results)
         self._raised: dict[int, BaseException] = {}  # by thread
-        self._callback = SIGNATURE(self._call)
+        own = WeakMethod(
+            self._call
+        )  # else the kernel would hold itself; what calls the machine code holds it
+        self._callback = SIGNATURE(lambda *operands: _held(own)(*operands))
 
     @property
     def why_of_python(self) -> str:
@@ -116,3 +120,9 @@ def _array(slot: Slot, address: int) -> np.ndarray:
     size = slot.dtype.itemsize * math.prod(slot.shape)
     memory = (ctypes.c_uint8 * size).from_address(address)
     return np.ndarray(slot.shape, slot.dtype, memoryview(memory))
+
+
+def _held(method: WeakMethod[Callable[..., int]]) -> Callable[..., int]:
+    found = method()
+    assert found is not None, "a kernel was called that nobody holds"
+    return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from types import MethodType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -67,19 +66,23 @@ class Gated:
 
 
 class Gate:
-    """What a gated object is called with goes through an entry where that fits, else to `slow`.
+    """What a gated object is called with goes through an entry where that fits, else to `slow`, which takes the object.
 
     Inputs by position and, with `has_out`, `out=array` are those of `new` and `into` of the entry that `use` was given
-    last.  `place`: where the object has its vectorcall function.
+    last.  `place`: where the object has its vectorcall function.  The gate belongs to the object and does not hold it,
+    so that both end, with the code that they hold, as soon as nobody has the object.
     """
 
     __slots__ = ("_place", "_words")
 
-    def __init__(self, slow: Callable[..., Any], has_out: bool, place: ctypes.c_void_p) -> None:
+    def __init__(
+        self, callee: Gated, slow: Callable[..., Any], has_out: bool, place: ctypes.c_void_p
+    ) -> None:
         self._place = place
         self._words = words = np.zeros(len(GateWord), np.int64).view(Descriptor)
         out = sys.intern("out")
-        words[GateWord.SLOW], words[GateWord.OUT] = id(slow), id(out) if has_out else 0
+        words[GateWord.SLOW], words[GateWord.CALLEE] = id(slow), id(callee)
+        words[GateWord.OUT] = id(out) if has_out else 0
         words[GateWord.VECTORCALL] = python_function("PyObject_Vectorcall")
         words.kept = (slow, out, None)
 
@@ -106,7 +109,7 @@ def entered(callee: Gated, has_out: bool) -> Gate | None:
     if own not in _types or _types[own][0] is not type(callee):
         return None  # there is no room for a gate
     place = ctypes.c_void_p.from_address(id(callee) + GATE_OFFSET)
-    gate = Gate(MethodType(own.__call__, callee), has_out, place)
+    gate = Gate(callee, own.__call__, has_out, place)
     ctypes.c_void_p.from_address(id(callee) + GATE_WORDS_OFFSET).value = gate.address
     return gate
 

@@ -14,10 +14,12 @@ import numpy as np
 
 from ...base.errors import CallError, ExecutorError
 from ...base.forks import importing
+from ...base.kept import Footprint
 from ...base.vocabulary import dataclass
 from ...codegen import Loaded, load
 from .buffers import POOL
 from .entry import Entry, make_entry
+from .footprint import OBJECT_BYTES, footprint_of
 from .pointers import address_of
 
 
@@ -68,6 +70,10 @@ class Kernel(ABC):
     def operations(self) -> int | None:
         """How many operations on floats it is (`compute.te.operations`), None where that is not known."""
         return None
+
+    def footprint(self) -> Footprint:
+        """The memory that lives as long as the kernel does."""
+        yield id(self), OBJECT_BYTES
 
     @property
     def why_of_python(self) -> str | None:
@@ -203,6 +209,11 @@ class NativeKernel(Kernel):
     @property
     def code_address(self) -> int:
         return self._loaded.address
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        yield self._loaded.address, self._loaded.nbytes
+        yield from footprint_of(self._constants)
 
     @property
     def memory(self) -> tuple[object, ...]:

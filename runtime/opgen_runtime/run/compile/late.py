@@ -18,6 +18,7 @@ from ...operator import Op, TensorType, TupleType, Type
 from ...transform import InferType
 from .demands import why_untold
 from .dims import are_told, dims_in, sizes_of
+from .footprint import programs
 from .kernel import Kernel
 from .parts import Parts
 from .variants import why_no_variants
@@ -96,7 +97,7 @@ class LateKernel(Kernel):
         super().__init__(name, (), ())
         self._segment = segment
         self._compiled = compiled
-        self._kept: Kept[Kernel] = Kept(_KEPT)
+        self._kept: Kept[Kernel] = programs(_KEPT)
         self._is_tried = False
         self._symbolic: Kernel | None = None
 

@@ -3,7 +3,7 @@
 A value is known by what computes it, a kernel or the structure of an expression, and by the bytes of the constants.
 Arrays in memory that nobody can write to, as weights of models are, are found by a sample of their bytes and compared
 with those that were computed with, which are kept for that; others are digested whole.
-The last 256 MiB of values, and of what they are compared by, are kept, by this process alone.
+The last 4096 values are kept, by this process alone, of at most 256 MiB with what they are compared by.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...base.kept import Kept
+from ...base.kept import Footprint, Kept
 from ...declaration import Arrays
 from ...ir import Call, Constant, Expr, Tuple, TupleGetItem, post_order
 from ...operator import Op
 from ...transform.evaluator import frozen
 from .kernel import Kernel
+from .pointers import address_of
 
+_KEPT: Final = 4096
 _MOST_BYTES: Final = 1 << 28
 _SAMPLED: Final = 4096  # bytes of an array
 _KINDS: Final = (
@@ -127,16 +129,18 @@ def _bytes_of(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-def _bytes(known: tuple[Arrays, Meaning]) -> int:
-    waiting: list[Arrays] = [known[0], *[each for each in known[1] if isinstance(each, np.ndarray)]]
-    total = 0
+def _footprint(known: tuple[Arrays, Meaning]) -> Footprint:
+    """The memory of values, of what they are compared by, and of the kernels by whose ids they are found."""
+    waiting: list[object] = [known]
     while waiting:
         each = waiting.pop()
         if isinstance(each, tuple):
             waiting.extend(each)
-        else:
-            total += each.nbytes + 1024  # what keeping a value takes beside its bytes
-    return total
+        elif isinstance(each, Kernel):
+            yield from each.footprint()
+        elif isinstance(each, np.ndarray):
+            yield id(each), 1024  # what keeping a value takes beside its bytes
+            yield address_of(each), each.nbytes
 
 
-_results: Final[Kept[tuple[Arrays, Meaning]]] = Kept(_MOST_BYTES, _bytes)
+_results: Final[Kept[tuple[Arrays, Meaning]]] = Kept(_KEPT, _MOST_BYTES, _footprint)

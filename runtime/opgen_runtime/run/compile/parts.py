@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...base.kept import Footprint
 from ...base.vocabulary import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
@@ -28,6 +29,12 @@ class Parts:
     operands: tuple[int, ...]
     prepare: Kernel | None = None
     constants: tuple[int, ...] = ()
+
+    def footprint(self) -> Footprint:
+        """The memory of the kernels."""
+        yield from self.main.footprint()
+        if self.prepare is not None:
+            yield from self.prepare.footprint()
 
 
 def whole(kernel: Kernel) -> Parts:

@@ -52,6 +52,7 @@ from ...transform import (
 )
 from ...transform.contract import PASS, SEGMENTS
 from . import steps
+from .footprint import programs
 from .interpret import Arrays, run_op_by_op
 from .kernel import Kernel, NativeKernel
 from .key import front_key
@@ -227,7 +228,8 @@ def between(name: str, last: str) -> tuple[Stage[Any, Any], ...]:
 
 
 _KEPT: Final = 4096
-_kernels: Final[Kept[Parts]] = Kept(_KEPT)  # by front key
+_MOST_BYTES: Final = 1 << 26
+_kernels: Final[Kept[Parts]] = programs(_KEPT, _MOST_BYTES)  # by front key
 
 
 def forget_kernels() -> None:

@@ -15,10 +15,12 @@ from ...base.arith import Expr, Var, eq, substitute
 from ...base.arith.expr import Shape
 from ...base.errors import ExecutorError
 from ...base.forks import importing
+from ...base.kept import Footprint
 from ...codegen import Loaded, compiled, imports_of, load
 from .demands import Demand
 from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
+from .footprint import footprint_of
 from .kernel import Image, Kernel, NativeKernel, Slot
 from .plan import Copy, Instruction, Loop, Plan, Run
 from .pointers import address_of
@@ -46,6 +48,13 @@ class Linked:
         self.kernels = tuple(kernels)
         self.limits = sorted({each.limit for each in plan.code if isinstance(each, Loop) and each.limit >= 0})
         self.externs = _externs(kernels)
+
+    def footprint(self) -> Footprint:
+        """The memory of what the driver calls and keeps; that of its arena for the hints of symbolic dims."""
+        for kernel in self.kernels:
+            yield from kernel.footprint()
+        yield from footprint_of(self.plan.constants.values())
+        yield self.arena.address, self.plan.arena
 
     def timed(self, run: Callable[[], object]) -> np.ndarray:
         """Run once; rows (step, begin, end in nanoseconds) of the kernels that ran, in order.
@@ -84,6 +93,10 @@ class ProgramKernel(NativeKernel):
         """`image`: of the driver, see `driver_image`."""
         super().__init__(image, linked.loaded)
         self.linked = linked
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        yield from self.linked.footprint()
 
     @property
     def memory(self) -> tuple[object, ...]:
@@ -129,6 +142,10 @@ class SymbolicProgram(SymbolicKernel):
         meetings = [pair for run in linked.plan.runs for pair in self._meetings(run)]
         demands = [each for step in linked.plan.code for each in self._demands(step)]
         super().__init__(image, inputs, outputs, linked.plan.dims, meetings, demands, linked.loaded)
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        yield from self.linked.footprint()
 
     def _meetings(self, run: Run) -> list[tuple[Expr, Expr]]:
         """The dims of the program that meet in a run of a kernel."""

@@ -12,11 +12,12 @@ import numpy as np
 from ...base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
 from ...base.arith.expr import Dim, Shape
 from ...base.errors import CodegenError, ExecutorError
-from ...base.kept import Kept
+from ...base.kept import Footprint, Kept
 from ...base.vocabulary import INDEX, dataclass
 from ...codegen import Loaded, load
 from .demands import Demand
 from .entry import Entry
+from .footprint import footprint_of
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 
 _KEPT: Final = 256  # combinations of shapes
@@ -152,6 +153,11 @@ class SymbolicKernel(Kernel):
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         """The code for values of the dims."""
         return NativeKernel(image, loaded)
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        yield self._loaded.address, self._loaded.nbytes
+        yield from footprint_of(self.image.constants)
 
     @property
     def code_address(self) -> int:

@@ -46,11 +46,13 @@ __all__ = [
     "dim_value",
     "entered",
     "load",
+    "programs",
     "wrap",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from ..compile import Entry, Gate, Gated, entered
+    from ..compile.footprint import programs
     from ..compile.interpret import (
         Arrays,
         Result,
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "..compile.entry": ("Entry",),
+        "..compile.footprint": ("programs",),
         "..compile.gate": ("Gate", "Gated", "entered"),
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",

@@ -12,12 +12,14 @@ from ...base import Target
 from ...base.errors import AccessError, ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...base.garbage import rare_collections
+from ...base.kept import Footprint
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.visitor import rewrite_leaves
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
 from ..compile.dims import declared_of, dims_in
+from ..compile.footprint import footprint_of
 from ..compile.interpret import Arrays, as_array, bind, check_value, run
 from ..compile.late import LateKernel, is_dynamic, is_late, late_parts
 from ..compile.once import Digests, computed_once
@@ -194,6 +196,13 @@ class Interpreted(Executable):
         self._reason = reason
         self._module = module
         self._sites = sites
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        for site in self._sites.values():
+            yield from footprint_of(site.prepared)
+        nodes = [node for function in self._module.functions.values() for node in post_order(function)]
+        yield from footprint_of([node.data for node in nodes if isinstance(node, Constant)])
 
     @property
     def why_interpreted(self) -> str:

@@ -16,8 +16,10 @@ import numpy as np
 from ...base import Target
 from ...base.errors import ExecutorError
 from ...base.forks import importing
+from ...base.kept import Footprint
 from ...base.vocabulary import dataclass
 from ..compile import Entry, Kernel, Slot
+from ..compile.footprint import OBJECT_BYTES
 from ..compile.plan import Plan, Slots
 from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
 from ..compile.symbolic import SymbolicKernel
@@ -47,6 +49,12 @@ class Executable:
     @property
     def kernels(self) -> tuple[str, ...]:
         return tuple([kernel.name for kernel in self.compiled])
+
+    def footprint(self) -> Footprint:
+        """The memory that lives as long as the program does: code, constants, what its driver keeps between calls."""
+        yield id(self), OBJECT_BYTES
+        for kernel in self.compiled:
+            yield from kernel.footprint()
 
     @property
     def plan(self) -> Plan | None:
@@ -199,6 +207,10 @@ class Native(Executable):
         order = self.compiled if plan is None else [self.compiled[run.kernel] for run in plan.runs]
         return tuple([kernel.name for kernel in order])
 
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        yield from self._whole.footprint()
+
     @property
     def takes(self) -> tuple[Slot, ...]:
         return self._whole.inputs
@@ -302,6 +314,11 @@ class Chain(Executable):
         super().__init__(inputs, kernels, prepare)
         self.parts = tuple(parts)
         self._result = result
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        for part in self.parts:
+            yield from part.executable.footprint()
 
     @property
     def kernels(self) -> tuple[str, ...]:

@@ -7,16 +7,29 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...base import Target
-from ...base.kept import Kept
+from ...base.kept import Footprint, Kept
+from ...base.vocabulary import dataclass
 from ...ir import Expr, Function, IRModule, Var, substitute
 from ...operator import Type
 from ...transform import PassContext
+from ..compile.footprint import programs
 from ..compile.interpret import Arrays, array_type, concrete_types
 from .base import Executor
 from .driver import build_program
 from .executable import Executable
 
 _KEPT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A program, and what its key has the ids of, so that they stay theirs."""
+
+    executable: Executable
+    meaning: tuple[object, ...]
+
+    def footprint(self) -> Footprint:
+        return self.executable.footprint()
 
 
 class GraphExecutor(Executor):
@@ -30,7 +43,7 @@ class GraphExecutor(Executor):
         super().__init__(module)
         self.target = target or Target.host()
         self.opt_level = opt_level
-        self._compiled: Kept[tuple[Expr, tuple[Var, ...], PassContext, Executable]] = Kept(_KEPT)
+        self._compiled: Kept[_Held] = programs(_KEPT)
 
     @property
     def context(self) -> PassContext:
@@ -45,9 +58,8 @@ class GraphExecutor(Executor):
         found = self._compiled.get(key)
         if found is None:
             executable = self.compile(expr, params, concrete_types(arrays), module)
-            held = (expr, params, current, executable)  # so that the ids stay theirs
-            found = self._compiled.put(key, held)
-        return found[-1].run(list(arrays.values()))
+            found = self._compiled.put(key, _Held(executable, (expr, params, current)))
+        return found.executable.run(list(arrays.values()))
 
     def compile(
         self, expr: Expr, params: tuple[Var, ...], types: Mapping[Var, Type], module: IRModule | None

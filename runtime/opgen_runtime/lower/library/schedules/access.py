@@ -28,7 +28,6 @@ from ....base.vocabulary import INDEX, DType, dataclass
 from ....compute.te.tensor import IterVar, Read, Tensor
 
 _CALL_COST: Final = 16
-_LINEAR: Final = Relaxer({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +69,15 @@ def analyse(body: Expr, dtype: DType) -> Accesses:
     """The accesses of a body whose elements are of `dtype`."""
     order = post_order(body)
     used_vars = _UsedVars()
-    numbers = Analyzer()
+    numbers, positions = Analyzer(), Relaxer({}, {})
     reads: list[Access] = []
-    positions: dict[tuple[int, ...], Access] = {}
+    found: dict[tuple[int, ...], Access] = {}
     for node in order:
         if isinstance(node, Read):
             key = (id(node.tensor), *map(id, node.indices))
-            if key not in positions:
-                positions[key] = _access(node, used_vars, numbers)
-                reads.append(positions[key])
+            if key not in found:
+                found[key] = _access(node, used_vars, positions, numbers)
+                reads.append(found[key])
     used, limited = _used_outside(body)
     widest = dtype
     for node in order:
@@ -103,7 +102,7 @@ class _UsedVars:
         return self._known[id(e)][1]
 
 
-def _access(read: Read, used_vars: _UsedVars, numbers: Analyzer) -> Access:
+def _access(read: Read, used_vars: _UsedVars, positions: Relaxer, numbers: Analyzer) -> Access:
     position: Expr = const(0, INDEX)
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
         position = position * extent + (index if index.dtype is INDEX else Cast(INDEX, index))
@@ -111,7 +110,7 @@ def _access(read: Read, used_vars: _UsedVars, numbers: Analyzer) -> Access:
         if any(isinstance(node, Read) for index in read.indices for node in post_order(index)):
             return Access(read.tensor, {}, used_vars.of(position), {})
         return _symbolic_access(read, position, numbers)
-    found = _LINEAR.range(position)
+    found = positions.range(position)
     if found is None:
         return Access(read.tensor, {}, used_vars.of(position), {})
     strides: dict[Var, int] = {}

@@ -23,7 +23,6 @@ from ..streaming import streamed_outputs
 from ..visit import StmtMutator, exprs, statements, trips
 
 _LEAST_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
-_LINEAR: Final = Relaxer({}, {})
 
 
 def alias_outputs(func: PrimFunc) -> PrimFunc:
@@ -40,6 +39,7 @@ class _Aliases(StmtMutator):
         self.uses = _uses(func.body)
         self.outputs = frozenset(func.outputs) - streamed_outputs(func)
         self.around: list[For] = []
+        self.positions = Relaxer({}, {})  # one, so that equal atoms are the same
 
     def loop(self, s: For) -> Stmt:
         self.around.append(s)
@@ -57,7 +57,7 @@ class _Aliases(StmtMutator):
             used, steps = _uses(s.body), _steps(s.body)
             for output in self.outputs & used.keys():
                 alone = output.dtype is s.buffer.dtype and self.uses[output] == used[output]
-                start = _start(steps, s.buffer, output, size) if alone else None
+                start = _start(steps, s.buffer, output, size, self.positions) if alone else None
                 if start is not None and self._is_own(start[0], size):
                     moved = _Moved(s.buffer, output, linear(*start))
                     return self.stmt(moved.stmt(s.body))
@@ -122,7 +122,9 @@ def _inside(s: Stmt) -> Stmt | None:
     return s.body if isinstance(s, Allocate) else None
 
 
-def _start(steps: list[Stmt], temporary: Buffer, output: Buffer, size: int) -> tuple[Terms, int] | None:
+def _start(
+    steps: list[Stmt], temporary: Buffer, output: Buffer, size: int, positions: Relaxer
+) -> tuple[Terms, int] | None:
     """Where in the output the temporary's first element belongs; None if it may not live there.
 
     From the first store to the output on, each element of the temporary is read for one element of the output, at the
@@ -133,7 +135,7 @@ def _start(steps: list[Stmt], temporary: Buffer, output: Buffer, size: int) -> t
     start: tuple[Terms, int] | None = None
     for step in steps[first:]:
         for store, loops in _stores(step, temporary, output, ()):
-            found = None if store is None else _span(store, temporary, loops)
+            found = None if store is None else _span(store, temporary, loops, positions)
             if found is None or (start is not None and found[:2] != start):
                 return None
             start = found[:2]
@@ -159,15 +161,17 @@ def _stores(
 
 
 def _span(
-    store: Store, temporary: Buffer, loops: tuple[For, ...]
+    store: Store, temporary: Buffer, loops: tuple[For, ...], positions: Relaxer
 ) -> tuple[Terms, int, tuple[int, int]] | None:
     """How far the stored elements are from those that are read, and which part of the temporary is read, once each."""
     loads = [load for load in _loads(store) if load.buffer is temporary]
-    there = _position(store.indices)
+    there = _position(store.indices, positions)
     if not loads or there is None:
         return None
-    here = _position(loads[0].indices)
-    if here is None or any(load.mask is not None or _position(load.indices) != here for load in loads):
+    here = _position(loads[0].indices, positions)
+    if here is None or any(
+        load.mask is not None or _position(load.indices, positions) != here for load in loads
+    ):
         return None
     span = _run(here, {loop.var: trips(loop) for loop in loops if trips(loop) != 1})
     if there[2] != here[2] or span is None:
@@ -177,14 +181,14 @@ def _span(
     return apart, there[1] - here[1], span
 
 
-def _position(indices: tuple[Expr, ...]) -> tuple[Terms, int, int] | None:
+def _position(indices: tuple[Expr, ...], positions: Relaxer) -> tuple[Terms, int, int] | None:
     """The terms and the constant of the first of so many elements that lie side by side."""
     (index,) = indices
     ramp = index if isinstance(index, Ramp) else Ramp(index.dtype, index, const(1, index.dtype), 1)
     if not isinstance(ramp.stride, Const) or ramp.stride.value != 1:
         return None
     lanes = ramp.lanes
-    found = _LINEAR.range(ramp.base) if ramp.dtype is INDEX else None
+    found = positions.range(ramp.base) if ramp.dtype is INDEX else None
     return None if found is None or found[2] != 1 else (found[0], found[1], lanes)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.errors import CallError
-from ....base.kept import Kept
+from ....base.kept import Footprint, Kept
 from ....base.vocabulary import DType, dataclass
 from ....ir import (
     Call,
@@ -24,9 +24,9 @@ from ....ir import (
     make_call,
 )
 from ....operator import Attrs, Op, TensorType
-from ...executor import Entry, Executable, Gated, array_type, build_program, entered
+from ...executor import Entry, Executable, Gated, array_type, build_program, entered, programs
 
-_KEPT: Final = 1024  # compiled signatures an op
+_KEPT: Final = 16_384  # compiled signatures of all ops, as far as their programs are not too large
 
 
 class EagerOp(Gated):
@@ -43,8 +43,6 @@ class EagerOp(Gated):
         self._attrs = declaration.attrs
         self._inputs = declaration.signature.inputs
         self._names = {each.name: k for k, each in enumerate(self._inputs)}
-        self._compiled: Kept[_Compiled] = Kept(_KEPT)  # by the operands' types and the attrs
-        self._written: Kept[_Compiled] = Kept(_KEPT)  # the same, by how the attrs are written
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
         self._gate = entered(self, has_out=True)
 
@@ -108,18 +106,18 @@ class EagerOp(Gated):
         written: tuple[object, ...] | None
         try:
             named_key = [(name, _plain_key(value)) for name, value in named.items()]
-            written = (*key, *[_plain_key(value) for value in positional], *named_key)
+            written = (self, *key, *[_plain_key(value) for value in positional], *named_key)
         except _NotPlain:
             written = None
-        found = None if written is None else self._written.get(written)
+        found = None if written is None else by_text.get(written)
         if found is None:
             attrs = self._normalised(positional, named)
-            exact = (*key, attrs)
-            found = self._compiled.get(exact)
+            exact = (self, *key, attrs)
+            found = compiled.get(exact)
             if found is None:
-                found = self._compiled.put(exact, self._compile(operands, attrs))
+                found = compiled.put(exact, self._compile(operands, attrs))
             if written is not None:
-                self._written.put(written, found)
+                by_text.put(written, found)
         return found
 
     def _normalised(self, positional: tuple[object, ...], named: dict[str, object]) -> Attrs | None:
@@ -182,6 +180,14 @@ class _Compiled:
     executable: Executable
     literals: tuple[tuple[int, DType], ...]
     is_warm: bool = False
+
+    def footprint(self) -> Footprint:
+        """The memory of the program."""
+        return self.executable.footprint()
+
+
+compiled: Final[Kept[_Compiled]] = programs(_KEPT)  # by the op, the operands' types and the attrs
+by_text: Final[Kept[_Compiled]] = programs(_KEPT)  # the same, by how the attrs are written
 
 
 def _operand(value: object, what: str, variadic: bool, key: list[object], arrays: list[Any]) -> object:

@@ -21,7 +21,7 @@ import numpy as np
 from ....base import Target
 from ....base.errors import CallError
 from ....base.forks import importing
-from ....base.kept import Kept
+from ....base.kept import Footprint, Kept
 from ....base.vocabulary import FLOAT64, DType
 from ....ir import (
     Expr,
@@ -36,7 +36,7 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, Gated, build_program, entered
+from ...executor import Entry, Executable, Gated, build_program, entered, programs
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 
@@ -51,7 +51,10 @@ _tracing: Final[ContextVar[bool]] = ContextVar("opgen_tracing", default=False)
 
 
 class Jitted(Gated, Generic[P, R]):
-    """A function of arrays that is compiled for each signature it is called with; the last 256 used are kept."""
+    """A function of arrays that is compiled for each signature it is called with; the last 256 used are kept.
+
+    Of these at most 256 MiB, as far as they are more than eight.
+    """
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class Jitted(Gated, Generic[P, R]):
         self.target = target
         self._names = _parameter_names(function)
         self._static_positions, self._static_names = _static(self._names, static_argnums, static_argnames)
-        self._compiled: Kept[_Compiled] = Kept(_KEPT)
+        self._compiled: Kept[_Compiled] = programs(_KEPT)
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
         self._gate = entered(self, has_out=False)
 
@@ -183,6 +186,10 @@ class _Compiled:
         flat = isinstance(shape, tuple) and bool(shape) and all([part is None for part in shape])
         self.as_compiled = shape is None or flat
         self.plain = all([pair == (k, None) for k, pair in enumerate(given)])
+
+    def footprint(self) -> Footprint:
+        """The memory of the program."""
+        return self.executable.footprint()
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
         """What the program takes of the leaves of the arguments."""
