@@ -108,7 +108,7 @@ def command(
                 write_records(path, known)
     except OpgenError as error:
         raise Findings(str(error)) from None
-    mine = [each for each in known if each.target == str(target)]
+    mine = [each for each in known if each.key[0] == target.tuning_key]
     out.print(f"{path}: {len(mine)} records for this target")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,19 @@ def test_a_record_is_for_its_segment_and_target(file: Path) -> None:
     assert front_key(PROGRAMS["relu"], target) != key
     other = Target.parse("llvm -num-threads=1")
     assert pipeline.requested(PROGRAMS["relu"], other, pipeline.PassContext()).target == other
+
+
+def test_a_record_without_a_row_is_for_the_row_of_its_cpu(file: Path) -> None:
+    """As records were written before targets had rows; another row has its own."""
+    segment, values = PROGRAMS["relu"], {"elementwise.vectors": 8}
+    text = str(TARGET).replace(f" -machine={TARGET.machine.name}", "")
+    assert text != str(TARGET)
+    records.write_records(file, [replace(record(segment, **values), target=text)])
+    assert records.tuned(TARGET, segment, "", ()) == TARGET.tuned_to(values)
+    again = record(segment, **{"elementwise.vectors": 2})
+    assert records.with_record(records.read_records(file), again) == (again,)
+    other = Target.parse(f"{text} -machine={'zen2' if TARGET.machine.name != 'zen2' else 'zen3'}")
+    assert records.tuned(other, segment, "", ()) is other
 
 
 def test_no_file_and_an_empty_name_are_no_records(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
