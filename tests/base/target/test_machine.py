@@ -120,7 +120,9 @@ def test_users_have_rows_of_their_own(file: Path) -> None:
     write(file, {"mine": {"like": "zen4", "l2": 1 << 18}})
     os.utime(file, ns=(1, 1))
     assert Target.parse("llvm -machine=mine").machine.l2 == 1 << 18  # the file is read again
-    with pytest.raises(StrategyError, match=r"no such machine; expected one of .*, mine; did you mean 'mine'"):
+    with pytest.raises(
+        StrategyError, match=r"no such machine; expected one of .*, mine; did you mean 'mine'"
+    ):
         Target.parse("llvm -machine=mime")
 
 
@@ -171,7 +173,7 @@ def test_keys_of_kernels_have_the_values_of_a_machine_and_not_its_name() -> None
     renamed = replace(target, machine=replace(target.machine, name="mine"))
     assert renamed.kernel_key == target.kernel_key != str(target)
     keys = {target.kernel_key}
-    entries = ("l1", "l2", "llc", "line", "page", "lanes", "registers", "max_stride")
+    entries = ("l1", "l2", "llc", "line", "page", "lanes", "registers", "max_stride", "gather_bits")
     for name in entries:
         keys.add(replace(target, machine=replace(target.machine, **{name: 128})).kernel_key)
     for cost in target.machine.cycles:

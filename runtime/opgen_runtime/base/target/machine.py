@@ -46,7 +46,8 @@ class Machine:
     """A row: data caches of one core (`l1`, `l2`) and the last-level cache of all (`llc`), lines and pages, in bytes.
 
     `lanes`: of 32 bits, of the widest vectors that schedules use, and `registers` that hold such; instruction sets may
-    have less.  `max_stride`: how far apart, in elements, are read or stored as vectors; others are gathered one by one.
+    have less.  `max_stride`: how far apart, in elements, are read or stored as vectors; others are gathered, and none
+    of less than `gather_bits`.
     `cycles` are costs by name.  The properties are shares of the caches, in bytes where no other unit is said.  They
     were measured on machines of 32 KiB, 1 MiB and 32 MiB.
     """
@@ -60,6 +61,7 @@ class Machine:
     lanes: int = 4
     registers: int = 16
     max_stride: int = 4
+    gather_bits: int = 32
     cycles: Mapping[str, float] = field(default_factory=lambda: _CYCLES, hash=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +76,11 @@ class Machine:
         """All that kernels depend on: the row without its name."""
         sizes = [f"{each.name}={getattr(self, each.name)}" for each in fields(self)[1:-1]]
         return " ".join([*sizes, *[f"{name}={value}" for name, value in sorted(self.cycles.items())]])
+
+    @property
+    def max_guarded_stride(self) -> int:
+        """Elements between those that are read as vectors and gain by it under guards, and in tiles of rows, too."""
+        return self.max_stride - 1
 
     # ---------------------------------------------------------------- shares of the first-level cache
 
@@ -138,6 +145,11 @@ class Machine:
     def l2_block(self) -> int:
         """A block of a sum stays, its windows or its results."""
         return self.l2 * 3 // 8
+
+    @property
+    def l2_result_rows(self) -> int:
+        """Rows of the results of a group of columns: those of more are not near when the next block adds to them."""
+        return self.l2 // 256
 
     @property
     def l2_rows(self) -> int:

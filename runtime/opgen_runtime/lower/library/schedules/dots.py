@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, post_order
@@ -20,12 +19,9 @@ from ....base.errors import ScheduleError
 from ....base.vocabulary import INT32
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
+from ..heuristics import MIN_REUSE, MIN_SUMMED_STEPS, MIN_WORD_FILL
 from .access import analyse, likely, likely_extent
-from .products import LEAST_SUMMED, Form, is_constant, vars_of
-
-_STEPS: Final = (4, 2)
-_FULL: Final = 0.7  # of the words, at least
-_AGAIN: Final = 2  # times
+from .products import Form, is_constant, vars_of
 
 
 def dotted_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
@@ -68,7 +64,7 @@ def _dotted(
     turned = 0 if is_constant(schedule, factors[1]) else 1
     for steps, first in [(steps, first) for steps in _steps_of(target) for first in before]:
         axis = _axis_of(body, steps)
-        if axis is None or likely_extent(body.axes) < LEAST_SUMMED * steps:
+        if axis is None or likely_extent(body.axes) < MIN_SUMMED_STEPS.value * steps:
             continue
         try:
             made = schedule[schedule.dot(stage.tensor, axis, steps, turned, first)]
@@ -82,7 +78,8 @@ def _dotted(
 
 
 def _steps_of(target: Target) -> list[int]:
-    return [steps for steps in _STEPS if target.dot(steps, target.vector_bits) is not None]
+    """How many numbers a word of 32 bits may hold, most first."""
+    return [steps for steps in (4, 2) if target.dot(steps, target.vector_bits) is not None]
 
 
 def _factors(stage: Stage) -> tuple[Expr, Expr] | None:
@@ -104,7 +101,7 @@ def _read_again(schedule: Schedule, stage: Stage, factors: Sequence[Expr]) -> li
         most = max(
             [math.prod([likely(extent) for extent in shape]) for shape in reads.values()], default=steps
         )
-        if steps >= _AGAIN * most and not is_constant(schedule, factor):
+        if steps >= MIN_REUSE.value * most and not is_constant(schedule, factor):
             found.append(n)
     return found
 
@@ -117,4 +114,4 @@ def _axis_of(body: Reduce, steps: int) -> IterVar | None:
         return extent / (-(-extent // steps) * steps)
 
     found = max(body.axes, key=full)
-    return found if full(found) >= _FULL else None
+    return found if full(found) >= MIN_WORD_FILL.value else None

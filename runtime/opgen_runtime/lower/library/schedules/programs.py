@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Var, post_order
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
-from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
-from .ahead import DEAR, prefetch_rows
+from ..heuristics import MAX_OPEN_ROWS_AT_ONCE, MAX_ROWS_AT_ONCE
+from .access import Cost, analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
+from .ahead import prefetch_rows
 from .channels import schedule_channels
 from .congruences import solve_congruences
 from .contractions import schedule_contractions
@@ -24,19 +24,13 @@ from .elementwise import (
     vectorize_residues,
 )
 from .filters import schedule_filters
-from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE, check_tuned
+from .parameters import COLUMN_VECTORS, ROW_PARTS, ROWS_AT_ONCE, check_tuned
 from .plan import Placement, inline_cheap, place, place_near, readers_of
 from .reductions import reduce_shape, schedule_reduction, split_among_threads, wide_tile, work_of
 from .scans import schedule_scans
 from .scattering import scatter_products
 from .uneven import schedule_uneven
 from .windows import schedule_windows
-
-_COLUMN_VECTORS: Final = 4
-_NEAR_ROWS: Final = 2048  # elements of rows that each stage goes through at once, and finds near
-_MOST_ROWS: Final = 4
-_MOST_OPEN_ROWS: Final = 2  # where rows may be of any length
-_PARTS_PER_THREAD: Final = 4
 
 
 def injective(outputs: Sequence[Tensor], target: Target) -> Schedule:
@@ -60,7 +54,7 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     check_tuned(target)
     schedule = create_schedule(outputs)
     inline_cheap(schedule)
-    scatter_products(schedule)
+    scatter_products(schedule, target)
     solve_congruences(schedule)
     placed = set(schedule_scans(schedule, target))
     placed |= schedule_tiles(schedule, target, placed)
@@ -73,8 +67,9 @@ def generic(outputs: Sequence[Tensor], target: Target) -> Schedule:
     constant = constant_stages(schedule)
     readers, position = readers_of(schedule), {stage: n for n, stage in enumerate(schedule.stages)}
     for stage in [s for s in schedule.stages if s.is_output and s.body is not None and s not in placed]:
-        least = _PARTS_PER_THREAD * target.num_threads
-        placement = place_near(schedule, stage, readers, position, {*placed, *constant}, least)
+        least = ROW_PARTS.of(target) * target.num_threads
+        most, taken = target.machine.l2_stage, {*placed, *constant}
+        placement = place_near(schedule, stage, readers, position, taken, least, most)
         if placement is not None:
             placed.update((stage, *placement.stages))
             schedule.narrowings.extend(_short_rows(placement, target))
@@ -160,7 +155,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     every = (*leader.axes, *(a for s in reductions for a in s.reduce_axes))
     shared = several and is_shared(every, work, target)
     threads = target.num_threads if shared else 1
-    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, outer[-1], threads))
+    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, outer[-1], threads, target))
     if rows > 1 and not any(reduce_shape(s, target).across for s in reductions):
         outer[-1], row = leader.split(
             outer[-1], rows
@@ -169,7 +164,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     at = leader.fuse(*outer)
     if shared:
         leader.parallel(at)
-    factor = interleaved(leader, accesses).get(inner) if inner in leader.axes else None
+    factor = interleaved(leader, accesses, target).get(inner) if inner in leader.axes else None
     if inner is not None and factor is not None:
         vectorize_residues(leader, inner, factor, accesses, target)
     elif inner is not None:
@@ -181,7 +176,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         else:
             schedule_elementwise(stage, target, attached=True)
         stage.compute_at(leader, at)
-    prefetch_rows([leader, *placement.stages], likely_extent(placement.axes), rows)
+    prefetch_rows([leader, *placement.stages], likely_extent(placement.axes), rows, target)
 
 
 def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
@@ -197,22 +192,23 @@ def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
     return list(found.values())
 
 
-def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
+def _rows_at_once(placement: Placement, axis: IterVar, threads: int, target: Target) -> int:
     """How many rows of the last axis each stage computes before the next one begins.
 
     A row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
     dear = any(
-        stage.body is not None and cost_of(post_order(stage.body)) >= DEAR for stage in placement.stages
+        stage.body is not None and cost_of(post_order(stage.body)) >= Cost.FUNCTION
+        for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
     total = likely_extent(placement.axes)
-    near = _NEAR_ROWS * total // max(1, elements)
+    near = target.machine.l1_row_elements * total // max(1, elements)
     if not dear or near < 2:
         return 1
     is_open = any(isinstance(a.extent, Var) for stage in placement.stages for a in stage.reduce_axes)
-    limit = _MOST_OPEN_ROWS if is_open else _MOST_ROWS
-    most = min(limit, near, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
+    limit = (MAX_OPEN_ROWS_AT_ONCE if is_open else MAX_ROWS_AT_ONCE).value
+    most = min(limit, near, likely(axis.extent), total // (ROW_PARTS.of(target) * threads))
     if not isinstance(axis.extent, int):
         return max(1, most)
     return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))
@@ -235,7 +231,7 @@ def _column_tile(
         outer[position], tile = leader.split(outer[position], 4)
         inside.append(tile)
     if across is not None or tiled is not None:
-        width = 4 if across is None else across.lanes * COLUMN_VECTORS.of(target, _COLUMN_VECTORS)
+        width = 4 if across is None else across.lanes * COLUMN_VECTORS.of(target)
         if across is not None and tiled is None and not stored_rows and isinstance(outer[-1].extent, int):
             width = max(
                 width, min(wide_tile(target), outer[-1].extent // (2 * target.num_threads) // width * width)

@@ -12,33 +12,26 @@ filters share the windows, and products have many steps; where many windows leav
 from __future__ import annotations
 
 import math
-from typing import Final
 
+from ....base import Target
 from ....base.arith import Binary, Const, free_vars, post_order
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Windows, congruences, windows_of
+from ..heuristics import MAX_UNREAD_PRODUCTS, MIN_EQUAL_SCATTER_GAIN, MIN_SCATTER_GAIN
 from .access import likely_extent
 
-_PACKED: Final = (
-    9  # steps of a filter that take as long as packing an element of a window, with what is around it
-)
-_STORED: Final = 16  # steps that take as long as storing a product and reading it again
-_BETTER: Final = 1.1  # so many times less is to be done
-_MUCH: Final = 2  # and so many times where windows read no more than all products
-_LEFT_OUT: Final = 1.25  # products for each that is read are too many
 
-
-def scatter_products(schedule: Schedule) -> None:
+def scatter_products(schedule: Schedule, target: Target) -> None:
     """Take apart every sum over windows for which it pays."""
     for stage in list(schedule.stages):
         if stage.inlined or stage.follows is not None or not stage.reduce_axes:
             continue
         found = windows_of(stage)
-        if not isinstance(found, str) and _pays(found, likely_extent(stage.axes)):
+        if not isinstance(found, str) and _pays(found, likely_extent(stage.axes), target):
             schedule.scatter(stage.tensor)
 
 
-def _pays(found: Windows, results: int) -> bool:
+def _pays(found: Windows, results: int, target: Target) -> bool:
     """Whether far less is done, for so many results, and lines of the image are lines of the products."""
     if len(found.image.indices) - 1 not in found.moving or not results:
         return False
@@ -47,10 +40,12 @@ def _pays(found: Windows, results: int) -> bool:
     apart = math.prod([each.step for each in congruences(found.body)])
     products = likely_extent(found.kept) * taps * _places(found)
     windows = results * taps // apart
-    if windows * _LEFT_OUT <= products:
+    if windows * MAX_UNREAD_PRODUCTS.value <= products:
         return False
-    better = _BETTER if windows > products else _MUCH
-    return better * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters)
+    better = (MIN_SCATTER_GAIN if windows > products else MIN_EQUAL_SCATTER_GAIN).value
+    cycles = target.machine.cycles
+    stored, packed = steps + cycles["store_and_load"], 1 + cycles["pack_window"] / filters
+    return better * products * stored < windows * steps * packed
 
 
 def _sharing(found: Windows, axis: IterVar) -> int:

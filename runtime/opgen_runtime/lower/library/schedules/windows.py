@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
 from ....base import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, why_not_separable
+from ..heuristics import MIN_COLUMNS
 from .access import is_shared, likely, likely_extent
-
-_MOST_UNROLLED: Final = 8
-_FEWEST_LANES: Final = 4
-_NEAR: Final = 1 << 13  # bytes of lines that stay in the first-level cache beside what they are made of
+from .parameters import POOL_STEPS
 
 
 def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stage]) -> set[Stage]:
@@ -25,27 +22,27 @@ def schedule_windows(schedule: Schedule, target: Target, placed: Collection[Stag
         if data.extent == 1 or window.extent == 1 or why_not_separable(stage, data, window) is not None:
             continue
         lanes = target.lanes(stage.tensor.dtype)
-        if min(lanes, likely(data.extent)) < _FEWEST_LANES:
+        if min(lanes, likely(data.extent)) < MIN_COLUMNS.value:
             continue
         lines = schedule[schedule.separate(stage.tensor, data, window)]
-        rows = _loops(stage, lanes, _rows_at_once(stage, lines))
+        rows = _loops(stage, lanes, _rows_at_once(stage, lines, target), target)
         every = (*lines.axes, *lines.reduce_axes)
         if is_shared(every, likely_extent(every), target):
             stage.parallel(rows)
-        _loops(lines, lanes, 1)
+        _loops(lines, lanes, 1, target)
         lines.compute_at(stage, rows)
         done.update((stage, lines))
     return done
 
 
-def _rows_at_once(stage: Stage, lines: Stage) -> int:
+def _rows_at_once(stage: Stage, lines: Stage, target: Target) -> int:
     """Of how many rows lines are made before any is read: a load of parts of what two stores just left must wait."""
     rows, line = likely(stage.axes[-2].extent), likely(lines.axes[-1].extent)
-    most = max(1, _NEAR // (line * lines.tensor.dtype.bits // 8))
+    most = max(1, target.machine.l1_window // (line * lines.tensor.dtype.bits // 8))
     return -(-rows // -(-rows // most))
 
 
-def _loops(stage: Stage, lanes: int, rows: int) -> IterVar:
+def _loops(stage: Stage, lanes: int, rows: int, target: Target) -> IterVar:
     """for i: for j: for k  -->  for i, j_o: for j_i: for k_o: unrolled for r: vectorized for k_i; the loop over i, j_o
 
     There are `rows` of j_i.
@@ -62,6 +59,6 @@ def _loops(stage: Stage, lanes: int, rows: int) -> IterVar:
     stage.reorder(loop, *within, part, *stage.reduce_axes, lane)
     stage.vectorize(lane)
     for axis in stage.reduce_axes:
-        if isinstance(axis.extent, int) and axis.extent <= _MOST_UNROLLED:
+        if isinstance(axis.extent, int) and axis.extent <= POOL_STEPS.of(target):
             stage.unroll(axis)
     return loop
