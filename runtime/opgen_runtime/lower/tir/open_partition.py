@@ -123,9 +123,7 @@ def _only_under(s: Stmt, guards: Collection[If], own: frozenset[Buffer]) -> bool
             return isinstance(s, Prefetch)
 
 
-def _count_of(
-    s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer, some: bool
-) -> Expr | None:
+def _count_of(s: If, var: Var, inside: dict[Var, int | None], analyzer: Analyzer, some: bool) -> Expr | None:
     """In how many iterations over `var` a guard holds whatever the loops inside do, or in `some` of theirs.
 
     None for any other branch.

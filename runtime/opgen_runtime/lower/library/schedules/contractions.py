@@ -38,7 +38,7 @@ from .packing import (
     pack_columns,
     pack_rows,
 )
-from .parameters import GUARDED_STEPS, NEAR_BYTES
+from .parameters import NEAR_BYTES
 from .plan import leader_of
 from .products import (
     Contraction,
@@ -252,9 +252,7 @@ def _multiply(product: Product, tile: Tile, target: Target) -> IterVar:
     tiles, rows = flat.split(row, tile.rows)
     panels, within = flat.split(column, tile.panel)
     if tile.alone:
-        steps, step = flat.split(
-            summed.pop(), GUARDED_STEPS.of(target, 4 if has_many_registers(target) else 2)
-        )
+        steps, step = flat.split(summed.pop(), 4 if has_many_registers(target) else 2)
         flat.unroll(step)
         flat.reorder(*outer, tiles, panels, *summed, steps, rows, step, within)
         summed.append(steps)

@@ -46,9 +46,6 @@ NEAR_BYTES: Final = Parameter(
     None,
     "bytes of a packed operand up to which all of it is packed before the first row",
 )
-GUARDED_STEPS: Final = Parameter(
-    "contraction.guarded_steps", (1, 2, 4, 8), None, "steps for which the guard of a row is decided once"
-)
 BLOCK_STEPS: Final = Parameter(
     "contraction.block_steps", (128, 256, 512), 256, "steps of a block of a long sum"
 )
