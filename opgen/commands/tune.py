@@ -112,7 +112,7 @@ def command(
         raise Findings(str(error)) from None
     if failures:
         raise Findings(f"{len(failures)} of {len(subjects)} kernels could not be timed")
-    mine = [each for each in known if each.target == str(target)]
+    mine = [each for each in known if each.key[0] == target.tuning_key]
     out.print(f"{path}: {len(mine)} records for this target")
 
 

@@ -28,6 +28,7 @@ PAGES = (
     "jit.md",
     "build-and-save.md",
     "tuning.md",
+    "machines.md",
     "gradients.md",
 )
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from .late import late
 
 if TYPE_CHECKING:
+    from .target import Machine as Machine
     from .target import Target as Target
     from .target import Vectors as Vectors
     from .target import architecture_of as architecture_of
@@ -27,5 +28,6 @@ if TYPE_CHECKING:
     from .target import available_cpus as available_cpus
 else:  # errors and names alone are needed earlier and by more
     __getattr__ = late(
-        __name__, dict.fromkeys(("Target", "Vectors", "architecture_of", "ask", "available_cpus"), "target")
+        __name__,
+        dict.fromkeys(("Machine", "Target", "Vectors", "architecture_of", "ask", "available_cpus"), "target"),
     )

@@ -40,9 +40,9 @@ def test_more_threads_have_even_shares(threads: int) -> None:
 
 def test_blocks() -> None:
     """Panels alone where they are many; rows are cut where threads would wait; all is packed first for many threads."""
-    assert blocks_of(98, 1, 8, 64, 2) == 1
-    assert blocks_of(7, 0.5, 32, 256, 2) == 2
-    assert blocks_of(7, 0.5, 32, 256, 16) is None
+    assert blocks_of(98, 1, 8, 64, target(2)) == 1
+    assert blocks_of(7, 0.5, 32, 256, target(2)) == 2
+    assert blocks_of(7, 0.5, 32, 256, target(16)) is None
     assert unevenness(7, 1, 1, 2) == 8 / 7
     assert unevenness(7, 1, 2, 2) == 1
     assert unevenness(7, 0.5, 1, 2) == 7 / 6.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +29,17 @@ def test_names_do_not_matter_and_all_else_does(make):
     assert kernels.front_key(swapped, HOST) != key
     assert kernels.front_key(make.chain((5, 37)), HOST) != key
     assert kernels.front_key(make.chain(), Target.parse("llvm -num-threads=7")) != key
+
+
+def test_machines_of_equal_values_share_kernels_and_others_do_not(make):
+    key, machine = kernels.front_key(make.chain(), HOST), HOST.machine
+    renamed = replace(HOST, machine=replace(machine, name="mine"))
+    assert kernels.front_key(make.chain(), renamed) == key
+    for changed in (
+        replace(machine, l2=machine.l2 // 2),
+        replace(machine, cycles={**machine.cycles, "pack": 5}),
+    ):
+        assert kernels.front_key(make.chain(), replace(HOST, machine=changed)) != key
 
 
 def test_constants_count(make):

@@ -4,6 +4,16 @@ from .answer import ask
 from .architecture import Architecture, Vectors
 from .families import architecture_of
 from .host import available_cpus
+from .machine import GENERIC, Machine
 from .target import Target
 
-__all__ = ["Architecture", "Target", "Vectors", "architecture_of", "ask", "available_cpus"]
+__all__ = [
+    "GENERIC",
+    "Architecture",
+    "Machine",
+    "Target",
+    "Vectors",
+    "architecture_of",
+    "ask",
+    "available_cpus",
+]

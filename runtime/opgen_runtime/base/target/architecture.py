@@ -63,6 +63,7 @@ class Architecture:
     dots: tuple[Dot, ...] = ()
     futex: int | None = None
 
-    def vectors_of(self, features: Set[str]) -> Vectors:
-        """The widest vectors of a CPU with these features."""
-        return next(each for each in self.vectors if each.needs <= features)
+    def vectors_of(self, features: Set[str], bits: int | None = None) -> Vectors:
+        """The widest vectors of a CPU with these features, of so many bits at most where that is given."""
+        fitting = [each for each in self.vectors if each.needs <= features]
+        return next((each for each in fitting if bits is None or each.bits <= bits), fitting[-1])

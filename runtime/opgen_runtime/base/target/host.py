@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from ..errors import StrategyError
@@ -15,6 +17,7 @@ from ..lazy import lazy
 _VARIABLE: Final = "OPGEN_NUM_THREADS"
 _FOR_EACH_PROCESSOR: Final = 4  # threads at most: more only wait for each other
 _MOST_DIGITS: Final = 100
+_CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")  # of Linux
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,19 @@ def host() -> Host:
         import llvmlite.binding as llvm
 
     return Host(llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+def caches(folder: Path = _CACHES) -> Mapping[int, int]:
+    """The bytes of the data caches of a core, by level; nothing where the system does not tell."""
+    found: dict[int, int] = {}
+    for each in sorted(folder.glob("index*")):
+        try:
+            level, kind, size = [(each / name).read_text().strip() for name in ("level", "type", "size")]
+            if kind != "Instruction":
+                found[int(level)] = int(size.rstrip("KM")) << {"K": 10, "M": 20}.get(size[-1:], 0)
+        except (OSError, ValueError):
+            continue
+    return found
 
 
 def available_cpus() -> int:

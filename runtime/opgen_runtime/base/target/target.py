@@ -1,4 +1,4 @@
-"""A compilation target: an LLVM CPU with its features, and the dispatch keys of strategies."""
+"""A compilation target: an LLVM CPU with its features, its machine, and the dispatch keys of strategies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from ..vocabulary import DType
 from .answer import ask
 from .architecture import Architecture, Dot, Vectors
 from .families import architecture_of
-from .host import default_threads, host
+from .host import caches, default_threads, host
+from .machine import Machine, machine_of, measured
+from .machine_file import machine_named, machines_stamp
 
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
 
 _MOST_THREADS: Final = 1024
+_LANE_BITS: Final = 32  # what the lanes of a machine are told in
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
 
 
@@ -26,8 +29,9 @@ _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the t
 class Target:
     """What to compile for.  `Target.host()` is this machine; `Target.parse` reads `llvm -mcpu=... -keys=...`.
 
-    `features` is LLVM's feature string.  `keys` order the search of strategies, most specific first.  `tuned`: values
-    that parameters of schedules have instead of their defaults, by name, sorted.
+    `features` is LLVM's feature string.  `keys` order the search of strategies, most specific first.  `machine` has the
+    caches, registers and costs that schedules go by.  `tuned`: values that parameters of schedules have instead of
+    their defaults, by name, sorted.
     """
 
     kind: str
@@ -36,6 +40,7 @@ class Target:
     features: str
     keys: tuple[str, ...]
     num_threads: int
+    machine: Machine
     tuned: tuple[tuple[str, int], ...] = ()
 
     @staticmethod
@@ -45,21 +50,39 @@ class Target:
 
     @staticmethod
     def parse(text: str | Target) -> Target:
-        """Read `KIND [-mcpu=NAME] [-mattr=+f,-g] [-mtriple=T] [-keys=a,b] [-num-threads=N] [-tuned=parameter:1,..]`.
+        """Read `KIND [-mcpu=NAME] [-mattr=+f,-g] [-mtriple=T] [-keys=a,b] [-num-threads=N] [-machine=ROW] [-tuned=..]`.
 
         `-mcpu=native` (or no -mcpu, -mattr and -mtriple at all) is this machine.  The kind's own keys follow
-        those given.  Schedules refuse parameters and values that they do not have.  Raises StrategyError for an
-        unknown kind or option, and for what LLVM does not know or cannot do.
+        those given.  Without `-machine` the row is that of the CPU.  `-tuned=parameter:1,..`: schedules refuse
+        parameters and values that they do not have.  Raises StrategyError for an unknown kind, option or row, and for
+        what LLVM does not know or cannot do.
         """
-        return text if isinstance(text, Target) else _parse(text)
+        return text if isinstance(text, Target) else _parse(text, machines_stamp())
 
     def __str__(self) -> str:
+        return self._text(f"-machine={self.machine.name}")
+
+    @lazy
+    def kernel_key(self) -> str:
+        """What kernels depend on: the text, with the values of the machine in place of its name."""
+        return self._text(self.machine.values)
+
+    def _text(self, machine: str) -> str:
         text = (
             f"{self.kind} -mtriple={self.triple} -mcpu={self.cpu} -mattr={self.features}"
-            f" -keys={','.join(self.keys)} -num-threads={self.num_threads}"
+            f" -keys={','.join(self.keys)} -num-threads={self.num_threads} {machine}"
         )
         values = ",".join([f"{name}:{value}" for name, value in self.tuned])
         return f"{text} -tuned={values}" if values else text
+
+    @lazy
+    def tuning_key(self) -> str:
+        """What records of tuning are matched by: instruction set and row, whatever the CPU is called."""
+        features = ",".join(sorted(self.enabled_features))
+        keys = ",".join(self.keys)
+        return (
+            f"{self.kind} {self.triple} {features} {keys} {self.num_threads} {self.machine.name} {self.tuned}"
+        )
 
     def __reduce__(self) -> tuple[type[Target], tuple[object, ...]]:
         """Pickled by what it is, without what was found of it since."""
@@ -85,8 +108,9 @@ class Target:
 
     @lazy
     def vectors(self) -> Vectors:
-        """The widest vector registers."""
-        return self.architecture.vectors_of(self.enabled_features)
+        """The widest vector registers that the CPU has and the machine is to use."""
+        found = self.architecture.vectors_of(self.enabled_features, _LANE_BITS * self.machine.lanes)
+        return replace(found, registers=min(found.registers, self.machine.registers))
 
     @property
     def vector_bits(self) -> int:
@@ -135,14 +159,45 @@ class Target:
 @lru_cache(maxsize=8)
 def _host_target(num_threads: int) -> Target:
     here = host()
-    return Target("llvm", here.triple, here.cpu, here.features, KINDS["llvm"], num_threads)
+    return Target(
+        "llvm", here.triple, here.cpu, here.features, KINDS["llvm"], num_threads, _host_machine(here.features)
+    )
 
 
-_OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads", "tuned")
+def _host_machine(features: str) -> Machine:
+    """The row of this machine, for code of these features."""
+    here = host()
+    return measured(_machine(here.triple, here.cpu, features), here.triple, caches())
+
+
+def _machine(triple: str, cpu: str, features: str) -> Machine:
+    """The row of a CPU with these features."""
+    enabled = frozenset(each[1:] for each in features.split(",") if each.startswith("+"))
+    return machine_of(triple, cpu, architecture_of(triple).vectors_of(enabled).bits // _LANE_BITS)
+
+
+_OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads", "machine", "tuned")
+
+
+def tuning_key(text: str) -> str:
+    """The `tuning_key` of a target's text, without asking LLVM; the text itself where it is no such text."""
+    try:
+        return _read(text).tuning_key
+    except StrategyError:
+        return text
 
 
 @lru_cache(maxsize=64)
-def _parse(text: str) -> Target:
+def _parse(text: str, stamp: str) -> Target:
+    """`stamp`: the state of the machines that users add."""
+    target = _read(text)
+    problem = ask(target.triple, target.cpu, target.features).problem
+    if problem is not None:
+        raise StrategyError(f"target {text!r}: {problem}")
+    return target
+
+
+def _read(text: str) -> Target:
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -157,12 +212,9 @@ def _parse(text: str) -> Target:
     if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= _MOST_THREADS):
         expected = f"expected a whole number of at least 1 and at most {_MOST_THREADS}"
         raise StrategyError(f"target {text!r}: -num-threads={threads}: {expected}")
-    problem = ask(base.triple, base.cpu, base.features).problem
-    if problem is not None:
-        raise StrategyError(f"target {text!r}: {problem}")
     keys = tuple(dict.fromkeys((*given_keys, *KINDS[kind])))
     tuned = _tuned(text, options.get("tuned", ""))
-    return Target(kind, base.triple, base.cpu, base.features, keys, int(threads), tuned)
+    return replace(base, kind=kind, keys=keys, num_threads=int(threads), tuned=tuned)
 
 
 def _tuned(text: str, written: str) -> tuple[tuple[str, int], ...]:
@@ -184,11 +236,22 @@ def _option(text: str, word: str) -> tuple[str, str]:
 
 
 def _base(text: str, options: dict[str, str]) -> Target:
-    """CPU, features and triple; a foreign CPU has only the features that are given or that its name implies."""
+    """CPU, features, triple, machine; a foreign CPU has only the features that are given or that its name implies."""
     here = Target.host()
     cpu = options.get("mcpu", "native" if not {"mattr", "mtriple"} & options.keys() else "generic")
     triple = options.get("mtriple", here.triple)
     given = options.get("mattr", "")
     native = cpu in ("native", here.cpu) and triple == here.triple
     features = given if given else (here.features if native else architecture_of(triple).levels.get(cpu, ""))
-    return Target("llvm", triple, here.cpu if cpu == "native" else cpu, features, (), 1)
+    if "machine" in options:
+        machine = _given_machine(text, options["machine"])
+    else:
+        machine = _host_machine(features) if native else _machine(triple, cpu, features)
+    return Target("llvm", triple, here.cpu if cpu == "native" else cpu, features, (), 1, machine)
+
+
+def _given_machine(text: str, name: str) -> Machine:
+    try:
+        return machine_named(name)
+    except StrategyError as error:
+        raise StrategyError(f"target {text!r}: {error}") from None

@@ -13,7 +13,7 @@ from ...base import Target
 from ...base.arith.expr import Const
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import Buffer, PrimFunc
-from ...lower.tir.streaming import LINE, streamed_outputs
+from ...lower.tir.streaming import streamed_outputs
 from .aliasing import Aliasing
 from .statement import StatementEmitter
 from .text import ModuleText, register
@@ -59,7 +59,7 @@ def _emit_body(emitter: StatementEmitter, func: PrimFunc) -> None:
         if buffer in streamed:
             address = f.emit(f"ptrtoint ptr {emitter.buffer(buffer).pointer} to i64")
             low = f.emit(f"or i64 {low}, {address}")
-    aligned = f.emit(f"icmp eq i64 {f.emit(f'and i64 {low}, {LINE - 1}')}, 0")
+    aligned = f.emit(f"icmp eq i64 {f.emit(f'and i64 {low}, {func.machine.line - 1}')}, 0")
     past, through, done = f.label("past"), f.label("through"), f.label("written")
     f.branch_if(aligned, past, through)
     for label, chosen in ((past, streamed), (through, frozenset())):

@@ -206,7 +206,7 @@ class StatementEmitter:
         expressions.accumulates(stmt)
         value = expressions.emit(stmt.value)
         index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
-        if stmt.buffer in self.streaming and is_streamable(stmt):
+        if stmt.buffer in self.streaming and is_streamable(stmt, self.module.target.machine.line):
             memory.stream(self.f, self.buffer(stmt.buffer), index, value)
             return
         mask = None if stmt.mask is None else expressions.emit(stmt.mask)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from math import gcd
-from typing import Final
 
 from ...base.arith import (
     Analyzer,
@@ -39,7 +38,6 @@ from ...compute.te.tensor import IterVar, Reduce, tensors_read
 from .slopes import slope
 from .stage import Stage
 
-_FEW: Final = 8  # positions of an axis that are looked at one by one
 _POSITIONAL = ("argmax", "argmin", "first")  # their results depend on the number of a step
 
 
@@ -156,8 +154,8 @@ def _straight(e: Expr, axes: Sequence[IterVar]) -> Expr:
     e = bounded.simplify(e)
     used = list(free_vars(e))
     extent = next((axis.extent for axis in axes if used == [axis.var]), None)
-    if not isinstance(extent, int) or not 1 < extent <= _FEW:
-        return e
+    if not isinstance(extent, int) or not 1 < extent <= 8:
+        return e  # of more, the positions are not looked at one by one
     (var,) = used
     values = [Analyzer().simplify(substitute(e, {var: const(n, INDEX)})) for n in range(extent)]
     first, second = values[:2]

@@ -42,13 +42,11 @@ from .congruence import pushed
 from .extents import ceil_div
 from .stage import Stage
 
-_WORD: Final = 32  # bits
-_SHORTS: Final = 2  # of a word
-_BYTES: Final = 4
-_HALF: Final = (
-    128  # what an int of 8 bits with a sign is less than one without, of the same bits but the first
-)
-_FIRST: Final = -0x7F7F7F80  # the first bit of each byte
+_WORD: Final = INT32.bits
+_SHORTS: Final = _WORD // INT16.bits  # of a word
+_BYTES: Final = _WORD // INT8.bits
+_HALF: Final = -int(INT8.lowest)  # what an int8 is less than an uint8 of the same bits but the first
+_FIRST: Final = int.from_bytes(bytes([_HALF] * _BYTES), "big", signed=True)  # the first bit of each byte
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
 
 from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, Placeholder, Tensor
 from .schedule import Schedule
 from .schedule_base import reads_of
 from .stage import Stage
-
-# A prepared tensor takes at most so many times the bytes of the constants that it is made of: twice, and what fills
-# its panels.
-_MOST_GROWTH: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,7 @@ def constant_stages(schedule: Schedule) -> dict[Stage, frozenset[Tensor]]:
 
     A tensor that is much larger than what it is made of is none: memory costs more than computing it again.
     """
+    most = 2.5  # times the bytes of the constants: twice, and what fills panels
     found: dict[Stage, frozenset[Tensor]] = {
         stage: frozenset(stage.tensors)
         for stage in schedule.stages
@@ -48,7 +44,7 @@ def constant_stages(schedule: Schedule) -> dict[Stage, frozenset[Tensor]]:
         sources = [schedule[tensor] for tensor in reads_of(stage)]
         if sources and all(source in found for source in sources):
             made_of = frozenset().union(*[found[source] for source in sources])
-            if _bytes(stage.tensor) <= _MOST_GROWTH * sum(_bytes(tensor) for tensor in made_of):
+            if _bytes(stage.tensor) <= most * sum(_bytes(tensor) for tensor in made_of):
                 found[stage] = made_of
     return found
 

@@ -9,6 +9,7 @@ from ...base import Vectors
 from ...base.arith import register_printer
 from ...base.arith import to_text as expr_text
 from ...base.arith.expr import Expr, Shape, Var
+from ...base.target.machine import GENERIC, Machine
 from ...base.vocabulary import DType, dataclass
 from ..schedule.kind import ForKind as ForKind
 
@@ -186,7 +187,8 @@ class PrimFunc:
     """A kernel: parameters in order (inputs, then outputs) and the statement that computes them.
 
     `dims`: the symbolic dims, whose values it takes, too; extents of buffers are expressions of them.  `seen`: outputs
-    whose length depends on data.  `vectors`: those of the machine, for phases that make vectors of serial loops.
+    whose length depends on data.  `vectors`: those of the target, for phases that make vectors of serial loops;
+    `machine`: its caches, the generic ones where none is told.
     """
 
     name: str
@@ -196,6 +198,7 @@ class PrimFunc:
     dims: tuple[Var, ...] = ()
     seen: tuple[Seen, ...] = ()
     vectors: Vectors | None = None
+    machine: Machine = GENERIC
 
     def __str__(self) -> str:
         return to_text(self)

@@ -1,52 +1,48 @@
 """Which outputs are written past the caches.
 
 A store of a whole cache line that nobody reads soon need not fetch the line before: a kernel whose operands are more
-than the caches hold then moves a third less.  Where the last cache still holds them, several threads write to it much
-faster than to memory; one thread gains by it up to three quarters of that size.
+than the caches hold then moves a third less.  Where the last-level cache still holds them, several threads write to it
+much faster than to memory; one thread gains by it from a share of that cache on (`Machine.llc_operand`).
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 from ...base.arith import post_order
 from ...base.arith.expr import Binary, Const, Expr, Var
 from .stmt import Allocate, Buffer, For, ForKind, Load, PrimFunc, Ramp, Stmt, Store
 from .visit import children, exprs, statements
 
-LINE: Final = 64  # bytes of a cache line, and of the widest vector
-_LEAST: Final = 24 << 20  # bytes of all operands that one thread writes past a last-level cache of today
-_LEAST_SHARED: Final = 32 << 20  # and that several threads do
-_MOST_TEMPORARY: Final = 1 << 15  # bytes: the body is written twice, but its memory must not be
-
 
 def streamed_outputs(func: PrimFunc) -> frozenset[Buffer]:
     """The outputs that are written in whole lines and never read, of a kernel whose operands are large."""
-    total = sum(map(_bytes, (*func.inputs, *func.outputs)))
-    if total < _LEAST or (total < _LEAST_SHARED and _is_shared(func.body)):
+    total, machine = sum(map(_bytes, (*func.inputs, *func.outputs))), func.machine
+    if total < machine.llc_operand or (total < machine.llc_shared and _is_shared(func.body)):
         return frozenset()
     written: set[Buffer] = set()
     read: set[Buffer] = set()
     for stmt in statements(func.body):
-        if isinstance(stmt, Allocate) and _bytes(stmt.buffer) > _MOST_TEMPORARY:
-            return frozenset()
-        if isinstance(stmt, Store) and is_streamable(stmt):
+        if isinstance(stmt, Allocate) and _bytes(stmt.buffer) > machine.l1:
+            return frozenset()  # the body is written twice, but its memory must not be
+        if isinstance(stmt, Store) and is_streamable(stmt, machine.line):
             written.add(stmt.buffer)
         for e in exprs(stmt):
             read.update(node.buffer for node in post_order(e) if isinstance(node, Load))
     half = sum(map(_bytes, func.outputs)) // 2
     wanted = [b for b in func.outputs if b in written - read and _bytes(b) >= half]
-    return frozenset(set(wanted) - _written_by_halves(func.body)) if wanted else frozenset()
+    return frozenset(set(wanted) - _written_by_halves(func.body, machine.line)) if wanted else frozenset()
 
 
-def is_streamable(stmt: Stmt) -> bool:
-    """Whether a store writes a whole cache line, or a half of one, of which the other half must follow at once."""
+def is_streamable(stmt: Stmt, line: int) -> bool:
+    """Whether a store writes a whole cache line, or a half of one, of which the other half must follow at once.
+
+    A `line` has so many bytes.
+    """
     if not isinstance(stmt, Store) or stmt.mask is not None or len(stmt.indices) != 1:
         return False
     index = stmt.indices[0]
     if not isinstance(index, Ramp) or not isinstance(index.stride, Const) or index.stride.value != 1:
         return False
-    return _size(stmt) in (LINE, LINE // 2) and is_multiple(index.base, index.lanes)
+    return _size(stmt) in (line, line // 2) and is_multiple(index.base, index.lanes)
 
 
 def _is_shared(body: Stmt) -> bool:
@@ -54,7 +50,7 @@ def _is_shared(body: Stmt) -> bool:
     return any(isinstance(stmt, For) and stmt.kind is ForKind.PARALLEL for stmt in statements(body))
 
 
-def _written_by_halves(body: Stmt) -> set[Buffer]:
+def _written_by_halves(body: Stmt, line: int) -> set[Buffer]:
     """The buffers of which halves of lines are stored in loops that do not go on with the next half.
 
     Such parts of lines cost more than they save.
@@ -64,7 +60,7 @@ def _written_by_halves(body: Stmt) -> set[Buffer]:
     loops: dict[tuple[For | None, Buffer], list[Store]] = {}
     while stack:
         stmt, loop = stack.pop()
-        if isinstance(stmt, Store) and is_streamable(stmt) and _size(stmt) < LINE:
+        if isinstance(stmt, Store) and is_streamable(stmt, line) and _size(stmt) < line:
             loops.setdefault((loop, stmt.buffer), []).append(stmt)
         inside = stmt if isinstance(stmt, For) else loop
         stack.extend([(each, inside) for each in children(stmt)])

@@ -34,11 +34,12 @@ def front_key(
     """A hex digest, equal in every process for equal segments, or None if the kernel must not be kept.
 
     It covers the structure and types of the segment, the declarations of its ops with their generated modules
-    and schedules, the runtime's sources, the target, the versions of LLVM and llvmlite, and the hooks with all that
-    they import.  `digest`: the structural digest of the function, where it is known.  `constant`: which operands are;
-    their values have no part in it.
+    and schedules, the runtime's sources, the target with the values of its machine in place of its name, the versions
+    of LLVM and llvmlite, and the hooks with all that they import.  `digest`: the structural digest of the function,
+    where it is known.  `constant`: which operands are; their values have no part in it.
     """
-    parts = [digest or ir.structural_digest(function), _environment(), str(target), str(sorted(constant))]
+    known = digest or ir.structural_digest(function)
+    parts = [known, _environment(), target.kernel_key, str(sorted(constant))]
     parts.append(str([dim.hint for dim in dims_in(function)]))
     for stage, hook in sorted(hooks.items()):
         found = digest_of(hook)

@@ -179,10 +179,13 @@ def lower(scheduled: Scheduled | Written) -> Lowered:
     """Loop IR, as deep as the schedule says."""
     if isinstance(scheduled, Written):
         program = scheduled.program
-        return Lowered(program, tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name))
+        written = tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name)
+        return Lowered(program, replace(written, machine=program.target.machine))
     normal, segment = scheduled.normal, scheduled.normal.segment
     func = tir.lower(scheduled.schedule, segment.inputs, normal.outputs, segment.name)
-    func = replace(func, seen=tuple(_seen(segment)), vectors=segment.target.vectors)
+    func = replace(
+        func, seen=tuple(_seen(segment)), vectors=segment.target.vectors, machine=segment.target.machine
+    )
     variants = [Variant(each.narrowing, lower(each.what).func) for each in scheduled.variants]
     return Lowered(segment, func, tuple(variants))
 
@@ -289,7 +292,7 @@ def _kept_part(
 def compiled_once(emitted: Emitted, compile_it: Callable[[], Compiled]) -> Compiled:
     """Object code from the cache on disk, by the LLVM IR that it is made of; else compiled, and kept there."""
     target, passes = emitted.segment.target, emitted.passes
-    parts = (emitted.text, str(target), passes.name, LLVM_VERSION, LLVMLITE_VERSION)
+    parts = (emitted.text, target.kernel_key, passes.name, LLVM_VERSION, LLVMLITE_VERSION)
     key = hashlib.blake2b("\n".join(parts).encode(), digest_size=20).hexdigest()
     found = default_cache().get(key)
     if found is not None:

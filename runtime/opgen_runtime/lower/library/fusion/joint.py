@@ -7,15 +7,13 @@ reads another's result, which something else needs too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ....base.vocabulary import OpPattern
 from ....operator import TensorType
+from ..heuristics import MAX_RESULTS
 from .dataflow import Node, position
 from .groups import Group, Groups
 from .order import Order
-
-_MOST_RESULTS: Final = 16
 
 
 def join_sweeps(nodes: Sequence[Node], groups: Groups) -> None:
@@ -53,8 +51,8 @@ def _try(first: Group, other: Group, node: Node, groups: Groups, order: Order) -
     early, behind = order.pair(first, other)
     if not groups.fits([first, other]):
         reason = f"together they have more than {groups.max_ops} ops"
-    elif sum([len(results(group, groups)) for group in (first, other)]) > _MOST_RESULTS:
-        reason = f"together they have more than {_MOST_RESULTS} results"
+    elif sum([len(results(group, groups)) for group in (first, other)]) > MAX_RESULTS.value:
+        reason = f"together they have more than {MAX_RESULTS.value} results"
     elif (needing := order.needing(early, behind)) is None:
         reason = "another segment stands between them"
     else:

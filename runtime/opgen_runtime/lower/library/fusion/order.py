@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
+from ..heuristics import MAX_DISTANCE_GROUPS
 from .dataflow import Node
 from .groups import Group, Groups
-
-_FARTHEST: Final = (
-    256  # groups between two that may be joined, and reads that the search between them follows
-)
 
 
 def in_order(nodes: Sequence[Node], groups: Groups) -> Iterator[Group]:
@@ -50,7 +46,7 @@ class Order:
     def needing(self, early: Group, late: Group) -> dict[int, Group] | None:
         """The groups between the two that need `early`, by id; None where `late` needs one of them, or is too far."""
         end = self._place[id(late)]
-        if end - self._place[id(early)] > _FARTHEST:
+        if end - self._place[id(early)] > MAX_DISTANCE_GROUPS.value:
             return None
         found: dict[int, Group] = {}
         stack, steps = [early], 0
@@ -58,7 +54,7 @@ class Order:
             group = stack.pop()
             for reader in [each for member in nodes_of(group) for each in member.readers]:
                 to, steps = self._groups.find(reader), steps + 1
-                if steps > _FARTHEST or (to is late and group is not early):
+                if steps > MAX_DISTANCE_GROUPS.value or (to is late and group is not early):
                     return None
                 if to is not early and id(to) not in found and self._place[id(to)] < end:
                     found[id(to)] = to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Final
+from enum import IntEnum
 
 from ....base import Target
 from ....base.arith import (
@@ -26,8 +26,6 @@ from ....base.arith.polynomial import Poly, constant, multiply
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX, DType, dataclass
 from ....compute.te.tensor import IterVar, Read, Tensor
-
-_CALL_COST: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +158,24 @@ def _compared(node: Expr) -> Var | None:
     return vars_[0] if len(vars_) == 1 and any(isinstance(side, Const) for side in (node.a, node.b)) else None
 
 
+class Cost(IntEnum):
+    """What an element costs, in simple operations: bounds on bodies that are cheap, moderate or dear."""
+
+    SIMPLE = 1
+    MODERATE = 3
+    DIVISION = 4
+    FUNCTION = 16  # tens of cycles
+
+
 def cost_of(order: Sequence[Expr]) -> int:
     """About how many simple operations the nodes take, without index arithmetic."""
     total = 0
     for node in order:
         if isinstance(node, Call):
-            total += 1 if ELEMENT_FUNCTIONS[node.name].cheap else _CALL_COST
+            total += Cost.SIMPLE if ELEMENT_FUNCTIONS[node.name].cheap else Cost.FUNCTION
         elif isinstance(node, Binary | Compare | Select | Cast | Read) and node.dtype is not INDEX:
-            total += (
-                4
-                if isinstance(node, Binary) and node.op in ("div", "floordiv", "floormod", "truncdiv")
-                else 1
-            )
+            divides = isinstance(node, Binary) and node.op in ("div", "floordiv", "floormod", "truncdiv")
+            total += Cost.DIVISION if divides else Cost.SIMPLE
     return max(1, total)
 
 

@@ -8,38 +8,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from ....base import Target
 from ....base.arith import free_vars, holds, post_order
 from ....compute.te.tensor import IterVar, Read, Tensor
 from ...schedule import Stage
 from ...schedule.kind import ForKind
-from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent
+from ..heuristics import MIN_REUSE
+from .access import Cost, analyse, contiguous_groups, leading_axis, likely, likely_extent
+from .parameters import PREFETCHED
 from .plan import is_own
 from .products import Product, vars_of
 from .tiles import Tile
 
-DEAR: Final = 16  # the cost of a function that takes tens of cycles
-LINE: Final = 64  # bytes of a cache line
-_NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
-_FAR: Final = 1 << 20  # bytes that a second-level cache does not hold
-FARTHEST: Final = 24 << 20  # bytes, more than a last-level cache of today leaves to one operand
-_MOST_LINES: Final = 64  # of the cache that are asked for at once
-_LINES_AHEAD: Final = 8  # iterations
-_AHEAD: Final = 1 << 13  # bytes between what is read and what is asked for
-_AGAIN: Final = 2  # times; elements that are read so often are near after the first
-
 
 def fills_lines(target: Target) -> bool:
     """Whether a vector is a line of the cache: shorter ones take so many loads that what is next comes in time."""
-    return target.vector_bits >= 8 * LINE
+    return target.vector_bits >= 8 * target.machine.line
 
 
-def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
+def prefetch_operands(leader: Stage, flat: Stage, at: IterVar, target: Target) -> None:
     """What the leader adds to the product, where it is much: the next tile's comes near while this one is made."""
     assert leader.body is not None
-    if likely_extent(leader.axes) * leader.tensor.dtype.itemsize <= _NEAR:
+    if likely_extent(leader.axes) * leader.tensor.dtype.itemsize <= target.machine.l2_streaming:
         return
     reads = [node for node in post_order(leader.body) if isinstance(node, Read)]
     for tensor in dict.fromkeys(read.tensor for read in reads if is_own(read, leader)):
@@ -47,20 +38,22 @@ def prefetch_operands(leader: Stage, flat: Stage, at: IterVar) -> None:
             leader.prefetch(tensor, at, 1)
 
 
-def prefetch_gathered(stage: Stage, loop: IterVar, column: IterVar) -> None:
+def prefetch_gathered(stage: Stage, loop: IterVar, column: IterVar, target: Target) -> None:
     """Lines of a large table that elements tell come near a few iterations before, as no machine foresees them.
 
     `column` goes through a line, no longer than a machine needs to see where it leads.
     """
     assert stage.body is not None
+    machine = target.machine
     for read in [node for node in post_order(stage.body) if isinstance(node, Read) and node.indices]:
         *told, last = read.indices
         size = math.prod([likely(extent) for extent in read.tensor.shape]) * read.tensor.dtype.itemsize
-        lines = likely(column.extent) * read.tensor.dtype.itemsize // LINE
+        lines = likely(column.extent) * read.tensor.dtype.itemsize // machine.line
         gathered = last is column.var and any(holds(index, Read) for index in told)
         moved = any(column.var in free_vars(index) for index in told)
-        if gathered and not moved and size >= FARTHEST and 1 <= lines <= _MOST_LINES:
-            stage.prefetch(read.tensor, loop, _LINES_AHEAD)
+        few = 1 <= lines <= machine.max_prefetched_lines
+        if gathered and not moved and size >= machine.llc_operand and few:
+            stage.prefetch(read.tensor, loop, PREFETCHED.of(target))
 
 
 def prefetch_stream(stage: Stage, loop: IterVar, step: int, target: Target) -> None:
@@ -70,11 +63,12 @@ def prefetch_stream(stage: Stage, loop: IterVar, step: int, target: Target) -> N
     """
     assert stage.body is not None
     if fills_lines(target):
+        distance = target.machine.prefetch_distance_bytes
         for read in analyse(stage.body, stage.tensor.dtype).reads:
-            stage.prefetch(read.tensor, loop, max(1, _AHEAD // (step * read.tensor.dtype.itemsize)))
+            stage.prefetch(read.tensor, loop, max(1, distance // (step * read.tensor.dtype.itemsize)))
 
 
-def prefetch_rows(stages: Sequence[Stage], total: int, rows: int) -> None:
+def prefetch_rows(stages: Sequence[Stage], total: int, rows: int, target: Target) -> None:
     """What later rows read of large operands comes near while dear functions of these `rows` of `total` are computed.
 
     That is where a stage goes through an operand as it lies: each step has a hint of what is so many rows further on.
@@ -83,7 +77,7 @@ def prefetch_rows(stages: Sequence[Stage], total: int, rows: int) -> None:
         assert stage.body is not None
         accesses = analyse(stage.body, stage.tensor.dtype)
         loop = next((leaf for leaf in reversed(stage.leaves) if stage.kind(leaf) is ForKind.SERIAL), None)
-        if accesses.cost < DEAR or loop is None:
+        if accesses.cost < Cost.FUNCTION or loop is None:
             continue
         axes = (*stage.axes, *stage.reduce_axes)
         elements, step = likely_extent(axes), likely_extent(stage.leaves[stage.leaves.index(loop) + 1 :])
@@ -91,13 +85,15 @@ def prefetch_rows(stages: Sequence[Stage], total: int, rows: int) -> None:
         for read in accesses.reads:
             size = math.prod([likely(extent) for extent in read.tensor.shape])
             lies = len(contiguous_groups(axes, replace(accesses, reads=(read,)))) == 1
-            if size == elements and lies and size * read.tensor.dtype.itemsize > _FAR:
+            if size == elements and lies and size * read.tensor.dtype.itemsize > target.machine.l2_rows:
                 found[read.tensor] = None
         for tensor in found:
             stage.prefetch(tensor, loop, -(-rows * elements // (total * step)))
 
 
-def prefetch_panel(product: Product, packing: Stage | None, steps: IterVar, tile: Tile) -> None:
+def prefetch_panel(
+    product: Product, packing: Stage | None, steps: IterVar, tile: Tile, target: Target
+) -> None:
     """Where each step of k reads lines of its own, and all of them are much: the next panel's come near with each step.
 
     `packing` is what a panel is copied to, if it is, and `steps` the innermost loop over k.  Windows that overlap are
@@ -114,10 +110,10 @@ def prefetch_panel(product: Product, packing: Stage | None, steps: IterVar, tile
     mine = [axis for axis in (*flat.axes, *flat.reduce_axes) if axis.var in theirs]
     apart = 0 if column in read.entangled else read.strides.get(column, 0)
     planes = flattened[0].strides.get(leading_axis(flat.reduce_axes).var, 0)
-    step = LINE // (itemsize * max(1, apart))
+    step = target.machine.line // (itemsize * max(1, apart))
     if (
-        size * itemsize <= _NEAR
-        or likely_extent(mine) >= _AGAIN * size
+        size * itemsize <= target.machine.l2_streaming
+        or likely_extent(mine) >= MIN_REUSE.value * size
         or step < 2
         or not 0 < apart * panel <= planes
     ):

@@ -11,18 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Expr, Select, ValueNumbers, Var, evaluate_scalar, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Stage
+from ..heuristics import MAX_ALTERNATIVES, MIN_REUSE, MIN_TILE_READS
 from .access import Accesses, is_shared, likely, likely_extent
-
-_MOST_ALTERNATIVES: Final = 64
-_LEAST_SHARED: Final = 2  # times that an element is read before alternatives are worth being unrolled
-_MANY_READS: Final = 16  # elements that alternatives read: a tile
-_MOST_APART: Final = 4  # elements that are stored side by side; further apart, stores are scattered
 
 
 def choosing_axes(stage: Stage) -> tuple[IterVar, ...]:
@@ -32,18 +27,18 @@ def choosing_axes(stage: Stage) -> tuple[IterVar, ...]:
     """
     if stage.body is None or stage.reduce_axes or not stage.axes:
         return ()
-    small = [a for a in stage.axes if isinstance(a.extent, int) and 1 < a.extent <= _MOST_ALTERNATIVES]
+    small = [a for a in stage.axes if isinstance(a.extent, int) and 1 < a.extent <= MAX_ALTERNATIVES.value]
     deciding = _vars_of_conditions(stage.body) if small else set()
     found = [axis for axis in small if axis.var in deciding]
     if not found:
         return ()
     elsewhere = _read_with(stage.body, {axis.var for axis in found})
     found = [axis for axis in found if axis.var not in elsewhere]
-    if not found or likely_extent(found) > _MOST_ALTERNATIVES or len(found) == len(stage.axes):
+    if not found or likely_extent(found) > MAX_ALTERNATIVES.value or len(found) == len(stage.axes):
         return ()
     reads = _reads_of_alternatives(stage.body, found)
     distinct = set().union(*reads)
-    return tuple(found) if distinct and sum(map(len, reads)) >= _LEAST_SHARED * len(distinct) else ()
+    return tuple(found) if distinct and sum(map(len, reads)) >= MIN_REUSE.value * len(distinct) else ()
 
 
 def is_of_tiles(stage: Stage) -> bool:
@@ -52,14 +47,14 @@ def is_of_tiles(stage: Stage) -> bool:
     if not axes:
         return False
     assert stage.body is not None
-    return len(set().union(*_reads_of_alternatives(stage.body, axes))) >= _MANY_READS
+    return len(set().union(*_reads_of_alternatives(stage.body, axes))) >= MIN_TILE_READS.value
 
 
-def vector_axis(stage: Stage, axes: tuple[IterVar, ...]) -> IterVar | None:
+def vector_axis(stage: Stage, axes: tuple[IterVar, ...], target: Target) -> IterVar | None:
     """The axis for vectors: the last one that chooses nothing, if elements side by side on it are stored near."""
     column = next(axis for axis in reversed(stage.loop_axes) if axis not in axes)
     after = stage.loop_axes[stage.loop_axes.index(column) + 1 :]
-    return column if likely_extent(after) <= _MOST_APART else None
+    return column if likely_extent(after) <= target.machine.max_stride else None
 
 
 def schedule_alternatives(

@@ -14,34 +14,20 @@ for the windows of a block alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Stage
+from ..heuristics import MAX_FEW_ROWS, MIN_BLOCK_STEPS, MIN_BLOCKED_COLUMNS
 from .access import analyse, is_shared, likely_extent, total_extent
 from .nests import Nest, last_of, runs_of, share_rows
 from .packing import pack_a_panel
+from .parameters import BLOCK_STEPS, GROUP_COLUMNS, TASKS
 from .products import Product, vars_of
 from .shares import blocks_of
 from .strips import of_windows
 from .tiles import in_registers
-
-_LONG: Final = 1 << 13  # bytes of a row over all of k; a tile of such leaves the first-level cache
-_SHORTER: Final = (
-    1 << 11
-)  # bytes from which on few rows gain, too: groups are packed in longer runs than panels
-_FEW_ROWS: Final = 128
-_STEPS: Final = 256  # of k in a block, about
-_COLUMNS: Final = 128  # of a group, at most: a block of it is a part of the second-level cache
-_LEAST_COLUMNS: Final = 256  # for fewer, rows are not read often
-_ROWS: Final = 1 << 12  # at most; the result of more is not near any more when the next block adds to it
-_FAR: Final = 1 << 21  # bytes that a second-level cache does not hold
-_NEAR: Final = 3 << 17  # bytes that stay in it
-_FEW_STEPS: Final = 2
-_LEAST_STEPS: Final = 32  # for which sums are read and stored again
-_TASKS: Final = 4  # for each thread, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +46,17 @@ def blocks_of_sum(product: Product, panel: int, target: Target) -> Blocks | None
     length = likely_extent(flat.reduce_axes)
     theirs = vars_of(whole.packed)
     rows = likely_extent([axis for axis in flat.axes if axis.var not in theirs])
-    least = _SHORTER if rows <= _FEW_ROWS else _LONG
+    machine = target.machine
+    least = machine.l1_row_of_few if rows <= MAX_FEW_ROWS.value else machine.l1_row
     if total_extent(every) is None or length * whole.packed.dtype.itemsize < least:
         return None
-    tasks = _TASKS * target.num_threads if is_shared(every, likely_extent(every), target) else 1
-    groups = max(-(-columns // _COLUMNS), tasks)
+    tasks = TASKS.of(target) * target.num_threads if is_shared(every, likely_extent(every), target) else 1
+    groups = max(-(-columns // GROUP_COLUMNS.of(target)), tasks)
     width = -(-columns // (groups * panel)) * panel
-    if rows > _ROWS or columns < _LEAST_COLUMNS:
+    if rows > machine.l2_result_rows or columns < MIN_BLOCKED_COLUMNS.value:
         return None
     axis = max(flat.reduce_axes, key=lambda each: likely_extent((each,)))
-    extent, number = likely_extent((axis,)), round(length / _STEPS)
+    extent, number = likely_extent((axis,)), round(length / BLOCK_STEPS.of(target))
     even = [n for n in range(number * 2 // 3, number * 3 // 2 + 1) if extent % n == 0]
     number = min(even, key=lambda n: abs(n - number), default=number)
     steps = -(-extent // number)
@@ -89,7 +76,7 @@ def block_by_block(nest: Nest, blocks: Blocks, target: Target) -> IterVar:
     if nest.shared:
         last = last_of(likely_extent(product.found.columns), blocks.columns, nest.tile.lanes)
         every, rows = likely_extent((*nest.around, groups)), likely_extent((product.whole.row,))
-        number = blocks_of(every, last, tiles.extent, rows, target.num_threads) or 1
+        number = blocks_of(every, last, tiles.extent, rows, target) or 1
     task, _ = share_rows(nest, groups, tiles, number)
     block = _multiply(nest, blocks)
     _pack(packing, target)
@@ -97,7 +84,7 @@ def block_by_block(nest: Nest, blocks: Blocks, target: Target) -> IterVar:
     return task
 
 
-def blocks_of_covered(nest: Nest, covering: Stage) -> Blocks | None:
+def blocks_of_covered(nest: Nest, covering: Stage, target: Target) -> Blocks | None:
     """How a sum over windows is cut, so that what a block of it covers stays near; None where that saves nothing.
 
     All results of an image stay near, too.
@@ -107,13 +94,13 @@ def blocks_of_covered(nest: Nest, covering: Stage) -> Blocks | None:
     if nest.shared or not nest.constant or total_extent((*axes, *covering.axes)) is None:
         return None
     size, results = (likely_extent(each.axes) * each.tensor.dtype.itemsize for each in (covering, flat))
-    images = likely_extent(_images(nest, covering))
-    if size <= _FAR * images or results > _NEAR * images:
+    images, machine = likely_extent(_images(nest, covering)), target.machine
+    if size <= machine.l2_evicted * images or results > machine.l2_block * images:
         return None
     axis = max(flat.reduce_axes, key=lambda each: likely_extent((each,)))
     extent, length = likely_extent((axis,)), likely_extent(flat.reduce_axes)
-    most = min(_NEAR * extent * images // size, extent)
-    if most * (length // extent) < _LEAST_STEPS:
+    most = min(machine.l2_block * extent * images // size, extent)
+    if most * (length // extent) < MIN_BLOCK_STEPS.value:
         return None
     even = [n for n in range(most // 2 + 1, most + 1) if extent % n == 0]
     return Blocks(axis, max(even, default=most), 0)
@@ -164,8 +151,8 @@ def _multiply(nest: Nest, blocks: Blocks) -> IterVar:
     tiles, tile = flat.split(row, nest.tile.rows)
     panels, within = flat.split(flat.axes[-1], nest.tile.panel)
     flat.reorder(block, panels, *outer, tiles, *summed, tile, within)
-    if len(summed) > 1 and summed[-1].extent == _FEW_STEPS:
-        flat.unroll(summed[-1])  # each of so few would wait for the end of its loop
+    if len(summed) > 1 and summed[-1].extent == 2:
+        flat.unroll(summed[-1])  # each of two would wait for the end of its loop
     in_registers(flat, tile, within, nest.tile.lanes)
     return block
 

@@ -12,33 +12,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, Var, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
+from ..heuristics import MIN_CHANNEL_GAIN, MIN_CHANNEL_STEPS
 from .access import is_shared, likely_extent, total_extent
 from .elementwise import schedule_elementwise
+from .parameters import WINDOW_ROWS, WINDOW_STEPS
 from .plan import leader_of
 from .products import is_constant, is_plain, is_sum_of_products, vars_of
 from .rule import WhyNot
 from .strips import schedule_strips
-
-_LEAST_STEPS: Final = 4  # of a window
-_MOST_UNROLLED: Final = 7  # steps along a line of it
-_FIRST: Final = 3 << 14  # bytes of a first-level cache
-_NEAR: Final = 7 << 15  # bytes that stay in the second-level cache beside operands
-# In the time that a product of vectors takes: to turn a vector or copy it to its place, also where what is turned does
-# not stay in the first-level cache; to copy an element of an image; to read a vector with strides.
-_TURNED: Final = 3.0
-_TURNED_FAR: Final = 4.5
-_COPIED: Final = 0.25
-_STRIDED: Final = 8.0
-_PLANE: Final = 16.0  # and what a plane takes beside, where its lines are vectors
-_MOST_ROWS: Final = 8  # of a tile of lines
-_GAIN: Final = 1.1  # so much time must be saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +86,10 @@ def _is_window(used: set[Var], axes: Sequence[IterVar], steps: Sequence[IterVar]
 def _why_not_cheaper(stage: Stage, found: Channels, target: Target) -> str | None:
     """Why it takes no less time, all in all, to turn channels into vectors; None if it does."""
     at, steps = stage.axes.index(found.axis), likely_extent(stage.reduce_axes)
-    dtype = stage.tensor.dtype
+    dtype, machine = stage.tensor.dtype, target.machine
     lanes, after = target.lanes(dtype), stage.axes[at + 1 :]
     count, results = likely_extent((found.axis,)), likely_extent(after)
-    if not after or count < lanes or steps < _LEAST_STEPS:
+    if not after or count < lanes or steps < MIN_CHANNEL_STEPS.value:
         return f"has {count} channels, {results} results of each and {steps} steps: too few"
     covered = likely_extent(found.covered) // likely_extent(stage.axes[: at + 1])
     read = math.prod([n for n in found.source.tensor.shape if isinstance(n, int)]) // likely_extent(
@@ -110,26 +97,27 @@ def _why_not_cheaper(stage: Stage, found: Channels, target: Target) -> str | Non
     )
     kept = results + covered + (0 if is_plain(found.image) else read)
     size = kept * lanes * dtype.itemsize
-    if size > _NEAR:
+    if size > machine.l2_transposed:
         return f"has planes of which {lanes} do not stay in the L2 cache ({size:,} bytes)"
-    turned = results * steps + kept * (_TURNED if size <= _FIRST else _TURNED_FAR)
+    cycles, is_near = machine.cycles, size <= machine.l1_transposed
+    turned = results * steps + kept * cycles["transpose" if is_near else "transpose_l2"]
     whole = -(-count // lanes) * lanes / count  # of channels, what is computed
-    in_lines = _in_lines(stage, found, lanes) * lanes + covered * lanes * _COPIED
-    if turned * whole * _GAIN <= in_lines:
+    in_lines = _in_lines(stage, found, lanes, target) * lanes + covered * lanes * cycles["copy_element"]
+    if turned * whole * MIN_CHANNEL_GAIN.value <= in_lines:
         return None
     return f"takes {turned * whole:,.0f} vector products by channels, {in_lines:,.0f} by lines"
 
 
-def _in_lines(stage: Stage, found: Channels, lanes: int) -> float:
+def _in_lines(stage: Stage, found: Channels, lanes: int, target: Target) -> float:
     """What the sums of one channel take in vectors that are lines, or parts of them."""
     *rows, line = stage.axes[stage.axes.index(found.axis) + 1 :]
     steps, count, width = likely_extent(stage.reduce_axes), likely_extent(rows), likely_extent((line,))
     vectors = -(-width // min(lanes, 1 << (width - 1).bit_length()))
     moved = [slope(index, line.var) for index in found.source.indices if line.var in vars_of(index)]
-    strided = 0.0
+    strided, cycles = 0.0, target.machine.cycles
     if moved != [1]:
-        strided = _STRIDED * count * vectors * steps / min(_MOST_ROWS, count)
-    return _PLANE + count * vectors * steps + strided
+        strided = cycles["strided"] * count * vectors * steps / min(WINDOW_ROWS.of(target), count)
+    return cycles["plane"] + count * vectors * steps + strided
 
 
 def schedule_channels(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
@@ -223,7 +211,7 @@ def _sum(turned: Stage, is_plane: bool, lanes: int, target: Target) -> None:
     for each in unrolled:
         turned.unroll(each)
     turned.vectorize(lane)
-    if likely_extent((last,)) <= _MOST_UNROLLED:
+    if likely_extent((last,)) <= WINDOW_STEPS.of(target):
         turned.unroll(last)
 
 

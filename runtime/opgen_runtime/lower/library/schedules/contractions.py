@@ -16,18 +16,18 @@ Where rows fill vectors better than the columns, or these are windows that overl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, constant_stages
+from ..heuristics import MIN_SUM_VECTORS, MIN_SUMMED_STEPS, RESERVED_REGISTERS
 from .access import analyse, is_shared, likely_extent
 from .ahead import fills_lines, prefetch_operands, prefetch_panel
 from .blocking import Blocks, block_by_block, blocks_of_covered, blocks_of_sum, cover_by_block
 from .dots import dotted_of
 from .lines import lines_of, panels_at_once
-from .nests import NEAR, Nest, runs_of, tile_by_tile
+from .nests import Nest, runs_of, tile_by_tile
 from .packing import (
     cover_columns,
     cover_rows,
@@ -41,7 +41,6 @@ from .packing import (
 from .parameters import NEAR_BYTES
 from .plan import leader_of
 from .products import (
-    LEAST_SUMMED,
     Contraction,
     Form,
     Product,
@@ -52,14 +51,8 @@ from .products import (
     vars_of,
 )
 from .rule import WhyNot
-from .tiles import MANY_REGISTERS, Tile, in_registers, narrow, tile_of
+from .tiles import Tile, has_many_registers, in_registers, narrow, tile_of
 from .turning import permute_through, turned_of, widened_order
-
-_MOST_STEPS: Final = 4  # of k, for which a guard of a row is decided once, where there are so many registers
-_FEW_STEPS: Final = 2
-_NOT_ALONG: Final = 8  # rows fewer than registers: so few are summed along lines of both operands
-_LONG: Final = 8  # vectors of a sum
-_FAR: Final = 4  # elements; further apart they are gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +102,9 @@ def _goes_along(schedule: Schedule, stage: Stage, form: Form, target: Target) ->
         return False
     summed, theirs = stage.reduce_axes[-1], vars_of(found.packed)
     rows = likely_extent([axis for axis in stage.axes if axis.var not in theirs])
-    if rows > target.vectors.registers - _NOT_ALONG:
+    if rows > target.vectors.registers - RESERVED_REGISTERS.value:
         return False
-    if likely_extent((summed,)) < _LONG * target.lanes(found.packed.dtype):
+    if likely_extent((summed,)) < MIN_SUM_VECTORS.value * target.lanes(found.packed.dtype):
         return False
     reads = [read for each in (found.fixed, found.packed) for read in analyse(each, each.dtype).reads]
     return all([read.strides.get(summed.var) == 1 for read in reads])
@@ -136,7 +129,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     # the leader's loops, and in them the product's
     loops = _divide_loops(leader, form.factors, stage)
     nest = _nest(schedule, leader, loops, product, tile, columns.packing, strips is None, target)
-    parts = None if covering is None or strips is not None else blocks_of_covered(nest, covering)
+    parts = None if covering is None or strips is not None else blocks_of_covered(nest, covering, target)
     if parts is not None and covering is not None:
         cover_by_block(nest, covering, parts)
     else:
@@ -197,13 +190,13 @@ def _read_columns(
     """
     flat, whole = product.flat, product.whole
     once = tile.alone or whole.row.extent == tile.rows
-    if is_readable(schedule, product, _FAR if once else 1):
-        few_steps = likely_extent(flat.reduce_axes) < LEAST_SUMMED
+    if is_readable(schedule, product, target.machine.max_stride if once else 1):
+        few_steps = likely_extent(flat.reduce_axes) < MIN_SUMMED_STEPS.value
         if in_lines or once or few_steps or is_close(product, target):
             return _Columns()
     long = apart and not is_constant(schedule, whole.packed)
     blocks = blocks_of_sum(product, tile.panel, target) if long else None
-    most = NEAR_BYTES.of(target, NEAR)
+    most = NEAR_BYTES.of(target, target.machine.l2_streaming)
     packing, near = pack_columns(schedule, product, tile.panel, most, several=blocks is not None)
     return _Columns(packing, near, blocks)
 
@@ -243,11 +236,11 @@ def _compute(nest: Nest, columns: _Columns, run: int, target: Target) -> IterVar
         return block_by_block(nest, columns.blocks, target)
     packing, product, tile = nest.packing, nest.product, nest.tile
     at = tile_by_tile(nest, columns.near, run, target)
-    prefetch_operands(nest.leader, product.flat, at)
-    step = _multiply(product, tile, target.vectors.registers)
+    prefetch_operands(nest.leader, product.flat, at, target)
+    step = _multiply(product, tile, target)
     in_panels = packing is None or packing.attach is not None
     if run == 1 and not columns.near and fills_lines(target) and in_panels:
-        prefetch_panel(product, packing, step, tile)
+        prefetch_panel(product, packing, step, tile, target)
     return at
 
 
@@ -260,7 +253,7 @@ def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -
     return loops
 
 
-def _multiply(product: Product, tile: Tile, registers: int) -> IterVar:
+def _multiply(product: Product, tile: Tile, target: Target) -> IterVar:
     """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i
 
     Where rows are guarded, each guard is decided for several steps of k.  Gives the loop over these, or over k.
@@ -275,13 +268,13 @@ def _multiply(product: Product, tile: Tile, registers: int) -> IterVar:
     tiles, rows = flat.split(row, tile.rows)
     panels, within = flat.split(column, tile.panel)
     if tile.alone:
-        steps, step = flat.split(summed.pop(), _MOST_STEPS if registers >= MANY_REGISTERS else _FEW_STEPS)
+        steps, step = flat.split(summed.pop(), 4 if has_many_registers(target) else 2)
         flat.unroll(step)
         flat.reorder(*outer, tiles, panels, *summed, steps, rows, step, within)
         summed.append(steps)
     else:
         flat.reorder(*outer, tiles, panels, *summed, rows, within)
-        if len(summed) > 1 and summed[-1].extent == _FEW_STEPS:
-            flat.unroll(summed[-1])  # each of so few would wait for the end of its loop
+        if len(summed) > 1 and summed[-1].extent == 2:
+            flat.unroll(summed[-1])  # each of two would wait for the end of its loop
     in_registers(flat, rows, within, tile.lanes)
     return summed[-1]

@@ -9,22 +9,16 @@ of X several rows o, in accumulators that stay in registers.
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base import Target
 from ....base.arith import Binary, Expr, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, divided, positions, simplified, slope
+from ..heuristics import MAX_WINDOW_ROWS, MIN_COLUMNS
 from .access import analyse, is_shared, likely_extent
 from .elementwise import covering_of
 from .products import factors_of, is_plain, is_sum_of_products, vars_of
 from .rule import WhyNot
-
-_MOST_APART: Final = 4  # elements so far apart are read as vectors
-_FEWEST_COLUMNS: Final = 4
-_MOST_ROWS: Final = 24  # more rows that share a window pay for packing it
-_SPARE: Final = 7  # registers beside the accumulators, of 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +41,7 @@ def match_correlation(schedule: Schedule, stage: Stage, target: Target) -> Stage
         tensor, _ = divided(stage, factors, first=False)
         made = Stage((tensor,), tensor.op)
     assert isinstance(made.body, Reduce)
-    found = _correlation_of(made.axes, simplified(made.axes, made.body))
+    found = _correlation_of(made.axes, simplified(made.axes, made.body), target)
     if found is None:
         return WhyNot("has no two operands along its last reduce axis, one of which slides along the other")
     every = (*made.axes, *made.reduce_axes)
@@ -59,7 +53,7 @@ def match_correlation(schedule: Schedule, stage: Stage, target: Target) -> Stage
     )
 
 
-def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | None:
+def _correlation_of(axes: tuple[IterVar, ...], body: Reduce, target: Target) -> Correlation | None:
     """What a body correlates; None for any other."""
     product = body.value
     if not body.axes or body.condition is not None or not isinstance(product, Binary):
@@ -67,7 +61,7 @@ def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | No
     line = body.axes[-1]
     if (
         not isinstance(line.extent, int)
-        or line.extent < _FEWEST_COLUMNS
+        or line.extent < MIN_COLUMNS.value
         or not all([isinstance(axis.extent, int) for axis in (*axes, *body.axes)])
     ):
         return None
@@ -75,14 +69,14 @@ def _correlation_of(axes: tuple[IterVar, ...], body: Reduce) -> Correlation | No
         reads = [node for node in post_order(image) if isinstance(node, Read)]
         if len(reads) != 1 or not isinstance(still, Read) or not _lies_along(still, line, 1):
             continue
-        if not _lies_along(reads[0], line, _MOST_APART):
+        if not _lies_along(reads[0], line, target.machine.max_stride):
             continue
         mine, theirs = vars_of(still), vars_of(image)
         summed = {axis.var for axis in body.axes}
         sliding = [index for index in reads[0].indices if not summed.isdisjoint(vars_of(index))]
         windows = tuple([axis for axis in axes if any([axis.var in vars_of(each) for each in sliding])])
         rows = tuple([axis for axis in axes if axis.var in mine and axis.var not in theirs])
-        if any([axis.var in mine for axis in windows]) or likely_extent(rows) > _MOST_ROWS:
+        if any([axis.var in mine for axis in windows]) or likely_extent(rows) > MAX_WINDOW_ROWS.value:
             continue
         moved = {axis.var for axis in rows}
         if any(
@@ -113,7 +107,7 @@ def schedule_correlation(schedule: Schedule, stage: Stage, target: Target) -> li
         stage = schedule[schedule.divide(stage.tensor, factors)]
     schedule.simplify(stage.tensor)
     assert isinstance(stage.body, Reduce)
-    found = _correlation_of(stage.axes, stage.body)
+    found = _correlation_of(stage.axes, stage.body, target)
     assert found is not None
     covering = covering_of(schedule, stage, found.image, target)
     accesses = analyse(stage.body, stage.body.value.dtype)
@@ -123,7 +117,8 @@ def schedule_correlation(schedule: Schedule, stage: Stage, target: Target) -> li
     lanes = min(target.lanes(accesses.widest), 1 << (likely_extent([line]).bit_length() - 1))
     around: list[IterVar] = []
     tiles: list[IterVar] = []
-    room = target.vectors.registers - target.vectors.registers * _SPARE // 32
+    registers = target.vectors.registers
+    room = registers - registers * 7 // 32  # beside operands, and what is read next
     for axis in (*reversed(found.windows), *found.rows, *reversed(found.outer)):
         size = _part(axis, room)
         room //= size

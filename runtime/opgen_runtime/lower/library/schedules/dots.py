@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, post_order
@@ -20,13 +19,10 @@ from ....base.vocabulary import INT32, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage
 from ...schedule.dots import why_not_dot
+from ..heuristics import MIN_REUSE, MIN_SUMMED_STEPS, MIN_WORD_FILL
 from .access import analyse, likely, likely_extent
-from .products import LEAST_SUMMED, Form, form_of, is_constant, vars_of
+from .products import Form, form_of, is_constant, vars_of
 from .rule import WhyNot
-
-_STEPS: Final = (4, 2)
-_FULL: Final = 0.7  # of the words, at least
-_AGAIN: Final = 2  # times
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ def _dot_of(
     turned = 0 if is_constant(schedule, factors[1]) else 1
     for steps, first in [(steps, first) for steps in _steps_of(target) for first in before]:
         axis = _axis_of(body, steps)
-        if axis is None or likely_extent(body.axes) < LEAST_SUMMED * steps:
+        if axis is None or likely_extent(body.axes) < MIN_SUMMED_STEPS.value * steps:
             continue
         if why_not_dot(stage, axis, steps, turned, first) is None:
             return Dot(stage, axis, steps, turned, first)
@@ -109,7 +105,8 @@ def _dotted(schedule: Schedule, dot: Dot) -> Stage:
 
 
 def _steps_of(target: Target) -> list[int]:
-    return [steps for steps in _STEPS if target.dot(steps, target.vector_bits) is not None]
+    """How many numbers a word of 32 bits may hold, most first."""
+    return [steps for steps in (4, 2) if target.dot(steps, target.vector_bits) is not None]
 
 
 def _factors(stage: Stage) -> tuple[Expr, Expr] | None:
@@ -131,7 +128,7 @@ def _read_again(schedule: Schedule, stage: Stage, factors: Sequence[Expr]) -> li
         most = max(
             [math.prod([likely(extent) for extent in shape]) for shape in reads.values()], default=steps
         )
-        if steps >= _AGAIN * most and not is_constant(schedule, factor):
+        if steps >= MIN_REUSE.value * most and not is_constant(schedule, factor):
             found.append(n)
     return found
 
@@ -144,4 +141,4 @@ def _axis_of(body: Reduce, steps: int) -> IterVar | None:
         return extent / (-(-extent // steps) * steps)
 
     found = max(body.axes, key=full)
-    return found if full(found) >= _FULL else None
+    return found if full(found) >= MIN_WORD_FILL.value else None

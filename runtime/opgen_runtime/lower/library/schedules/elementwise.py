@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
 from ...schedule.domain import Extent
+from ..heuristics import MAX_LAPPED_WORK, MAX_READS, MIN_CROSSED_LANES, MIN_NARROW_GAIN
 from .access import (
     Accesses,
+    Cost,
     analyse,
     contiguous_groups,
     is_shared,
@@ -23,25 +24,9 @@ from .access import (
 )
 from .ahead import prefetch_gathered
 from .alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
-from .parameters import CHUNKS, CROSSED_ROWS, VECTORS
+from .parameters import CHUNKS, CROSSED_ROWS, SHARED_ITERATIONS, VECTORS
 from .products import is_plain
 from .rule import WhyNot
-
-_CHUNKS_PER_THREAD: Final = 8
-_SHARED_PER_THREAD: Final = 64  # iterations of a shared loop: chunks of it get smaller
-_TILE_ROWS: Final = 64
-_LEAST_GATHERED: Final = (
-    32  # bits: machines gather no narrower elements, and one by one is faster without vectors
-)
-_LEAST_CROSSED: Final = 4  # lanes of a vector of a transposition
-_WIDER: Final = 1.22  # narrower ones must fit so many times better
-_MUCH: Final = 1.1  # times what is computed where tiles lap over least
-_CHEAP: Final = 4  # the cost of what narrow vectors do not slow down
-_MOST_READS: Final = 32  # more are alternatives, of which an element takes a few and a vector would take all
-_REPEATED: Final = (2, 4)  # times that a vector has each element side by side
-_MOST_INTERLEAVED: Final = 4  # further apart, stores are scattered
-_MOST_LAPPED: Final = 1 << 20  # elements of a tensor
-_UNROLLED: Final = ((4, 4), (10, 2))  # up to this cost: so many vectors an iteration
 
 
 def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -> None:
@@ -54,14 +39,14 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         return
     accesses = analyse(stage.body, stage.tensor.dtype)
     choosing = choosing_axes(stage)
-    column = vector_axis(stage, choosing) if choosing else None
+    column = vector_axis(stage, choosing, target) if choosing else None
     if column is not None:
         lanes, _ = vector_shape(column, accesses, target)
         schedule_alternatives(stage, choosing, column, lanes, accesses, target, attached)
         return
-    if len(accesses.reads) > _MOST_READS:
+    if len(accesses.reads) > MAX_READS.value:
         return  # lowering makes a loop for each of the alternatives
-    factors = interleaved(stage, accesses)
+    factors = interleaved(stage, accesses, target)
     if factors:
         _interleave(stage, factors, accesses, target, attached)
         return
@@ -77,7 +62,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     outer = loops[:-2] if crossed else loops[:-1]
     chunked = shared and not crossed
     lapped = not attached and not crossed and not accesses.limited
-    if lapped and _laps(stage, inner, lanes, vectors, chunked):
+    if lapped and _laps(stage, inner, lanes, vectors, chunked, target):
         outer += _lapped(stage, inner, lanes, chunked, (rows, work), target)
     else:
         if chunked:
@@ -90,7 +75,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         return
     loop = _share(stage, outer, target) if shared else outer[-1]
     if not attached and not crossed and len(outer) < len(groups):
-        prefetch_gathered(stage, loop, leading[-1])
+        prefetch_gathered(stage, loop, leading[-1], target)
 
 
 def match_tiles(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
@@ -120,11 +105,12 @@ def covering_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target)
     return covering
 
 
-def interleaved(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
+def interleaved(stage: Stage, accesses: Accesses, target: Target) -> dict[IterVar, int]:
     """By which number each axis is split whose remainders by it lie far apart in what is read."""
     last = stage.loop_axes[-1]
     factors = divided_axes(stage, accesses)
-    fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= _MOST_INTERLEAVED < last.extent
+    most = target.machine.max_stride
+    fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= most < last.extent
     return factors if fits else {}
 
 
@@ -157,7 +143,7 @@ def _divided(node: Expr) -> tuple[Expr, int] | None:
         or node.op not in ("floormod", "floordiv")
     ):
         return None
-    return None if node.op == "floordiv" and node.b.value in _REPEATED else (node.a, int(node.b.value))
+    return None if node.op == "floordiv" and node.b.value in (2, 4) else (node.a, int(node.b.value))
 
 
 def _shifted(e: Expr) -> Var | None:
@@ -228,11 +214,11 @@ def _crossing(
     fewer where squares of so many fit the elements better, and little else is done with them.  `lapped`: the last
     squares may begin earlier.
     """
-    inner, narrower = leading[-1], lanes if accesses.cost <= _CHEAP else 1
-    widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= _LEAST_CROSSED]
+    inner, narrower = leading[-1], lanes if accesses.cost <= Cost.DIVISION else 1
+    widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= MIN_CROSSED_LANES.value]
     for read in accesses.reads:
         apart = abs(read.strides.get(inner.var, 0))
-        if apart < _LEAST_CROSSED or inner.var in read.entangled:
+        if apart < MIN_CROSSED_LANES.value or inner.var in read.entangled:
             continue
         for position, axis in enumerate(leading[:-1]):
             if read.strides.get(axis.var) != 1 or axis.var in read.entangled:
@@ -240,7 +226,7 @@ def _crossing(
             best, most = 0, 0.0
             for width in widths:
                 fit = math.prod([_fit(extents[n], width, lapped) for n in (position, -1)])
-                if width <= apart and fit > most * _WIDER:
+                if width <= apart and fit > most * MIN_NARROW_GAIN.value:
                     best, most = width, fit
             if best:
                 return position, best
@@ -260,7 +246,7 @@ def _height(rows: int, lanes: int, most: int) -> int:
     """How many rows a tile has, whole squares: as many as may be unless the last tile laps over much."""
     fitting = [n for n in range(lanes, min(most, rows) + 1, lanes)] or [lanes]
     computed = {n: -(-rows // n) * n for n in fitting}
-    return max(n for n in fitting if computed[n] <= min(computed.values()) * _MUCH)
+    return max(n for n in fitting if computed[n] <= min(computed.values()) * MAX_LAPPED_WORK.value)
 
 
 def in_squares(
@@ -276,7 +262,7 @@ def in_squares(
     crossing, width = _crossing(leading, [loop.extent for loop in loops], accesses, lanes, lapped)
     if crossing is None:
         return loops, lanes, vectors, False
-    height = CROSSED_ROWS.of(target, _TILE_ROWS)
+    height = CROSSED_ROWS.of(target)
     return _tile(stage, loops, crossing, width, height, lapped), width, 1, True
 
 
@@ -303,9 +289,11 @@ def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[in
     lanes = target.lanes(accesses.widest)
     lanes = min(lanes, 1 << max(0, likely(inner.extent).bit_length() - 1))
     gathered = [read.tensor.dtype for read in accesses.reads if inner.var in read.entangled]
-    if lanes < 2 or (gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < _LEAST_GATHERED)):
+    if lanes < 2 or (
+        gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < target.machine.gather_bits)
+    ):
         return 1, 1
-    vectors = VECTORS.of(target, next((n for cost, n in _UNROLLED if accesses.cost <= cost), 1))
+    vectors = VECTORS.of(target, 4 if accesses.cost <= Cost.DIVISION else 2 if accesses.cost <= 10 else 1)
     return lanes, min(vectors, max(1, likely(inner.extent) // lanes))
 
 
@@ -323,7 +311,7 @@ def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> N
         stage.unroll(step)
 
 
-def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool) -> bool:
+def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool, target: Target) -> bool:
     """Whether the last vector of a line, and the last chunk, are better whole ones that begin earlier than parts.
 
     The body is there once then; that of few operations is cheap to have twice.  A large tensor is written past the
@@ -333,7 +321,9 @@ def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool)
     if not isinstance(whole, int) or size is None or stage.follows is not None:
         return False
     ragged = whole % lanes != 0
-    return vectors == 1 < lanes < whole and (size <= _MOST_LAPPED if ragged else chunked)
+    return vectors == 1 < lanes < whole and (
+        size <= target.machine.llc_tensor_elements if ragged else chunked
+    )
 
 
 def _lapped(
@@ -360,7 +350,7 @@ def _share(stage: Stage, outer: Sequence[IterVar], target: Target) -> IterVar:
 
     No more loops are fused than give threads enough iterations to share: each finds its place by divisions.
     """
-    enough = _SHARED_PER_THREAD * target.num_threads
+    enough = SHARED_ITERATIONS.of(target) * target.num_threads
     count = next((n for n in range(1, len(outer)) if likely_extent(outer[:n]) >= enough), len(outer))
     loop = stage.fuse(*outer[:count])
     stage.parallel(loop)
@@ -377,6 +367,6 @@ def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int
 
 def _parts(rows: int, work: int, target: Target) -> int:
     """How many chunks each row is worth."""
-    most = CHUNKS.of(target, _CHUNKS_PER_THREAD) * target.num_threads
+    most = CHUNKS.of(target) * target.num_threads
     wanted = min(most, max(target.num_threads, work // target.parallel_threshold))
     return -(-wanted // rows)

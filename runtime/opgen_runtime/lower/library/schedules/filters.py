@@ -11,24 +11,19 @@ a line that is read serves every row of the tile.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Expr, Var, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, simplified, slope
+from ..heuristics import MAX_OPEN_ROWS, MIN_COLUMNS
 from .access import analyse, contiguous_groups, is_shared, likely, likely_extent
 from .elementwise import covering_of
+from .parameters import WINDOW_ROWS, WINDOW_STEPS
 from .plan import leader_of
 from .products import is_plain, is_sum_of_products, vars_of
 from .rule import WhyNot
-
-_MOST_ROWS: Final = 8  # of a tile
-_MOST_OPEN_ROWS: Final = 4  # where the last tile has any number of them
-_MOST_UNROLLED: Final = 7  # steps of a window
-_MOST_APART: Final = 3  # elements so far apart are read as vectors
-_FEWEST_COLUMNS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +40,12 @@ def match_filter(schedule: Schedule, stage: Stage, target: Target) -> Stage | Wh
     if stage.follows is not None or len(stage.axes) < 3 or not isinstance(body, Reduce):
         return WhyNot("is no reduction with three data axes or more")
     *outer, row, column = stage.axes
-    if likely(row.extent) < 2 or likely(column.extent) < _FEWEST_COLUMNS:
+    if likely(row.extent) < 2 or likely(column.extent) < MIN_COLUMNS.value:
         return WhyNot(f"has planes of {likely(row.extent)}x{likely(column.extent)}: too small")
     every = (*stage.axes, *stage.reduce_axes)
     if is_shared(every, likely_extent(every), target) and likely_extent(outer) < target.num_threads:
         return WhyNot(f"has too few planes for {target.num_threads} threads")
-    found = _window_of(stage.axes, simplified(stage.axes, body))
+    found = _window_of(stage.axes, simplified(stage.axes, body), target)
     if found is None:
         return WhyNot("is no sum over windows with a filter that each plane shares")
     place = "" if is_plain(found.image) else positions(every, found.image)
@@ -59,7 +54,7 @@ def match_filter(schedule: Schedule, stage: Stage, target: Target) -> Stage | Wh
     )
 
 
-def _window_of(axes: tuple[IterVar, ...], body: Reduce) -> Window | None:
+def _window_of(axes: tuple[IterVar, ...], body: Reduce, target: Target) -> Window | None:
     """The window over which a body is a sum; None for any other."""
     product = body.value
     if not is_sum_of_products(body) or body.condition is not None or not isinstance(product, Binary):
@@ -74,7 +69,7 @@ def _window_of(axes: tuple[IterVar, ...], body: Reduce) -> Window | None:
         if len(along) != 1 or across != [reads[0].indices[-1]] or along == across:
             continue
         step = slope(across[0], column.var)
-        if step is None or not 0 < step <= _MOST_APART:
+        if step is None or not 0 < step <= target.machine.max_guarded_stride:
             continue
         sliding = [axis for axis in body.axes if _slides(along[0], row.var, axis)]
         steps = [axis for axis in body.axes if axis.var in {*vars_of(along[0]), *vars_of(across[0])}]
@@ -98,14 +93,14 @@ def schedule_filter(schedule: Schedule, stage: Stage, target: Target) -> list[St
     leader = leader_of(schedule, stage)
     schedule.simplify(stage.tensor)
     assert isinstance(stage.body, Reduce)
-    found = _window_of(stage.axes, stage.body)
+    found = _window_of(stage.axes, stage.body, target)
     assert found is not None
     covering = covering_of(schedule, stage, found.image, target)
     accesses = analyse(stage.body, stage.body.value.dtype)
-    rows, lanes = _tile_of(stage, target.lanes(accesses.widest), target.vectors.registers)
+    rows, lanes = _tile_of(stage, target.lanes(accesses.widest), target)
     rest = [axis for axis in stage.reduce_axes if axis is not found.sliding]
     stage.reorder(*rest, found.sliding)
-    if isinstance(found.sliding.extent, int) and found.sliding.extent <= _MOST_UNROLLED:
+    if isinstance(found.sliding.extent, int) and found.sliding.extent <= WINDOW_STEPS.of(target):
         stage.unroll(found.sliding)
     every = (*stage.axes, *stage.reduce_axes)
     shared = is_shared(every, likely_extent(every), target)
@@ -121,14 +116,16 @@ def schedule_filter(schedule: Schedule, stage: Stage, target: Target) -> list[St
     return [leader, stage, *([] if covering is None else [covering])]
 
 
-def _tile_of(stage: Stage, lanes: int, registers: int) -> tuple[int, int]:
+def _tile_of(stage: Stage, lanes: int, target: Target) -> tuple[int, int]:
     """The rows of a tile, parts of about the same size, and the lanes of the one vector that each of them has.
 
     A line serves all rows while it is in a register: several vectors of it would not stay there.
     """
     row, column = (likely(axis.extent) for axis in stage.axes[-2:])
-    most = _MOST_ROWS if isinstance(stage.axes[-2].extent, int) else _MOST_OPEN_ROWS
-    return _even(row, min(most, registers // 2)), min(lanes, 1 << (column - 1).bit_length())
+    most = WINDOW_ROWS.of(target)
+    if not isinstance(stage.axes[-2].extent, int):
+        most = min(most, MAX_OPEN_ROWS.value)
+    return _even(row, min(most, target.vectors.registers // 2)), min(lanes, 1 << (column - 1).bit_length())
 
 
 def _even(extent: int, most: int) -> int:

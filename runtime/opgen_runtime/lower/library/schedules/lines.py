@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base import Target
 from ...schedule import Schedule, Stage, positions
+from ..heuristics import (
+    FEW_PACKED_STEPS,
+    MAX_EMPTY_STEPS,
+    MIN_PANELS_AN_EMPTY_ONE,
+    MIN_PANELS_AT_ONCE,
+    USUAL_PANEL_VECTORS,
+)
 from .access import is_shared, likely_extent, total_extent
 from .ahead import fills_lines
+from .parameters import TASKS
 from .products import Contraction, Form, contraction_of, is_constant, is_plain, line_of, vars_of
-from .tiles import VECTORS, rows_of, tile_rows
-
-_FEW_STEPS: Final = 16  # conditions around what so few pack take longer than their products
-_SPARE: Final = 2  # steps of a vector of columns, in which it is packed
-_NEAR: Final = 1 << 14  # bytes of columns that stay in the first-level cache beside rows and results
-_LEAST: Final = 4  # panels at once, beside which each may as well ask for the lines of the next one
-_PER_THREAD: Final = 4  # of so many panels, at least
-_EMPTY: Final = 16  # one of so many panels may lie beyond the columns
+from .tiles import rows_of, tile_rows
 
 
 def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | None:
@@ -33,12 +32,15 @@ def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | No
     if last.extent == 1 or line_of(found) != last.extent or not moves_evenly(form):
         return None
     lanes = target.lanes(found.packed.dtype)
-    if found.row.extent == tile_rows(found.row, rows_of(target, VECTORS)) and fills_lines(target):
+    if found.row.extent == tile_rows(found.row, rows_of(target, USUAL_PANEL_VECTORS.value)) and fills_lines(
+        target
+    ):
         return None
-    steps, panel = likely_extent(form.body.axes), VECTORS * lanes
+    steps, panel = likely_extent(form.body.axes), USUAL_PANEL_VECTORS.value * lanes
     empty = -last.extent % panel
-    unpacked = likely_extent((found.row,)) * empty <= _SPARE * last.extent
-    if steps > _FEW_STEPS and (not unpacked or steps * panel * found.packed.dtype.itemsize > _NEAR):
+    unpacked = likely_extent((found.row,)) * empty <= MAX_EMPTY_STEPS.value * last.extent
+    size = steps * panel * found.packed.dtype.itemsize
+    if steps > FEW_PACKED_STEPS.value and (not unpacked or size > target.machine.l1_panels):
         return None
     return Contraction((*found.outer, *before), found.row, (last,), found.fixed, found.packed)
 
@@ -60,11 +62,12 @@ def panels_at_once(schedule: Schedule, stage: Stage, found: Contraction, panel: 
     if columns is None or is_constant(schedule, whole.packed) or not is_plain(whole.packed):
         return 1
     panels = -(-columns // panel)
-    most = min(panels, _NEAR // (likely_extent(stage.reduce_axes) * panel * found.packed.dtype.itemsize))
+    size = likely_extent(stage.reduce_axes) * panel * found.packed.dtype.itemsize
+    most = min(panels, target.machine.l1_panels // size)
     if is_shared(stage.axes, likely_extent((*stage.axes, *stage.reduce_axes)), target):
         around = likely_extent([axis for axis in found.outer if axis.var in vars_of(found.packed)])
-        most = min(most, panels * around // (_PER_THREAD * target.num_threads))
-    if most < _LEAST:
+        most = min(most, panels * around // (TASKS.of(target) * target.num_threads))
+    if most < MIN_PANELS_AT_ONCE.value:
         return 1
     best = min(range(most, most // 2, -1), key=lambda n: -panels % n)
-    return best if -panels % best * _EMPTY <= panels else 1
+    return best if -panels % best * MIN_PANELS_AN_EMPTY_ONE.value <= panels else 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Final
 
 from ....base import Target
 from ....base.vocabulary import dataclass
@@ -15,8 +14,6 @@ from .packing import bytes_of, pack_a_panel, pack_all
 from .products import Product
 from .shares import blocks_of
 from .tiles import Tile, in_registers
-
-NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside what goes by
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +48,12 @@ def tile_by_tile(nest: Nest, near: bool, run: int, target: Target) -> IterVar:
     blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
     if packing is None or nest.constant:
         blocks = None
-    elif nest.shared and not (near and bytes_of(nest.product.flat, nest.product.whole.fixed) > NEAR):
+    elif nest.shared and not (
+        near and bytes_of(nest.product.flat, nest.product.whole.fixed) > target.machine.l2_streaming
+    ):
         number = likely_extent((*nest.around, panels))
         last = last_of(likely_extent(found.columns), nest.tile.panel, nest.tile.lanes)
-        blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target.num_threads)
+        blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target)
     run = run if blocks in (None, 1) and not near else 1
     runs, *along = leader.split(panels, run) if run > 1 else (panels,)
     first = (*nest.still, tiles, panels)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Expr
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage, positions
+from ..heuristics import MIN_GUARDED_STEPS
 from .access import analyse, is_shared, likely, likely_extent
-from .ahead import LINE, fills_lines
+from .ahead import fills_lines
 from .elementwise import schedule_elementwise
 from .products import Contraction, Product, contraction_of, is_constant, is_plain, line_of, vars_of
 from .strips import Strips, strips_of
-
-_CLOSE: Final = (
-    5 << 13
-)  # bytes, of columns that fill their last panel: most of them stay in the first-level cache
-_MANY_STEPS: Final = 12  # beside these, a guard that is decided once takes little
 
 
 def pack_columns(
@@ -108,7 +103,7 @@ def cover_columns(
         used = analyse(stage.body, stage.tensor.dtype).used
         steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
         whole_vectors = likely(whole.columns[-1].extent) in (panel, target.lanes(whole.packed.dtype))
-        if whole.row.extent == rows and not whole_vectors and steps >= _MANY_STEPS:
+        if whole.row.extent == rows and not whole_vectors and steps >= MIN_GUARDED_STEPS.value:
             return None
     covering = _cover(schedule, stage, whole.packed)
     if covering is not None:
@@ -139,7 +134,7 @@ def pack_a_panel(packing: Stage, target: Target) -> IterVar:
     part, lane = packing.split(column, lanes)
     rest = decided_first(packing.axes[:-1], packing)
     decided = [axis for axis in rest if axis.var in accesses.used]
-    line = LINE // (lanes * accesses.widest.itemsize)
+    line = target.machine.line // (lanes * accesses.widest.itemsize)
     if line > 1 and likely(part.extent) > 1:  # vectors of one line of the cache are read together
         part, together = packing.split(part, line)
         packing.reorder(*decided, part, *rest[len(decided) :], together, lane)
@@ -184,4 +179,4 @@ def is_close(product: Product, target: Target) -> bool:
     flat, packed = product.flat, product.whole.packed
     theirs = vars_of(packed)
     again = [axis for axis in flat.axes[:-1] if axis.var in theirs]
-    return bytes_of(flat, packed) <= _CLOSE * likely_extent(again)
+    return bytes_of(flat, packed) <= target.machine.l1_columns * likely_extent(again)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
 from ....base.arith import Const, Var, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, reads_of
-from .access import cost_of, likely_extent
+from ..heuristics import MIN_DEAR_READS, MIN_STEPS_BESIDE
+from .access import Cost, cost_of, likely_extent
 from .alternatives import is_of_tiles
-
-_COSTLY: Final = 16  # a stage of this cost is stored when its elements are read twice
-_DEAR_READS: Final = 4  # and one of moderate cost when they are read so often
-_MODERATE: Final = 3
-_ASIDE: Final = 8  # a stage is little work for a leader that has so many times its steps
 
 
 def inline_cheap(schedule: Schedule) -> None:
@@ -40,7 +35,7 @@ def inline_cheap(schedule: Schedule) -> None:
             continue
         if not tiled.isdisjoint(found):
             continue
-        known = stage in constant and cost_of(post_order(stage.body)) >= _MODERATE
+        known = stage in constant and cost_of(post_order(stage.body)) >= Cost.MODERATE
         if not known and not _worth_storing(stage, list(found)):
             stage.compute_inline()
     schedule.normalize()
@@ -90,18 +85,15 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
     order = post_order(stage.body)
     cost = cost_of(order)
     if any(isinstance(node, Reduce) for node in order):
-        cost += _COSTLY
-    if cost < _MODERATE or not elements:
+        cost += Cost.FUNCTION
+    if cost < Cost.MODERATE or not elements:
         return False
     reads = 0
     for sink in sinks:
         reads += likely_extent((*sink.axes, *sink.reduce_axes))
-    return (cost >= _COSTLY and reads >= 2 * elements) or (
-        reads >= _DEAR_READS * elements and any(sink.reduce_axes for sink in sinks)
+    return (cost >= Cost.FUNCTION and reads >= 2 * elements) or (
+        reads >= MIN_DEAR_READS.value * elements and any(sink.reduce_axes for sink in sinks)
     )
-
-
-_NEAR: Final = 1 << 17  # bytes that stay in the second-level cache beside operands and results
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +159,12 @@ def place_near(
     position: Mapping[Stage, int],
     taken: Collection[Stage],
     least: int,
+    most: int,
 ) -> Placement | None:
     """As `place`, over fewer axes where all that would be stored whole, and is much, stays near inside of them.
 
-    Such are stages that are read at several rows of a plane; `least`: planes that there must be.
+    Such are stages that are read at several rows of a plane; `least`: planes that there must be; `most`:
+    bytes that stay near.
     """
     found = place(schedule, leader, readers, position, taken)
     if found is None:
@@ -181,7 +175,7 @@ def place_near(
         for each in _needed(schedule, leader, position)
         if each not in known and each.body is not None and not each.inlined
     ]
-    if sum(map(_bytes, whole)) <= _NEAR:
+    if sum(map(_bytes, whole)) <= most:
         return found
     for count in range(len(found.axes) - 1, 0, -1):
         outer = found.axes[:count]
@@ -189,7 +183,7 @@ def place_near(
         near = place(schedule, leader, readers, position, taken, outer) if planes >= least else None
         if near is None or not {*found.stages, *whole} <= set(near.stages):
             continue
-        return near if sum(map(_bytes, near.stages)) <= _NEAR * planes else found
+        return near if sum(map(_bytes, near.stages)) <= most * planes else found
     return found
 
 
@@ -201,7 +195,7 @@ def _is_aside(stage: Stage, leader: Stage, axes: tuple[Var, ...]) -> bool:
     """Whether a stage is little work for inner axes of the leader alone: then it must not decide about its loops."""
     first = next((axis.var for axis in leader.axes if axis.extent != 1), None)
     own, whole = likely_extent((*stage.axes, *stage.reduce_axes)), likely_extent(leader.axes)
-    return first not in axes and own * _ASIDE <= whole
+    return first not in axes and own * MIN_STEPS_BESIDE.value <= whole
 
 
 def stored_before(schedule: Schedule, leader: Stage) -> list[Stage]:

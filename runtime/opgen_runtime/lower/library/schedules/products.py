@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from ....base.arith import (
     WORDS,
@@ -21,17 +20,16 @@ from ....base.arith import (
 from ....base.vocabulary import INDEX, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, constant_stages, divided, pushed, simplified
+from ..heuristics import (
+    ENOUGH_NEAR_ROWS,
+    ENOUGH_ROWS,
+    MAX_NEAR_ROW_STRIDE,
+    MIN_COLUMNS,
+    MIN_ROWS,
+    MIN_SUMMED_STEPS,
+)
 from .access import analyse, contiguous_groups, leading_axis, likely, likely_extent, total_extent
 from .rule import WhyNot
-
-LEAST_ROWS: Final = 2
-_ENOUGH_ROWS: Final = 7  # fill a tile
-_FEW_ROWS: Final = 4  # fill it, too, where
-_NEAR: Final = 8  # elements are the most between two of them
-_LEAST_COLUMNS: Final = 4
-LEAST_SUMMED: Final = (
-    8  # with fewer steps, columns of several axes that lie side by side are read as they lie
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +167,15 @@ def _row_of(rows: Sequence[IterVar], fixed: Expr) -> IterVar:
 
     def length(axis: IterVar) -> int:
         extent, var = likely(axis.extent), axis.var
-        near = all([0 < read.strides.get(var, 0) <= _NEAR and var not in read.entangled for read in reads])
-        return _ENOUGH_ROWS if near and extent >= _FEW_ROWS else min(extent, _ENOUGH_ROWS)
+        near = all(
+            [
+                0 < read.strides.get(var, 0) <= MAX_NEAR_ROW_STRIDE.value and var not in read.entangled
+                for read in reads
+            ]
+        )
+        return (
+            ENOUGH_ROWS.value if near and extent >= ENOUGH_NEAR_ROWS.value else min(extent, ENOUGH_ROWS.value)
+        )
 
     return max(reversed(rows), key=length)
 
@@ -215,13 +220,12 @@ def why_not_large_enough(found: Contraction, body: Reduce) -> str | None:
     if 0 in (summed, total_extent(found.outer)):
         return "has nothing to compute"
     if not isinstance(found.row.extent, int):
-        rows = LEAST_ROWS  # one row is a case of its own
-    several = len(found.columns) > 1 and (line_of(found) == columns or rows >= _ENOUGH_ROWS)
-    if summed < LEAST_SUMMED and not several:
+        rows = MIN_ROWS.value  # one row is a case of its own
+    several = len(found.columns) > 1 and (line_of(found) == columns or rows >= ENOUGH_ROWS.value)
+    if summed < MIN_SUMMED_STEPS.value and not several:
         return f"sums {summed} products of columns that are read as they lie"
-    return (
-        None if rows >= LEAST_ROWS and columns >= _LEAST_COLUMNS else f"has {rows} rows and {columns} columns"
-    )
+    enough = rows >= MIN_ROWS.value and columns >= MIN_COLUMNS.value
+    return None if enough else f"has {rows} rows and {columns} columns"
 
 
 def factors_of(stage: Stage) -> dict[IterVar, int]:

@@ -8,12 +8,12 @@ vectorized, and the accumulators are a tile, in registers where elements are use
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from ....base import Target
 from ....base.vocabulary import POSITIONAL, dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ...schedule import Schedule, Stage
+from ..heuristics import MAX_REGISTER_STEPS, MAX_REMAINDERS, REGISTERS_A_VECTOR
 from .access import (
     Accesses,
     analyse,
@@ -24,21 +24,10 @@ from .access import (
     likely_extent,
     total_extent,
 )
-from .ahead import FARTHEST, prefetch_stream
+from .ahead import prefetch_stream
 from .elementwise import divided_axes
-from .parameters import PARTS, SUM_ROWS, SUM_VECTORS, WIDE_TILE
+from .parameters import PARTS, SLIDING_VECTORS, SUM_ROWS, SUM_STEPS, SUM_VECTORS, WIDE_TILE
 from .rule import WhyNot
-
-_WIDE_TILE: Final = 1024  # elements of a tile of accumulators that stays in the first-level cache
-_NEAR: Final = 3  # elements so far apart are read as vectors, and gain by it under guards, too
-_ROWS_UNROLLED: Final = 4
-_FEW_REMAINDERS: Final = 4  # the code of a row, so many times
-_FEW_STEPS: Final = 16  # a sum of so many has its accumulators in registers
-_REGISTER_ROWS: Final = 4
-_REGISTERS_A_VECTOR: Final = 8  # of columns: rows of accumulators, what is read, and room for sums between
-_SLIDING_VECTORS: Final = 8  # of accumulators in registers, where what is read is near
-_NEAR_BYTES: Final = 1 << 13  # a part of the first-level cache
-_PARTS_PER_THREAD: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +49,12 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     last_data = leading_axis(stage.loop_axes) if stage.loop_axes else None
     last_reduce = stage.reduce_axes[-1]
     steps = [read.strides for read in accesses.reads]
-    lanes = target.lanes(accesses.widest)
+    lanes, most = target.lanes(accesses.widest), target.machine.max_guarded_stride
     along = any(s.get(last_reduce.var, 0) == 1 for s in steps)
     moved = [last_reduce] if along else stage.reduce_axes
     across = (
         last_data is not None
-        and any(
-            0 < s.get(last_data.var, 0) <= _NEAR and any(s.get(axis.var) for axis in moved) for s in steps
-        )
+        and any(0 < s.get(last_data.var, 0) <= most and any(s.get(axis.var) for axis in moved) for s in steps)
         and likely(last_data.extent) >= min(4, lanes)
     )
     reuse = tuple(
@@ -102,7 +89,7 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     if shares >= target.num_threads or body.combiner in POSITIONAL:
         return None
     axis = max(stage.reduce_axes, key=lambda a: a.extent if isinstance(a.extent, int) else 0)
-    parts = PARTS.of(target, _PARTS_PER_THREAD) * target.num_threads
+    parts = PARTS.of(target) * target.num_threads
     if not isinstance(axis.extent, int) or axis.extent < 4 * parts:
         return None
     outer, _ = stage.split(axis, nparts=parts)
@@ -162,7 +149,7 @@ def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> 
     if lanes < 2:
         return data
     tiles: list[IterVar] = []
-    rows = SUM_ROWS.of(target, _REGISTER_ROWS)
+    rows = SUM_ROWS.of(target)
     for axis in [a for a in shape.reuse if a in data][-2:]:
         if isinstance(axis.extent, int) and axis.extent >= rows:
             outer, tile = stage.split(axis, rows)
@@ -183,7 +170,7 @@ def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> 
         stage.unroll(tile)
     stage.vectorize(lane)
     stage.reorder(*data, *reduce_loops, *tiles, *steps, lane)
-    if not attached and rest is not None and _is_far(stage):
+    if not attached and rest is not None and _is_far(stage, target):
         prefetch_stream(stage, rest, lanes * vectors, target)
     return data
 
@@ -198,11 +185,12 @@ def _adders(stage: Stage, accesses: Accesses) -> int:
     return 4 if accesses.cost <= 8 and stage.body.combiner not in POSITIONAL else 2
 
 
-def _is_far(stage: Stage) -> bool:
+def _is_far(stage: Stage, target: Target) -> bool:
     """Whether a stage sums up what no cache holds, and does no more with it."""
     assert isinstance(stage.body, Reduce)
     value = stage.body.value
-    return stage.body.combiner == "sum" and isinstance(value, Read) and _bytes(value.tensor) >= FARTHEST
+    far = isinstance(value, Read) and _bytes(value.tensor) >= target.machine.llc_operand
+    return stage.body.combiner == "sum" and far
 
 
 def _bytes(tensor: Tensor) -> int:
@@ -215,7 +203,7 @@ def _vectors(rest: IterVar | None, wanted: int) -> int:
 
 def wide_tile(target: Target) -> int:
     """How many elements a tile of accumulators in memory has."""
-    return WIDE_TILE.of(target, _WIDE_TILE)
+    return WIDE_TILE.of(target, target.machine.l1_tile_elements)
 
 
 def _column_tile(column: IterVar, lanes: int, target: Target) -> int:
@@ -234,17 +222,17 @@ def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
     return any(not strides.get(axis.var) for strides in reads)
 
 
-def _stays_near(stage: Stage, shape: ReduceShape) -> bool:
+def _stays_near(stage: Stage, shape: ReduceShape, target: Target) -> bool:
     """Whether all steps of many read lines that overlap and stay in the first-level cache, as a window that slides."""
     body = stage.body
     assert isinstance(body, Reduce)
-    if body.combiner in POSITIONAL or (total_extent(stage.reduce_axes) or 0) <= _FEW_STEPS:
+    if body.combiner in POSITIONAL or (total_extent(stage.reduce_axes) or 0) <= MAX_REGISTER_STEPS.value:
         return False
     for read in shape.accesses.reads:
         if read.symbolic or any(axis.var in read.entangled for axis in stage.reduce_axes):
             return False
         apart = [abs(read.strides.get(axis.var, 0)) * (likely(axis.extent) - 1) for axis in stage.reduce_axes]
-        if sum(apart) * read.tensor.dtype.itemsize > _NEAR_BYTES:
+        if sum(apart) * read.tensor.dtype.itemsize > target.machine.l1_window:
             return False
     return True
 
@@ -252,7 +240,7 @@ def _stays_near(stage: Stage, shape: ReduceShape) -> bool:
 def _tell_remainders(stage: Stage, data: list[IterVar], accesses: Accesses) -> None:
     """for y  -->  for y_o: unrolled for y_i, of rows whose remainder by a number says which steps count at all."""
     for axis, factor in divided_axes(stage, accesses).items():
-        if axis in data[:-1] and factor <= _FEW_REMAINDERS:
+        if axis in data[:-1] and factor <= MAX_REMAINDERS.value:
             at = data.index(axis)
             data[at : at + 1] = stage.split(axis, factor)
             stage.unroll(data[at + 1])
@@ -276,21 +264,22 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
     reduce_loops = _fused_reduction(stage, shape.accesses)
     tiles: list[IterVar] = []
     steps: list[IterVar] = []
+    few, sliding, unrolled = MAX_REGISTER_STEPS.value, SLIDING_VECTORS.of(target), SUM_STEPS.of(target)
     if reuse and isinstance(reuse[-1].extent, int) and reuse[-1].extent > 1:
         row = reuse[-1]
-        outer, tile = stage.split(row, SUM_ROWS.of(target, _REGISTER_ROWS))
+        outer, tile = stage.split(row, SUM_ROWS.of(target))
         data[data.index(row)] = outer
         stage.unroll(tile)
         tiles.append(tile)
-        vectors = target.vectors.registers // _REGISTERS_A_VECTOR
+        vectors = target.vectors.registers // REGISTERS_A_VECTOR.value
         column_outer, inner = stage.split(column, lanes * vectors)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
-    elif _stays_near(stage, shape) and likely(column.extent) >= lanes * _SLIDING_VECTORS:
-        column_outer, inner = stage.split(column, lanes * _SLIDING_VECTORS)
+    elif _stays_near(stage, shape, target) and likely(column.extent) >= lanes * sliding:
+        column_outer, inner = stage.split(column, lanes * sliding)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
-    elif (total_extent(reduce_loops) or _FEW_STEPS + 1) <= _FEW_STEPS:
+    elif (total_extent(reduce_loops) or few + 1) <= few:
         data[-1], lane = stage.split(column, lanes)
         for each in reduce_loops:
             stage.unroll(each)
@@ -302,8 +291,8 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
         column_outer, inner = stage.split(column, _column_tile(column, lanes, target))
         vector, lane = stage.split(inner, lanes)
         last = reduce_loops[-1]
-        if likely(last.extent) > _ROWS_UNROLLED:
-            reduce_loops[-1], step = stage.split(last, _ROWS_UNROLLED)
+        if likely(last.extent) > unrolled:
+            reduce_loops[-1], step = stage.split(last, unrolled)
             stage.unroll(step)
             steps.append(step)
     stage.vectorize(lane)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Var, post_order
 from ....compute.te.tensor import IterVar, Tensor
 from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
-from .access import analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
-from .ahead import DEAR, prefetch_rows
+from ..heuristics import MAX_OPEN_ROWS_AT_ONCE, MAX_ROWS_AT_ONCE
+from .access import Cost, analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
+from .ahead import prefetch_rows
 from .elementwise import (
     interleaved,
     schedule_elementwise,
@@ -18,16 +18,10 @@ from .elementwise import (
     vectorize_inner,
     vectorize_residues,
 )
-from .parameters import COLUMN_VECTORS, ROWS_AT_ONCE
+from .parameters import COLUMN_VECTORS, ROW_PARTS, ROWS_AT_ONCE
 from .plan import Placement, inline_cheap, place, place_near, readers_of, stored_before
 from .reductions import reduce_shape, schedule_reduction, wide_tile, work_of
 from .rule import WhyNot
-
-_COLUMN_VECTORS: Final = 4
-_NEAR_ROWS: Final = 2048  # elements of rows that each stage goes through at once, and finds near
-_MOST_ROWS: Final = 4
-_MOST_OPEN_ROWS: Final = 2  # where rows may be of any length
-_PARTS_PER_THREAD: Final = 4
 
 
 def match_rows(schedule: Schedule, stage: Stage, target: Target) -> Placement | WhyNot:
@@ -38,8 +32,8 @@ def match_rows(schedule: Schedule, stage: Stage, target: Target) -> Placement | 
     if not any([each not in taken for each in stored_before(schedule, stage)]):
         return WhyNot("reads nothing that is stored for it")
     readers, position = readers_of(schedule), {each: n for n, each in enumerate(schedule.stages)}
-    least = _PARTS_PER_THREAD * target.num_threads
-    found = place_near(schedule, stage, readers, position, taken, least)
+    least, most = ROW_PARTS.of(target) * target.num_threads, target.machine.l2_stage
+    found = place_near(schedule, stage, readers, position, taken, least, most)
     return WhyNot("shares no axis with all readers of what it reads") if found is None else found
 
 
@@ -109,7 +103,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     every = (*leader.axes, *(a for s in reductions for a in s.reduce_axes))
     shared = several and is_shared(every, work, target)
     threads = target.num_threads if shared else 1
-    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, outer[-1], threads))
+    rows = ROWS_AT_ONCE.of(target, _rows_at_once(placement, outer[-1], threads, target))
     if rows > 1 and not any(reduce_shape(s, target).across for s in reductions):
         outer[-1], row = leader.split(
             outer[-1], rows
@@ -118,7 +112,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     at = leader.fuse(*outer)
     if shared:
         leader.parallel(at)
-    factor = interleaved(leader, accesses).get(inner) if inner in leader.axes else None
+    factor = interleaved(leader, accesses, target).get(inner) if inner in leader.axes else None
     if inner is not None and factor is not None:
         vectorize_residues(leader, inner, factor, accesses, target)
     elif inner is not None:
@@ -130,7 +124,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         else:
             schedule_elementwise(stage, target, attached=True)
         stage.compute_at(leader, at)
-    prefetch_rows([leader, *placement.stages], likely_extent(placement.axes), rows)
+    prefetch_rows([leader, *placement.stages], likely_extent(placement.axes), rows, target)
 
 
 def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
@@ -146,22 +140,23 @@ def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
     return list(found.values())
 
 
-def _rows_at_once(placement: Placement, axis: IterVar, threads: int) -> int:
+def _rows_at_once(placement: Placement, axis: IterVar, threads: int, target: Target) -> int:
     """How many rows of the last axis each stage computes before the next one begins.
 
     A row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
     dear = any(
-        stage.body is not None and cost_of(post_order(stage.body)) >= DEAR for stage in placement.stages
+        stage.body is not None and cost_of(post_order(stage.body)) >= Cost.FUNCTION
+        for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
     total = likely_extent(placement.axes)
-    near = _NEAR_ROWS * total // max(1, elements)
+    near = target.machine.l1_row_elements * total // max(1, elements)
     if not dear or near < 2:
         return 1
     is_open = any(isinstance(a.extent, Var) for stage in placement.stages for a in stage.reduce_axes)
-    limit = _MOST_OPEN_ROWS if is_open else _MOST_ROWS
-    most = min(limit, near, likely(axis.extent), total // (_PARTS_PER_THREAD * threads))
+    limit = (MAX_OPEN_ROWS_AT_ONCE if is_open else MAX_ROWS_AT_ONCE).value
+    most = min(limit, near, likely(axis.extent), total // (ROW_PARTS.of(target) * threads))
     if not isinstance(axis.extent, int):
         return max(1, most)
     return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))
@@ -184,7 +179,7 @@ def _column_tile(
         outer[position], tile = leader.split(outer[position], 4)
         inside.append(tile)
     if across is not None or tiled is not None:
-        width = 4 if across is None else across.lanes * COLUMN_VECTORS.of(target, _COLUMN_VECTORS)
+        width = 4 if across is None else across.lanes * COLUMN_VECTORS.of(target)
         if across is not None and tiled is None and not stored_rows and isinstance(outer[-1].extent, int):
             width = max(
                 width, min(wide_tile(target), outer[-1].extent // (2 * target.num_threads) // width * width)

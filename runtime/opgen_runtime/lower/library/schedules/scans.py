@@ -7,27 +7,19 @@ are many, and all threads meet at the end of each shared loop: what takes little
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base import Target
 from ....base.arith import post_order
 from ....compute.te.tensor import Reduce
 from ...schedule import Rows, Schedule, Stage
 from ...schedule.rows import is_aligned
+from ..heuristics import MIN_ROWS, USUAL_PANEL_VECTORS
 from .access import analyse, is_shared, likely_extent
 from .elementwise import schedule_elementwise
-from .products import LEAST_ROWS, contraction_of, is_constant, vars_of
+from .parameters import SCAN_PANELS, SCAN_POSITIONS, SCAN_VECTORS, SCAN_WORK
+from .products import contraction_of, is_constant, vars_of
 from .reductions import reduce_shape, schedule_reduction, work_of
 from .rule import WhyNot
-from .tiles import MANY_REGISTERS, MANY_ROWS, in_registers, rows_of, tile_rows
-
-_MOST_VECTORS: Final = 4  # of a panel
-_SUMS: Final = 0.5  # of the registers hold a tile
-_PANELS_A_THREAD: Final = (
-    4  # are shared evenly enough; a loop over them alone has guards for the last one alone
-)
-_TOGETHER: Final = 4  # positions of which one computes while another waits for its sums
-_MEETINGS: Final = 4  # so many times the least work that is shared elsewhere
+from .tiles import has_many_registers, in_registers, rows_of, tile_rows
 
 
 def match_scan(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
@@ -66,13 +58,15 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     rows, columns = (each if isinstance(each, int) else 0 for each in extents)
     theirs = vars_of(found.packed)
     own = {axis.var for axis in (*member.loop_axes, *member.reduce_axes)}
-    if rows < LEAST_ROWS or columns < lanes or not theirs <= own:
+    if rows < MIN_ROWS.value or columns < lanes or not theirs <= own:
         return None
-    many = target.vectors.registers >= MANY_REGISTERS
-    tile = tile_rows(found.row, MANY_ROWS if many else rows_of(target, -(-columns // lanes)))
-    most = min(_MOST_VECTORS, max(1, int(_SUMS * target.vectors.registers) // tile))
+    wide = USUAL_PANEL_VECTORS.value if has_many_registers(target) else -(-columns // lanes)
+    tile = tile_rows(found.row, rows_of(target, wide))
+    most = min(
+        SCAN_VECTORS.of(target), max(1, target.vectors.registers // 2 // tile)
+    )  # a tile has half of them
     every = (*member.loop_axes, *member.reduce_axes)
-    shared = is_shared(every, likely_extent(every) // _MEETINGS, target)
+    shared = is_shared(every, likely_extent(every) // SCAN_WORK.of(target), target)
     vectors = -(-columns // lanes)
     panel = lanes * min(most, vectors, max(1, vectors // _panels(target)) if shared else vectors)
     outer = [axis for axis in member.loop_axes if axis not in (found.row, *found.columns)]
@@ -113,7 +107,8 @@ def _share_positions(rows: Rows[Stage], target: Target) -> None:
     work = rows.extent * sum([_work(member) for member in rows.members])
     shared = is_shared(first.loop_axes, work, target)
     positions = likely_extent(first.loop_axes)
-    together = min(_TOGETHER, -(-positions // target.num_threads)) if shared else _TOGETHER
+    together = SCAN_POSITIONS.of(target)
+    together = min(together, -(-positions // target.num_threads)) if shared else together
     for member in rows.members:
         if is_aligned(member, first, rows.lines) and (not member.reduce_axes or member.is_scheduled):
             loop, _ = member.split(member.fuse(*member.loop_axes), together)
@@ -129,8 +124,8 @@ def _work(member: Stage) -> int:
 
 
 def _panels(target: Target) -> int:
-    """How many panels all threads share evenly enough."""
-    return _PANELS_A_THREAD * target.num_threads
+    """How many panels all threads share evenly enough; a loop over them alone has guards for the last one alone."""
+    return SCAN_PANELS.of(target) * target.num_threads
 
 
 def _schedule_row(member: Stage, target: Target) -> None:
@@ -141,5 +136,5 @@ def _schedule_row(member: Stage, target: Target) -> None:
         schedule_reduction(member, target)
     elif not any(isinstance(node, Reduce) for node in post_order(body)):
         work = likely_extent(member.loop_axes) * analyse(body, member.tensor.dtype).cost
-        shared = is_shared(member.loop_axes, work // (2 * _MEETINGS), target)
+        shared = is_shared(member.loop_axes, work // (2 * SCAN_WORK.of(target)), target)
         schedule_elementwise(member, target, attached=not shared)

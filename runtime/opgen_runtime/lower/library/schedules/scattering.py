@@ -12,22 +12,14 @@ filters share the windows, and products have many steps; where many windows leav
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary, Const, free_vars, post_order
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, Windows, congruences, windows_of
+from ..heuristics import MAX_UNREAD_PRODUCTS, MIN_EQUAL_SCATTER_GAIN, MIN_SCATTER_GAIN
 from .access import likely_extent
 from .rule import WhyNot
-
-_PACKED: Final = (
-    9  # steps of a filter that take as long as packing an element of a window, with what is around it
-)
-_STORED: Final = 16  # steps that take as long as storing a product and reading it again
-_BETTER: Final = 1.1  # so many times less is to be done
-_MUCH: Final = 2  # and so many times where windows read no more than all products
-_LEFT_OUT: Final = 1.25  # products for each that is read are too many
 
 
 def match_scattering(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
@@ -37,7 +29,7 @@ def match_scattering(schedule: Schedule, stage: Stage, target: Target) -> Stage 
     found = windows_of(stage)
     if isinstance(found, str):
         return WhyNot(f"is no sum over windows: {found}")
-    why_not = _why_not_cheaper(found, likely_extent(stage.axes))
+    why_not = _why_not_cheaper(found, likely_extent(stage.axes), target)
     return stage if why_not is None else WhyNot(why_not)
 
 
@@ -47,7 +39,7 @@ def scatter_products(schedule: Schedule, stage: Stage, target: Target) -> tuple[
     return ()
 
 
-def _why_not_cheaper(found: Windows, results: int) -> str | None:
+def _why_not_cheaper(found: Windows, results: int, target: Target) -> str | None:
     """Why not far less is done, for so many results; None where it is, and lines of the image are lines of products."""
     if len(found.image.indices) - 1 not in found.moving or not results:
         return "has windows that do not move along the lines of the image"
@@ -56,10 +48,12 @@ def _why_not_cheaper(found: Windows, results: int) -> str | None:
     apart = math.prod([each.step for each in congruences(found.body)])
     products = likely_extent(found.kept) * taps * _places(found)
     windows = results * taps // apart
-    if windows * _LEFT_OUT <= products:
+    if windows * MAX_UNREAD_PRODUCTS.value <= products:
         return "has windows that leave out so many positions that most products would not be read"
-    better = _BETTER if windows > products else _MUCH
-    if better * products * (steps + _STORED) < windows * steps * (1 + _PACKED / filters):
+    better = (MIN_SCATTER_GAIN if windows > products else MIN_EQUAL_SCATTER_GAIN).value
+    cycles = target.machine.cycles
+    stored, packed = steps + cycles["store_and_load"], 1 + cycles["pack_window"] / filters
+    if better * products * stored < windows * steps * packed:
         return None
     return f"is no more work with packed windows, of which {filters} filters share each"
 

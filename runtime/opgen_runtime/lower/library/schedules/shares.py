@@ -7,29 +7,25 @@ threads, and each fetches what others have packed.
 
 from __future__ import annotations
 
-from typing import Final
-
+from ....base import Target
 from ....base.arith import Expr
-
-# What an element of a panel takes, in steps of a row along it: to be packed, and to be fetched from another processor.
-_PACKED: Final = 6
-_FETCHED: Final = 30
-_COARSE: Final = 0.1  # of a task, which a thread waits for at the end: threads do not run evenly
+from ..heuristics import TASK_LOSS
 
 
-def blocks_of(panels: int, last: float, tiles: int | Expr, rows: int, threads: int) -> int | None:
+def blocks_of(panels: int, last: float, tiles: int | Expr, rows: int, target: Target) -> int | None:
     """Into how many equal blocks the tiles of rows are cut, each for one panel; None where all is packed first.
 
     `last`: what the last panel takes, of a whole one.  Rows of a symbolic number are one block.
     """
+    threads, cycles = target.num_threads, target.machine.cycles
     counts = [n for n in range(1, tiles + 1) if tiles % n == 0] if isinstance(tiles, int) else [1]
 
     def time(n: int) -> float:
-        uneven = unevenness(panels, last, n, threads) + _COARSE * threads / (panels * n)
-        return uneven * (1 + n * _PACKED / rows)
+        uneven = unevenness(panels, last, n, threads) + TASK_LOSS.value * threads / (panels * n)
+        return uneven * (1 + n * cycles["pack"] / rows)
 
     best = min(counts, key=time)
-    return best if time(best) < 1 + (_PACKED + _FETCHED) / rows else None
+    return best if time(best) < 1 + (cycles["pack"] + cycles["fetch"]) / rows else None
 
 
 def unevenness(panels: int, last: float, blocks: int, threads: int) -> float:

@@ -7,13 +7,13 @@ and turned while both are in the second-level cache.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Analyzer, Expr, Var, post_order, substitute
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
+from ..heuristics import MIN_STRIP_POSITIONS, STRIP_OVERHEAD_POSITIONS
 from .access import (
     Accesses,
     analyse,
@@ -26,14 +26,9 @@ from .access import (
 )
 from .alternatives import choosing_axes
 from .elementwise import divided_axes, in_squares, interleaved, vectorize_inner
+from .parameters import TASKS
 from .plan import readers_of
 from .products import vars_of
-
-_NEAR: Final = 1 << 18  # bytes that stay in the second-level cache beside operands
-_FAR: Final = 1 << 21  # and that are not there any more when they are read
-_LEAST: Final = 2  # positions along the first axis: around a strip lies what the next one copies again
-_AROUND: Final = 1  # positions that take as long as what a strip copies again
-_PER_THREAD: Final = 4  # strips, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +56,28 @@ def strips_of(
     """
     size, every = _bytes(turned) + _bytes(covering), (*flat.axes, *flat.reduce_axes)
     reader = _reader_of(schedule, turned)
-    if size <= _FAR or reader is None or total_extent((*every, *covering.axes)) is None:
+    if size <= target.machine.l2_evicted or reader is None or total_extent((*every, *covering.axes)) is None:
         return None
     assert reader.body is not None
     accesses = analyse(reader.body, reader.tensor.dtype)
     along = [_read_along(reader, turned, n) for n in range(len(turned.axes) - 1)]
     at = next((n for n in of_windows(flat, covering) if along[n] is not None), None)
-    if at is None or choosing_axes(reader) or interleaved(reader, accesses):
+    if at is None or choosing_axes(reader) or interleaved(reader, accesses, target):
         return None
     axis = along[at]
     assert axis is not None
     outer = [each for each in dict.fromkeys(along[:at]) if each is not None and each is not axis]
     assert isinstance(axis.extent, int)
     number = likely_extent((*outer, axis))
-    most = min(axis.extent, _NEAR * number // size)
+    most = min(axis.extent, target.machine.l2_streaming * number // size)
     shared = is_shared(every, likely_extent(every), target)
     if shared:
-        most = min(most, number // (_PER_THREAD * target.num_threads))
+        most = min(most, number // (TASKS.of(target) * target.num_threads))
     behind, lanes = likely_extent(turned.axes[at + 1 : -1]), target.lanes(accesses.widest)
-    sizes = [n for n in range(_LEAST, most + 1) if n * behind >= lanes]
+    sizes = [n for n in range(MIN_STRIP_POSITIONS.value, most + 1) if n * behind >= lanes]
     if not sizes:
         return None  # parts of squares would be turned one by one
-    size = min(sizes, key=lambda n: (-(-axis.extent // n) * (n + _AROUND), -n))
+    size = min(sizes, key=lambda n: (-(-axis.extent // n) * (n + STRIP_OVERHEAD_POSITIONS.value), -n))
     loop = schedule_strips(reader, outer, axis, size, target)
     if shared:
         reader.parallel(loop)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base import Target
 from ....base.arith import Var
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, narrowing
+from ..heuristics import MIN_ROWS, USUAL_PANEL_VECTORS
 from .access import likely_extent, total_extent
 from .parameters import PANEL_VECTORS, TILE_ROWS
-from .products import LEAST_ROWS, Contraction
-
-VECTORS: Final = 2  # a panel has so many
-_WAITING: Final = 8  # products that are under way at once
-MANY_REGISTERS: Final = 32  # vector registers
+from .products import Contraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +20,6 @@ class MostRows:
     tiled: int
     alone: int
     least: int
-
-
-MANY_ROWS: Final = MostRows(8, 12, 5)  # of two vectors each, where there are so many registers
-MANY_SHORT_ROWS: Final = MostRows(14, 16, 10)  # of one vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +42,29 @@ def tile_of(found: Contraction, target: Target) -> Tile:
     vectors = -(-likely_extent(found.columns) // lanes)
     most = rows_of(target, vectors)
     rows = tile_rows(found.row, most)
-    wide = PANEL_VECTORS.of(target, panel_vectors(vectors, target.vectors.registers, rows))
+    wide = PANEL_VECTORS.of(target, panel_vectors(vectors, target, rows))
     return Tile(rows, lanes * min(vectors, wide), lanes, most, most_rows(found.row, most) is not None)
 
 
 def rows_of(target: Target, vectors: int) -> MostRows:
     """How many rows of so many vectors a tile has at most: where registers are few, all but those for operands.
 
-    A sum of a product waits for the last one: a dozen accumulators hide that, half as many do not.
+    A sum of a product waits for the last one: a dozen accumulators hide that, half as many do not.  Where registers are
+    many, sixteen to two dozen are accumulators.
     """
     tuned = TILE_ROWS.of(target, 0)
     if tuned:
         return MostRows(tuned, tuned * 3 // 2, tuned // 2 + 1)
-    registers = target.vectors.registers
-    if registers >= MANY_REGISTERS:
-        return MANY_ROWS if vectors > 1 else MANY_SHORT_ROWS
-    wide = _few_vectors(vectors)
-    fitting = min(MANY_ROWS.tiled, (registers - wide - 1) // wide)
-    return MostRows(fitting, fitting, min(fitting, _WAITING // wide + 1))
+    if has_many_registers(target):
+        return MostRows(8, 12, 5) if vectors > 1 else MostRows(14, 16, 10)
+    wide, latency = _few_vectors(vectors), int(target.machine.cycles["latency"])
+    fitting = min(8, (target.vectors.registers - wide - 1) // wide)
+    return MostRows(fitting, fitting, min(fitting, latency // wide + 1))
+
+
+def has_many_registers(target: Target) -> bool:
+    """Whether a dozen rows of two vectors leave registers for operands."""
+    return target.vectors.registers >= 32
 
 
 def tile_rows(row: IterVar, most: MostRows) -> int:
@@ -88,21 +84,25 @@ def most_rows(row: IterVar, most: MostRows) -> int | None:
     return found if found is not None and found <= most.alone else None
 
 
-def panel_vectors(vectors: int, registers: int, rows: int) -> int:
+def panel_vectors(vectors: int, target: Target, rows: int) -> int:
     """How many vectors a panel has: two, three where that leaves none over and there are registers for all rows."""
-    if registers < MANY_REGISTERS:
+    if not has_many_registers(target):
         return _few_vectors(vectors)
-    wide = VECTORS + 1
-    return wide if _fills(vectors, wide) and wide * (rows + 1) < registers else min(VECTORS, vectors)
+    wide = USUAL_PANEL_VECTORS.value + 1
+    return (
+        wide
+        if _fills(vectors, wide) and wide * (rows + 1) < target.vectors.registers
+        else min(USUAL_PANEL_VECTORS.value, vectors)
+    )
 
 
 def _few_vectors(vectors: int) -> int:
-    wide = VECTORS + 1
-    return wide if _fills(vectors, wide) else min(VECTORS, vectors)
+    wide = USUAL_PANEL_VECTORS.value + 1
+    return wide if _fills(vectors, wide) else min(USUAL_PANEL_VECTORS.value, vectors)
 
 
 def _fills(vectors: int, wide: int) -> bool:
-    return vectors % VECTORS > 0 and vectors % wide == 0
+    return vectors % USUAL_PANEL_VECTORS.value > 0 and vectors % wide == 0
 
 
 def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> None:
@@ -127,6 +127,6 @@ def narrow(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -
         if not constant:
             schedule.narrowings.append(narrowing(rows, 1, 1))
         if total_extent(found.columns) is not None:
-            schedule.narrowings.append(narrowing(rows, 1 if constant else LEAST_ROWS, tile.most.alone))
+            schedule.narrowings.append(narrowing(rows, 1 if constant else MIN_ROWS.value, tile.most.alone))
     if isinstance(columns, Var) and len(found.columns) == 1 and not constant:
         schedule.narrowings.append(narrowing(columns, 1, 1))

@@ -8,17 +8,24 @@ what they cover, beside vectors of what were the rows, and T is turned in square
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ....base import Target
 from ....base.arith import Binary
 from ....compute.te.tensor import IterVar, Reduce
 from ...schedule import Schedule, Stage, permuted, positions, simplified
+from ..heuristics import (
+    MAX_TURNED_LOSS,
+    MIN_LINE_ELEMENTS,
+    MIN_PANEL_FILL,
+    MIN_ROWS,
+    MIN_TURNED_FILL,
+    MIN_TURNED_GAIN,
+    USUAL_PANEL_VECTORS,
+)
 from .access import analyse, likely, likely_extent, total_extent
 from .lines import moves_evenly
 from .plan import readers_of
 from .products import (
-    LEAST_ROWS,
     Contraction,
     Form,
     contraction_of,
@@ -30,25 +37,6 @@ from .products import (
     vars_of,
     why_not_large_enough,
 )
-from .tiles import VECTORS
-
-_BETTER: Final = 1.15  # so much more of the lanes is to be used before rows and columns change places
-_LOST: Final = 1.3  # so much less may be used where windows need no packing then
-_MOVED: Final = 8  # steps of an element, in whole vectors, take as long as moving it to its place
-_LEAST_LINE: Final = 16  # elements side by side that are read in vectors
-_APART: Final = 8  # elements that are read or stored one by one take so much longer than in vectors
-_FAR: Final = 4  # elements so far apart are read in vectors, too, and those between them left out
-_SKIPPED: Final = 2  # these take so much longer
-_SHORT: Final = 4  # and lines of windows that are shorter than vectors
-# In the time that it takes to pack an element: what it takes to copy one of what windows cover, and to store one of
-# the result that is turned; and how many products are summed.
-_COVERED: Final = 2
-_TURNED: Final = 3
-_PRODUCTS: Final = 6
-_FULL: Final = 0.85  # of a panel, at least
-_PAGE: Final = 1 << 12  # bytes; lines so far apart push one another out of the cache
-_PANELS: Final = 4  # rows that are read apart, once for each of so many panels, take as long as packing them
-_GAIN: Final = 1.015  # so much time must be saved before windows change places
 
 
 def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> Stage | None:
@@ -59,12 +47,17 @@ def turned_of(schedule: Schedule, stage: Stage, form: Form, target: Target) -> S
         return None
     now, then = _filled(columns, lanes), _filled(rows, lanes)
     constant = is_constant(schedule, found.fixed)
-    if _takes_less(form, constant, lanes, now, then):
+    if _takes_less(form, constant, lanes, now, then, target):
         return _turned(schedule, stage, form, joined=False)
     saved = likely_extent(form.body.axes) * (
         1 / now - 1 / then
     )  # steps of an element, each of which is moved then
-    if constant and columns >= LEAST_ROWS and then >= _BETTER * now and saved >= _MOVED:
+    if (
+        constant
+        and columns >= MIN_ROWS.value
+        and then >= MIN_TURNED_FILL.value * now
+        and saved >= target.machine.cycles["move"]
+    ):
         return _turned(schedule, stage, form, joined=True)
     return None
 
@@ -94,7 +87,7 @@ def widened_order(stage: Stage, target: Target) -> list[IterVar] | None:
     return None
 
 
-def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float) -> bool:
+def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float, target: Target) -> bool:
     """Whether it takes less time, all in all, if the row were the columns, though its elements are stored apart then.
 
     So it is where columns are windows that overlap.  `now` and `then` are the shares of the lanes that are used;
@@ -104,41 +97,50 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float)
     rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
     row = max(rows, key=lambda axis: likely(axis.extent))
     turned = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
-    if form.conditional or _LOST * then < now or why_not_large_enough(turned, form.body) is not None:
+    if (
+        form.conditional
+        or MAX_TURNED_LOSS.value * then < now
+        or why_not_large_enough(turned, form.body) is not None
+    ):
         return False
-    packed, elements = _to_pack(found, form), likely_extent(axes)
-    turning = 0 if constant else _to_pack(turned, form)
+    cycles = target.machine.cycles
+    apart, pack = cycles["element"], cycles["pack"]
+    panels = pack / cycles["read_apart"]  # for which what is read apart takes as long as packing it
+    packed, elements = _to_pack(found, form, apart), likely_extent(axes)
+    turning = 0 if constant else _to_pack(turned, form, apart)
     covered = _covered(form)
     if covered is None:
-        count, panel = likely(found.row.extent), VECTORS * lanes
+        count, panel = likely(found.row.extent), USUAL_PANEL_VECTORS.value * lanes
         again = -(-count // panel) - 1  # all of the rows is read once for each panel
-        if constant and line_of(found) < _LEAST_LINE and moves_evenly(form):
+        if constant and line_of(found) < MIN_LINE_ELEMENTS.value and moves_evenly(form):
             # each element would be packed alone
-            return 2 * _APART * elements + again * packed // _PANELS <= packed
-        if _filled(count, panel) < _FULL or _are_pages_apart(form):
+            return 2 * apart * elements + again * packed // panels <= packed
+        if _filled(count, panel) < MIN_PANEL_FILL.value or _are_pages_apart(form, target.machine.page):
             return False
-        return 2 * (turning + _APART * elements) + again * packed // _PANELS <= packed
-    if line_of(found) < _LEAST_LINE:
-        packed = packed // _APART * (_SKIPPED if line_of(found, _FAR) >= _LEAST_LINE else _SHORT)
-    products = elements * likely_extent(form.body.axes) / _PRODUCTS
-    changed = turning + _COVERED * covered + _TURNED * elements + products / then
-    return _GAIN * changed <= packed + products / now
+        return 2 * (turning + apart * elements) + again * packed // panels <= packed
+    if line_of(found) < MIN_LINE_ELEMENTS.value:
+        long = line_of(found, target.machine.max_stride) >= MIN_LINE_ELEMENTS.value
+        packed = packed // apart * cycles["every_other" if long else "short_line"]
+    products = elements * likely_extent(form.body.axes) / pack
+    moved = cycles["cover"] / pack * covered + cycles["store_turned"] / pack * elements
+    changed = turning + moved + products / then
+    return MIN_TURNED_GAIN.value * changed <= packed + products / now
 
 
-def _are_pages_apart(form: Form) -> bool:
+def _are_pages_apart(form: Form, page: int) -> bool:
     """Whether lines of the columns lie one or several pages apart."""
     packed = form.contraction.packed
     strides = [
         read.strides.get(k.var, 0) for read in analyse(packed, packed.dtype).reads for k in form.body.axes
     ]
-    return any(stride and stride * packed.dtype.itemsize % _PAGE == 0 for stride in strides)
+    return any(stride and stride * packed.dtype.itemsize % page == 0 for stride in strides)
 
 
-def _to_pack(found: Contraction, form: Form) -> int:
-    """About how much work it is to pack the columns."""
+def _to_pack(found: Contraction, form: Form, apart: float) -> float:
+    """About how much work it is to pack the columns: `apart` times that where no elements lie side by side."""
     theirs = vars_of(found.packed)
     axes = [axis for axis in (*found.outer, *form.body.axes, *found.columns) if axis.var in theirs]
-    return likely_extent(axes) * (1 if line_of(found) >= _LEAST_LINE else _APART)
+    return likely_extent(axes) * (1 if line_of(found) >= MIN_LINE_ELEMENTS.value else apart)
 
 
 def _covered(form: Form) -> int | None:

@@ -9,17 +9,14 @@ left whole: lowering splits them where the position jumps, and copies what is be
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base import Target
 from ....base.arith import Analyzer, free_vars, post_order
 from ....compute.te.access import why_not_inside
 from ....compute.te.tensor import IterVar, Read, Reduce
 from ...schedule import Schedule, Stage, positions, slope
+from ..heuristics import MIN_STEPS_AN_UNEVEN_POSITION
 from .access import is_shared, likely_extent
 from .rule import WhyNot
-
-_FEWER: Final = 4  # times; else positions are computed where they are read
 
 
 def match_uneven(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
@@ -73,7 +70,7 @@ def _pays(stage: Stage, read: Read) -> bool:
     assert isinstance(body, Read)
     if all([slope(index, axis.var) is not None for index in body.indices for axis in made]):
         return False  # a copy: nothing is divided, limited or chosen
-    if not made or _FEWER * likely_extent(made) > likely_extent(used):
+    if not made or MIN_STEPS_AN_UNEVEN_POSITION.value * likely_extent(made) > likely_extent(used):
         return False
     extents = {axis.var: axis.extent for axis in made}
     return all(

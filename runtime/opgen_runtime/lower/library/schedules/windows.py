@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base import Target
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, why_not_separable
+from ..heuristics import MIN_COLUMNS
 from .access import is_shared, likely, likely_extent
+from .parameters import POOL_STEPS
 from .rule import WhyNot
-
-_MOST_UNROLLED: Final = 8
-_FEWEST_LANES: Final = 4
-_NEAR: Final = 1 << 13  # bytes of lines that stay in the first-level cache beside what they are made of
 
 
 def match_windows(schedule: Schedule, stage: Stage, target: Target) -> Stage | WhyNot:
@@ -26,30 +22,30 @@ def match_windows(schedule: Schedule, stage: Stage, target: Target) -> Stage | W
     if why_not is not None:
         return WhyNot(f"is not separable: {why_not}")
     lanes = min(target.lanes(stage.tensor.dtype), likely(data.extent))
-    return WhyNot(f"fills {lanes} lanes of a vector") if lanes < _FEWEST_LANES else stage
+    return WhyNot(f"fills {lanes} lanes of a vector") if lanes < MIN_COLUMNS.value else stage
 
 
 def schedule_windows(schedule: Schedule, stage: Stage, target: Target) -> list[Stage]:
     """Loops for a reduction over windows, and for the lines that it is separated into; gives these stages."""
     lanes = target.lanes(stage.tensor.dtype)
     lines = schedule[schedule.separate(stage.tensor, stage.axes[-1], stage.reduce_axes[-1])]
-    rows = _loops(stage, lanes, _rows_at_once(stage, lines))
+    rows = _loops(stage, lanes, _rows_at_once(stage, lines, target), target)
     every = (*lines.axes, *lines.reduce_axes)
     if is_shared(every, likely_extent(every), target):
         stage.parallel(rows)
-    _loops(lines, lanes, 1)
+    _loops(lines, lanes, 1, target)
     lines.compute_at(stage, rows)
     return [stage, lines]
 
 
-def _rows_at_once(stage: Stage, lines: Stage) -> int:
+def _rows_at_once(stage: Stage, lines: Stage, target: Target) -> int:
     """Of how many rows lines are made before any is read: a load of parts of what two stores just left must wait."""
     rows, line = likely(stage.axes[-2].extent), likely(lines.axes[-1].extent)
-    most = max(1, _NEAR // (line * lines.tensor.dtype.bits // 8))
+    most = max(1, target.machine.l1_window // (line * lines.tensor.dtype.bits // 8))
     return -(-rows // -(-rows // most))
 
 
-def _loops(stage: Stage, lanes: int, rows: int) -> IterVar:
+def _loops(stage: Stage, lanes: int, rows: int, target: Target) -> IterVar:
     """for i: for j: for k  -->  for i, j_o: for j_i: for k_o: unrolled for r: vectorized for k_i; the loop over i, j_o
 
     There are `rows` of j_i.
@@ -66,6 +62,6 @@ def _loops(stage: Stage, lanes: int, rows: int) -> IterVar:
     stage.reorder(loop, *within, part, *stage.reduce_axes, lane)
     stage.vectorize(lane)
     for axis in stage.reduce_axes:
-        if isinstance(axis.extent, int) and axis.extent <= _MOST_UNROLLED:
+        if isinstance(axis.extent, int) and axis.extent <= POOL_STEPS.of(target):
             stage.unroll(axis)
     return loop

@@ -5,30 +5,29 @@ prefetch 4x32 a[i*4, 0]  -->  for p0 in range(4): for p1 in range(2): prefetch a
 
 from __future__ import annotations
 
-from typing import Final
-
 from ....base.arith import Expr, Var, const
 from ....base.vocabulary import INDEX
 from ..stmt import For, ForKind, Prefetch, PrimFunc, Stmt
 from ..visit import StmtMutator, statements
-
-_LINE_BYTES: Final = 64
 
 
 def inject_prefetch(func: PrimFunc) -> PrimFunc:
     """The function with hints of single elements."""
     if not any(isinstance(s, Prefetch) for s in statements(func.body)):
         return func
-    return func.with_body(_Inject().stmt(func.body))
+    return func.with_body(_Inject(func.machine.line).stmt(func.body))
 
 
 class _Inject(StmtMutator):
+    def __init__(self, line: int) -> None:
+        self.line = line  # bytes
+
     def prefetch(self, s: Prefetch) -> Stmt:
         indices: list[Expr] = list(s.indices)
         loops: list[tuple[Var, int]] = []
         for position, extent in enumerate(s.shape):
             last = position == len(s.shape) - 1
-            step = max(1, _LINE_BYTES // s.buffer.dtype.itemsize) if last else 1
+            step = max(1, self.line // s.buffer.dtype.itemsize) if last else 1
             count = -(-extent // step)
             if count > 1:
                 var = Var(INDEX, f"p{position}")

@@ -5,8 +5,8 @@
         "target": "llvm -mtriple=... -num-threads=2", "segment": "<structural digest>", "constant": [],
         "parameters": {"contraction.tile_rows": 6}, "default_us": 9.1, "tuned_us": 7.5, "trace": ["..."]}]}
 
-What compilation takes of a record are the parameters, under the same target, digest and constant operands; kernel,
-times and trace say what that was when it was measured.
+What compilation takes of a record are the parameters, under the same instruction set, row of machines and threads, the
+same digest and constant operands; kernel, times and trace say what that was when it was measured.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any, Final, TypeGuard
 from .... import ir
 from ....base import Target
 from ....base.errors import StrategyError, shown
+from ....base.target.machine_file import machines_stamp
+from ....base.target.target import tuning_key
 from ....base.vocabulary import dataclass
 from ....lower.library import schedules
 from ..tuned_file import records_file as records_file
@@ -49,8 +51,8 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, tuple[int, ...]]:
-        """What a record is looked up by."""
-        return self.target, self.segment, self.constant
+        """What a record is looked up by: the target's `tuning_key`, segment and constants."""
+        return tuning_key(self.target), self.segment, self.constant
 
 
 def tuned(target: Target, function: ir.Function, digest: str, constant: Collection[int]) -> Target:
@@ -60,7 +62,7 @@ def tuned(target: Target, function: ir.Function, digest: str, constant: Collecti
     """
     path = None if target.tuned else records_file()
     known = {} if path is None else _known(path)
-    name = str(target) if known else ""
+    name = target.tuning_key if known else ""
     if not any(key[0] == name for key in known):
         return target
     found = known.get((name, digest or ir.structural_digest(function), tuple(sorted(constant))))
@@ -72,11 +74,14 @@ def _known(path: Path) -> Mapping[tuple[str, str, tuple[int, ...]], Record]:
         status = path.stat()
     except OSError:
         return {}
-    return _read_once(path, status.st_mtime_ns, status.st_size)
+    return _read_once(path, status.st_mtime_ns, status.st_size, machines_stamp())
 
 
 @lru_cache(maxsize=4)
-def _read_once(path: Path, time: int, size: int) -> Mapping[tuple[str, str, tuple[int, ...]], Record]:
+def _read_once(
+    path: Path, time: int, size: int, machines: str
+) -> Mapping[tuple[str, str, tuple[int, ...]], Record]:
+    """`machines`: the state of those that users add, by which rows of targets are found."""
     return {record.key: record for record in read_records(path)}
 
 

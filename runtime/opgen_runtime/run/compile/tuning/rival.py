@@ -53,7 +53,7 @@ class Stable:
 
     def race(self, parameters: Mapping[str, int], rounds: int) -> dict[str, float]:
         """Microseconds of a run by default and with these values: the least of so many blocks of each, in turn."""
-        runs = {"default": self._run({}), "tuned": self._run(parameters)}
+        runs = {"default": self.runs({}), "tuned": self.runs(parameters)}
         results = [run() for run in runs.values()]
         _check_equal(*results)
         clock = time.process_time if self._subject.target.num_threads == 1 else time.perf_counter
@@ -64,7 +64,8 @@ class Stable:
                 least[name] = min(seconds, least.get(name, seconds))
         return {name: seconds * 1e6 for name, seconds in least.items()}
 
-    def _run(self, parameters: Mapping[str, int]) -> Callable[[], Sequence[np.ndarray]]:
+    def runs(self, parameters: Mapping[str, int]) -> Callable[[], Sequence[np.ndarray]]:
+        """The kernel with these values, on the arrays; what is constant is prepared."""
         subject = self._subject
         parts = pipeline.compile_parts(
             subject.function, subject.constant, subject.target.tuned_to(parameters), PassContext()
