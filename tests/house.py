@@ -4,11 +4,15 @@ Every import statement counts alike: at the top, inside a function, for type che
 
     python -m tests.house            the figures of both packages
     python -m tests.house --arrows   and every arrow between rooms
+
+`--texts` and `--compare` are about kernels: see house_texts.py.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -171,16 +175,39 @@ def figures(package: Package, graph: Imports, aside: Iterable[str] = ()) -> str:
     )
 
 
-def main() -> None:
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.house", description=__doc__.splitlines()[0])
+    parser.add_argument("--arrows", action="store_true", help="print every arrow between rooms")
+    parser.add_argument("--texts", type=Path, metavar="DIR", help="write the texts of kernels into a folder")
+    parser.add_argument("--ops", help="of these ops and programs alone, separated by commas")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--compare", type=Path, nargs=2, metavar=("A", "B"), help="compare two folders of texts"
+    )
+    parser.add_argument("--renamed", type=Path, metavar="MAP", help="a file of lines `old new`")
+    options = parser.parse_args()
+    if options.texts or options.compare:
+        from . import house_texts  # the compiler
+
+        try:
+            if options.compare:
+                renamed = house_texts.read_renamed(options.renamed) if options.renamed else {}
+                return house_texts.compare(*options.compare, renamed)
+            only = options.ops.split(",") if options.ops else ()
+            print(f"{house_texts.write_texts(options.texts, options.jobs, only)} files")
+        except ValueError as error:
+            parser.error(str(error))
+        return 0
     for package in (RUNTIME, GENERATOR):
         graph = imports(package)
         print(figures(package, graph, ASIDE))
         for circle in circles(graph):
             print(f"  a circle of {len(circle)}: {' '.join(sorted(circle))}")
-        if "--arrows" in sys.argv[1:]:
+        if options.arrows:
             for source, to in sorted(arrows(graph, 2)):
                 print(f"  {source} -> {to}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
