@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from ...base.errors import AttrError, call_site, did_you_mean, shown
+from ...base.arith import free_vars
+from ...base.arith.expr import AnyDim, Expr, Var
+from ...base.errors import AttrError, OpenConditionError, call_site, did_you_mean, shown
 from .field import REQUIRED, AttrField, attr
 from .kinds import KindError, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
@@ -29,7 +31,7 @@ class Attrs:
     _fields: ClassVar[dict[str, AttrField]] = {}
     _version: ClassVar[int] = 1  # of the op; later ones stand in JSON
     _upgrade: ClassVar[Callable[[int, Mapping[str, object]], dict[str, object]] | None] = None
-    __slots__ = ("_hash", "_values")
+    __slots__ = ("_hash", "_open_bounds", "_values")
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -61,12 +63,15 @@ class Attrs:
             raise _unknown(type(self), [name for name in kwargs if name not in fields])
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_hash", None)
+        open_bounds: list[tuple[str, Expr]] = []
         for field in fields.values():
             if field.check is not None:
-                _check(self, field, values[field.name])
+                open_bounds.extend(_check(self, field, values[field.name]))
+        object.__setattr__(self, "_open_bounds", tuple(open_bounds))
 
     _values: Mapping[str, object]
     _hash: int | None
+    _open_bounds: tuple[tuple[str, Expr], ...]
 
     def __getattr__(self, name: str) -> Any:
         values = object.__getattribute__(self, "_values")
@@ -96,6 +101,20 @@ class Attrs:
     def as_dict(self) -> dict[str, object]:
         """All fields with their values, in order of declaration."""
         return dict(self._values)
+
+    @property
+    def open_bounds(self) -> tuple[tuple[str, Expr], ...]:
+        """The bounds that need no input but the values of dims: their text, and what must hold."""
+        return self._open_bounds
+
+    @property
+    def dims(self) -> tuple[Var, ...]:
+        """The symbolic dims that values are made of, in the order in which they occur."""
+        values = [
+            v for value in self._values.values() for v in (value if isinstance(value, tuple) else (value,))
+        ]
+        found = [free_vars(v) for v in values if isinstance(v, Expr) and not isinstance(v, AnyDim)]
+        return tuple(dict.fromkeys([var for each in found for var in each])) if found else ()
 
     def replace(self, **changes: object) -> Self:
         """The same attrs with some values changed; checked like a construction."""
@@ -240,12 +259,20 @@ def _pack(cls: type[Attrs], args: tuple[object, ...], kwargs: dict[str, object])
     return {**packed, **kwargs}
 
 
-def _check(attrs: Attrs, field: AttrField, value: object) -> None:
+def _check(attrs: Attrs, field: AttrField, value: object) -> Iterator[tuple[str, Expr]]:
+    """Checks the bounds of a field that need no input; gives those that only the values of dims decide."""
     assert field.check is not None
     if value is None:
         return
     for item in value if field.is_list and isinstance(value, tuple) else (value,):
-        if not field.check(item, attrs):
+        try:
+            holds = field.check(item, attrs)
+        except OpenConditionError as error:
+            if not isinstance(error.condition, Expr):
+                raise
+            yield field.bounds or f"bounds of {field.name}", error.condition
+            continue
+        if not holds:
             found = value_text(value) + (f" (element {value_text(item)})" if field.is_list else "")
             bound = field.bounds or "its check fails"
             message = f"attr {field.name!r} is {found}, outside its bounds: {bound}"

@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from ...base.arith.expr import Expr
+from ...base.arith import structural_equal, structural_hash
+from ...base.arith.expr import Const, Expr
 from ...base.vocabulary import DTYPES, DType, dataclass
 
 _LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
@@ -24,13 +25,21 @@ class KindError(ValueError):
     """A value that a kind does not take; the message says what is expected."""
 
 
-def _int(value: object) -> int:
+def _whole(value: object) -> int:
+    """An int that is known."""
     if isinstance(value, (bool, np.bool_)):
         raise KindError("an int")
     try:
         return operator.index(value)  # type: ignore[arg-type]  # what is no int raises, and is reported
     except TypeError:
         raise KindError("an int") from None
+
+
+def _int(value: object) -> int | Expr:
+    """An int, or an expression of symbolic dims that is one when the program runs."""
+    if isinstance(value, Const):
+        value = value.value
+    return value if isinstance(value, Expr) and value.dtype.is_int else _whole(value)
 
 
 def _float(value: object) -> float:
@@ -42,7 +51,7 @@ def _float(value: object) -> float:
         raise KindError("a float (the int is too large for one)") from None
 
 
-def _number(value: object) -> int | float:
+def _number(value: object) -> int | float | Expr:
     """An int stays one, so that every integer is exact."""
     try:
         return _int(value)
@@ -80,12 +89,6 @@ def _layout(value: object) -> str:
     if not isinstance(value, str) or (value and _LAYOUT.fullmatch(value) is None):
         raise KindError("a layout such as 'NCHW' or 'NCHW16c'")
     return str(value)
-
-
-def _dim(value: object) -> object:
-    if isinstance(value, Expr) and value.dtype.is_int:
-        return value
-    return _int(value)
 
 
 def _same(value: object) -> object:
@@ -141,7 +144,7 @@ KINDS: Final[dict[str, AttrKind]] = {
     "str": AttrKind("a str", _str),
     "dtype": AttrKind("a dtype", _dtype),
     "layout": AttrKind("a layout such as 'NCHW' or 'NCHW16c'", _layout),
-    "shape": AttrKind("a shape", _dim, "an int, or a sequence of ints and symbolic dims"),
+    "shape": AttrKind("a shape", _int, "an int, or a sequence of ints and symbolic dims"),
     "ints": AttrKind("ints", _int, "an int or a sequence of ints"),
     "floats": AttrKind("floats", _float, "a float or a sequence of floats", _float_from_json),
     "strs": AttrKind("strs", _str, "a str or a sequence of strs"),
@@ -159,13 +162,29 @@ def value_text(value: object) -> str:
     return repr(value)
 
 
+class _SameExpr:
+    """An expression as a key: equal where the same is computed of the same dims."""
+
+    __slots__ = ("_hash", "expr")
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self._hash = structural_hash(expr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameExpr) and structural_equal(self.expr, other.expr)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 def same_value_key(value: object) -> object:
     """A hashable key that is equal exactly for the same value: NaN equals itself, -0.0 is not 0.0."""
     if isinstance(value, float):
         return ("nan",) if math.isnan(value) else (value, math.copysign(1.0, value))
     if isinstance(value, tuple):
         return tuple(map(same_value_key, value))
-    return value
+    return _SameExpr(value) if isinstance(value, Expr) and value.children() else value
 
 
 def to_json_value(value: object) -> object:
