@@ -99,7 +99,7 @@ def is_op_call(expr: Expr) -> bool:
 
 def reads_dims(expr: Expr) -> bool:
     """Whether a node's attrs are made of symbolic dims, so that it has another value for each of theirs."""
-    return isinstance(expr, Call) and isinstance(expr.attrs, Attrs) and bool(expr.attrs.dims)
+    return isinstance(expr, Call) and isinstance(expr.attrs, Attrs) and bool(expr.attrs.open_dims)
 
 
 def elements(kind: Type) -> int:

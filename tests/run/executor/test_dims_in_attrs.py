@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import Expr as DimExpr
+from opgen_runtime.base.arith import const, minimum
 from opgen_runtime.base.errors import AttrError, ExecutorError
-from opgen_runtime.operator import TensorType, dim
+from opgen_runtime.operator import DimVar, TensorType, dim
+from opgen_runtime.run.compile.variants import narrowed
+from opgen_runtime.transform.gradient import pull
 
 N, M = dim("n"), dim("m")
 X = ir.Var("x", TensorType((N, M), "float32"))
@@ -94,3 +100,65 @@ def test_attrs_of_equal_expressions_are_equal() -> None:
     assert one == same
     assert hash(one) == hash(same)
     assert one != other
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_written_and_read(name: str, tmp_path: Path) -> None:
+    """As text, and as artifacts."""
+    function = ir.Function((X,), PROGRAMS[name][0])
+    again = ir.parse_expr(str(function))
+    assert ir.structural_equal(function, again, map_free_vars=True), str(again)
+    rt.build(function).save(tmp_path / "saved")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    found = rt.load(tmp_path / "saved").run([x])
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, PROGRAMS[name][1](x, 3, 4))
+
+
+def test_dims_of_one_name_are_told_apart_in_text() -> None:
+    one, other = dim("n"), dim("n")
+    x = ir.Var("x", TensorType((one, other), "float32"))
+    cut = ops.strided_slice(x, begin=[0, 0], end=[other // 2, one // 2], axes=[0, 1], assume_inbound=True)
+    function = ir.Function((x,), cut)
+    assert "begin=[0, 0], end=[(n_1 // 2), (n // 2)]" in str(function)
+    assert ir.structural_equal(function, ir.parse_expr(str(function)), map_free_vars=True)
+
+
+def test_attrs_as_json_know_dims_by_name() -> None:
+    made = ops.strided_slice(X, begin=[0, N // 2], end=[_end(), M], assume_inbound=True).attrs
+    assert made is not None
+    data = json.loads(json.dumps(made.to_json()))
+    assert data["end"] == [{"min": [{"add": [{"dim": "n"}, 1]}, {"dim": "m"}]}, {"dim": "m"}]
+    assert type(made).from_json(data, {"n": N, "m": M}) == made
+    dims: dict[str, DimVar] = {}
+    read = type(made).from_json(data, dims)
+    assert list(dims) == ["n", "m"]
+    assert read.begin[1].a is dims["n"]
+    with pytest.raises(AttrError, match="two dims have the name 'n'"):
+        ops.tile(X, reps=(N, dim("n"))).attrs.to_json()
+    for wrong, why in (({"pow": [2, 3]}, "no operation has the name 'pow'"), ({"add": [1]}, "add")):
+        with pytest.raises(AttrError, match=why):
+            type(made).from_json({**data, "end": [wrong, 1]})
+
+
+def _end() -> DimExpr:
+    return minimum(N + 1, M)
+
+
+GRADIENTS = ["strided_slice", "from the end", "to the end", "inbound", "tile", "repeat", "pad", "trilu", "broadcast_to",
+             "a size beside elements", "positions"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_those_of_static_programs(name: str) -> None:
+    body, _ = PROGRAMS[name]
+    total = ops.sum(ops.multiply(body, body))
+    (adjoint,) = pull([total], [ir.const(np.float32(1))], [X])
+    assert adjoint is not None
+    open_program = rt.build(ir.Function((X,), adjoint))
+    for n, m in ((3, 4), (2, 7), (1, 2)):
+        x = np.linspace(-1, 1, n * m, dtype=np.float32).reshape(n, m)
+        whole = narrowed(ir.Function((X,), total), {N: const(n, "index"), M: const(m, "index")})
+        (static,) = pull([whole.body], [ir.const(np.float32(1))], whole.params)
+        wanted = np.zeros_like(x) if static is None else rt.build(ir.Function(whole.params, static)).run([x])
+        np.testing.assert_allclose(open_program.run([x]), wanted, rtol=1e-5)  # type: ignore[arg-type]

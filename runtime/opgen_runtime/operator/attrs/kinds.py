@@ -17,6 +17,7 @@ import numpy as np
 from ...base.arith import structural_equal, structural_hash
 from ...base.arith.expr import Const, Expr
 from ...base.vocabulary import DTYPES, DType, dataclass
+from .expressions import DimTable, ExpressionError, expression_from_json, expression_to_json
 
 _LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
 
@@ -131,9 +132,15 @@ class AttrKind:
         except KindError:
             raise KindError(f"{self.expected} ({self.items})") from None
 
-    def read_json(self, value: object) -> object:
-        """The value that `to_json_value` wrote, before it is normalised."""
-        return list(map(self.from_json, value)) if isinstance(value, list) else self.from_json(value)
+    def read_json(self, value: object, dims: DimTable | None = None) -> object:
+        """The value that `to_json_value` wrote, before it is normalised; `dims` by name, which is extended."""
+        dims = {} if dims is None else dims
+        if isinstance(value, list):
+            return [self.read_json(item, dims) for item in value]
+        try:
+            return self.from_json(expression_from_json(value, dims))
+        except (ExpressionError, TypeError) as error:
+            raise KindError(f"{self.expected}; {error}") from None
 
 
 KINDS: Final[dict[str, AttrKind]] = {
@@ -151,14 +158,17 @@ KINDS: Final[dict[str, AttrKind]] = {
 }
 
 
-def value_text(value: object) -> str:
-    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`."""
+def value_text(value: object, dim: Callable[[Expr], str] = str) -> str:
+    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`, `n + 1`.
+
+    `dim` writes expressions of symbolic dims.
+    """
     if isinstance(value, tuple):
-        return f"[{', '.join(map(value_text, value))}]"
+        return f"[{', '.join([value_text(item, dim) for item in value])}]"
     if isinstance(value, str):
         return json.dumps(str(value))
     if isinstance(value, Expr):
-        return str(value)
+        return dim(value)
     return repr(value)
 
 
@@ -187,12 +197,19 @@ def same_value_key(value: object) -> object:
     return _SameExpr(value) if isinstance(value, Expr) and value.children() else value
 
 
-def to_json_value(value: object) -> object:
-    """A JSON-able form: tuples as lists, floats that JSON lacks as text. Symbolic dims raise `KindError`."""
+def to_json_value(value: object, dims: DimTable | None = None) -> object:
+    """A JSON-able form: tuples as lists, floats that JSON lacks as text, expressions of dims as operations.
+
+    `dims`: those by name, which is extended.  Raises `KindError` for two dims of one name.
+    """
+    dims = {} if dims is None else dims
     if isinstance(value, tuple):
-        return [to_json_value(item) for item in value]
+        return [to_json_value(item, dims) for item in value]
     if isinstance(value, Expr):
-        raise KindError(f"{value} is a symbolic dim, which JSON cannot hold")
+        try:
+            return expression_to_json(value, dims)
+        except ExpressionError as error:
+            raise KindError(str(error)) from None
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     return value

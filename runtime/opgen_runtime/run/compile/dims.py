@@ -22,7 +22,7 @@ def dims_in(function: Function) -> tuple[Var, ...]:
             found.update(dict.fromkeys(free_vars(dim)))
     for node in nodes:
         if isinstance(node, Call) and isinstance(node.attrs, Attrs):
-            found.update(dict.fromkeys(node.attrs.dims))
+            found.update(dict.fromkeys(node.attrs.open_dims))
     return tuple(found)
 
 
