@@ -10,7 +10,8 @@
     ├── ParseError                  IR text that cannot be parsed (line and column in the text)
     ├── UndecidedError              a decision that needs the value of a symbolic dim or of an element
     ├── LanguageError               a compute expression that breaks a rule of the language
-    │   └── AccessError             a read or write that cannot be proved in bounds
+    │   ├── AccessError             a read or write that cannot be proved in bounds
+    │   └── OpenConditionError      a condition that must be known when a kernel is built, and is not
     ├── ScheduleError               an illegal schedule primitive (names axis and stage)
     ├── StrategyError               no implementation, or no such target
     ├── LoweringError               loop IR that cannot be built
@@ -147,6 +148,14 @@ class LanguageError(OpgenError):
     def __init__(self, message: str, code: str = "compute") -> None:
         super().__init__(message)
         self.code = code
+
+
+class OpenConditionError(LanguageError):
+    """A condition that must be known when a kernel is built, and depends on what is not: `condition` says on what."""
+
+    def __init__(self, message: str, condition: object = None) -> None:
+        super().__init__(message, "stage")
+        self.condition = condition
 
 
 class AccessError(LanguageError):

@@ -11,7 +11,7 @@ from typing import Final
 from ..base.errors import CallError
 from ..base.functions import provide_func
 from ..ir import Call, Expr, Operand, Span, make_call, refuse_traced
-from ..operator import Attrs, Op, register_class, register_op, relate
+from ..operator import Attrs, DimVar, Op, register_class, register_op, relate
 from .compute import compute_of
 from .declaration import OpDeclaration
 
@@ -63,11 +63,11 @@ def _upgraded(
 
 
 def _upgraded_attrs(
-    declaration: OpDeclaration, version: int, given: Mapping[str, object]
+    declaration: OpDeclaration, version: int, given: Mapping[str, object], dims: dict[str, DimVar]
 ) -> dict[str, object]:
     from .upgrade import upgraded_attrs
 
-    return upgraded_attrs(declaration, version, given)
+    return upgraded_attrs(declaration, version, given, dims)
 
 
 def call(op: Op, args: Sequence[Operand], /, **attrs: object) -> Call:

@@ -13,7 +13,7 @@ from ..base.contract import handed_in
 from ..base.errors import AttrError, CallError, RegistryError, did_you_mean
 from ..base.vocabulary import dataclass
 from ..ir import Expr, Operand, Span, Tuple, TupleGetItem, make_call
-from ..operator import REQUIRED, AttrField, KindError, Op, needs_of
+from ..operator import REQUIRED, AttrField, DimVar, KindError, Op, needs_of
 from .compute import extern
 from .declaration import OpDeclaration, Upgrade
 
@@ -69,12 +69,14 @@ def upgraded(
     return found
 
 
-def upgraded_attrs(declaration: OpDeclaration, version: int, given: Mapping[str, object]) -> Values:
-    """Today's attrs for those that `version` wrote as JSON.  Raises AttrError like `upgraded`."""
+def upgraded_attrs(
+    declaration: OpDeclaration, version: int, given: Mapping[str, object], dims: dict[str, DimVar]
+) -> Values:
+    """Today's attrs for those that `version` wrote as JSON; `dims` by name.  Raises AttrError like `upgraded`."""
     name = declaration.full_name
     saved = _saved(declaration, version)
     read = {
-        key: saved.attrs[key].read_json(value) if key in saved.attrs else value
+        key: saved.attrs[key].read_json(value, dims) if key in saved.attrs else value
         for key, value in given.items()
     }
     attrs = _completed(name, version, saved.attrs, read)

@@ -206,7 +206,7 @@ class _Printer:
         """A node without blocks of its own, over its operands."""
         if isinstance(node, Call):
             items = [self.operand(arg) for arg in node.args]
-            attrs = node.attrs.to_text() if node.attrs is not None else ""
+            attrs = node.attrs.to_text(self.types.dim) if node.attrs is not None else ""
             types = f"[{', '.join(map(self.types.text, node.type_args))}]" if node.type_args else ""
             function = _callee(node.op) if isinstance(node.op, Op) else self.operand(node.op)
             return f"{function}{types}({', '.join([*items, attrs] if attrs else items)})"

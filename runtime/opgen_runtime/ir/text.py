@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ..base.arith.expr import AnyDim, Binary, Compare, Const, Dim, Select
+from ..base.arith.expr import AnyDim, Binary, Compare, Const, Dim, Not, Select
 from ..base.arith.expr import Var as DimVar
 from ..base.vocabulary import DTYPES, DType, is_float_array
 from ..operator import FuncType, IncompleteType, TensorType, TupleType, Type, TypeVar
@@ -96,6 +96,8 @@ class TypePrinter:
             return f"({self.dim(dim.a)} {INFIX[dim.op]} {self.dim(dim.b)})"
         if isinstance(dim, Binary | Compare):
             return f"{dim.op}({self.dim(dim.a)}, {self.dim(dim.b)})"
+        if isinstance(dim, Not):
+            return f"not({self.dim(dim.a)})"
         if isinstance(dim, Select):
             return f"select({', '.join([self.dim(e) for e in dim.children()])})"
         raise AssertionError(f"a dim of class {type(dim).__name__} has no text form")

@@ -15,6 +15,9 @@ from ..base.arith import (
     ge,
     gt,
     le,
+    logical_and,
+    logical_not,
+    logical_or,
     lt,
     maximum,
     minimum,
@@ -33,6 +36,7 @@ from .tokens import Tokens
 
 _FUNCTIONS: dict[str, Callable[..., DimExpr]] = {
     "min": minimum, "max": maximum, "truncdiv": truncdiv, "truncmod": truncmod, "select": select,
+    "and": logical_and, "or": logical_or, "not": logical_not,
     "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne,
 }  # fmt: skip
 _SUMS: dict[str, Callable[..., DimExpr]] = {"+": add, "-": sub}

@@ -59,7 +59,7 @@ from .types import (
     stored_indices,
     to_canonical,
 )
-from .types.recall import told
+from .types.recall import decided, simplified, told
 from .types.rules import needs_of
 from .types.shapes import prefer
 
@@ -68,9 +68,10 @@ __all__ = [
     "IncompleteType", "Input", "KindError", "Let", "Op", "Output", "RelationFunction", "Require", "Rule",
     "Signature", "Spread", "Static", "TensorType", "TupleType", "Type", "TypeRelation", "TypeReporter",
     "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
-    "certainly_different", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent", "is_narrower",
-    "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op", "relate",
-    "says_more", "set_op_loader", "shape_text", "stored_indices", "to_canonical", "told", "value_text",
+    "certainly_different", "decided", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent",
+    "is_narrower", "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op",
+    "relate", "says_more", "set_op_loader", "shape_text", "simplified", "stored_indices", "to_canonical", "told",
+    "value_text",
 ]  # fmt: skip
 
 register_class(Type)

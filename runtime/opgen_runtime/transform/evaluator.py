@@ -10,7 +10,7 @@ import numpy as np
 
 from ..declaration import Arrays, evaluate_call
 from ..ir import Call, Constant, Expr, Tuple, TupleGetItem, Var, post_order
-from ..operator import Op, TensorType, TupleType, Type
+from ..operator import Attrs, Op, TensorType, TupleType, Type
 
 _SMALL: Final = 1 << 16  # elements; below it numpy is faster than compiling
 
@@ -29,9 +29,11 @@ class Evaluator:
         self._alive: list[Expr] = []  # an id stays that of its node
 
     def is_constant(self, expr: Expr) -> bool:
-        """Whether `expr` is made of constants, calls of ops and tuples alone."""
+        """Whether `expr` is made of constants, calls of ops and tuples alone, and not of dims."""
         for node in self._order(expr, self._constant):
-            known = isinstance(node, Constant | Tuple | TupleGetItem) or is_op_call(node)
+            known = isinstance(node, Constant | Tuple | TupleGetItem) or (
+                is_op_call(node) and not reads_dims(node)
+            )
             self._constant[id(node)] = known and all([self._constant[id(c)] for c in node.children()])
             self._alive.append(node)
         return self._constant[id(expr)]
@@ -93,6 +95,11 @@ class Evaluator:
 
 def is_op_call(expr: Expr) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op)
+
+
+def reads_dims(expr: Expr) -> bool:
+    """Whether a node's attrs are made of symbolic dims, so that it has another value for each of theirs."""
+    return isinstance(expr, Call) and isinstance(expr.attrs, Attrs) and bool(expr.attrs.open_dims)
 
 
 def elements(kind: Type) -> int:

@@ -19,7 +19,7 @@ from ..lower.library.fusion.dataflow import is_segment
 from ..operator import TensorType, TupleType, Type
 from .context import PassContext
 from .define import function_pass
-from .evaluator import Evaluator, is_op_call
+from .evaluator import Evaluator, is_op_call, reads_dims
 from .infer_type import InferType
 from .info import Option
 
@@ -91,7 +91,7 @@ class _Folding:
         if not all([isinstance(child, Constant) or id(child) in self.pending for child in operands]):
             return False
         size = _bytes(node.checked_type)
-        if size is None:
+        if size is None or reads_dims(node):
             return False
         made_of = sum([self.sizes.get(id(child), 0) or _bytes(child.checked_type) or 0 for child in operands])
         self.sizes[id(node)] = max(size, made_of)

@@ -48,7 +48,9 @@ class _Rewrite(MixedModeMutator):
 
 
 def _copy(post: Call, known: Facts) -> Expr | None:
-    """A call that gives an operand back."""
+    """A call that gives an operand back, and says nothing of dims that is to be checked."""
+    if known.made.binding.undecided:
+        return None
     position = known.copied(0)
     return None if position is None else post.args[position]
 

@@ -216,9 +216,9 @@ def test_a_wrong_declaration_is_refused() -> None:
 
 def test_json_refuses_what_it_cannot_hold() -> None:
     with pytest.raises(
-        AttrError, match="many: attr 'newshape' cannot be written as JSON: n is a symbolic dim"
+        AttrError, match="many: attr 'newshape' cannot be written as JSON: two dims have the name 'n'"
     ):
-        ManyAttrs(count=1, newshape=(dim("n"),)).to_json()  # type: ignore[arg-type]
+        ManyAttrs(count=1, newshape=(dim("n"), dim("n"))).to_json()  # type: ignore[arg-type]
     assert error_of_json({"type_key": "attrs.none"}) == "no loaded Attrs class has the type key 'attrs.none'"
     with pytest.raises(AttrError, match=r"expected attrs of type 'attrs\.many', found 'attrs\.axis_abs'"):
         ManyAttrs.from_json(AxisAbsAttrs().to_json())

@@ -13,7 +13,7 @@ from typing import Any as AnyType
 
 from ...base import arith
 from ...base.arith.expr import Expr
-from ...base.errors import LanguageError
+from ...base.errors import LanguageError, OpenConditionError
 from ...base.vocabulary import BOOL, INT64, DType
 from ...operator import told
 from ..te.tensor import Read
@@ -42,6 +42,9 @@ def _comparison(
                 if symbol in ("==", "!="):
                     return symbol == "!="
                 raise LanguageError(f"cannot compare {describe(a)} {symbol} {describe(b)}", "value")
+        for number, other in ((a, b), (b, a)):
+            if type(number) is int and _is_beyond(number, other):
+                return python(*((number, 0) if number is a else (0, number)))
         if (
             isinstance(a, Expr)
             and isinstance(b, Expr)
@@ -67,6 +70,15 @@ def _comparison(
 
     apply.__doc__ = f"`a {symbol} b`; exact across integer widths; bool if both are static."
     return apply
+
+
+def _is_beyond(number: int, other: Value) -> bool:
+    """Whether an int is none that the dtype of an integer expression holds."""
+    return (
+        isinstance(other, Expr)
+        and other.dtype.is_int
+        and not other.dtype.lowest <= number <= other.dtype.highest
+    )
 
 
 def _has_symbol(value: Value) -> bool:
@@ -129,15 +141,15 @@ def contains(values: Value, x: Value) -> Value:
 def truth(condition: Value) -> bool:
     """A condition that must be static: of an `if` statement, of a tuple's comprehension.
 
-    Raises LanguageError if it depends on element values or on a symbolic dim.
+    Raises OpenConditionError if it depends on element values or on a symbolic dim.
     """
     found = condition if type(condition) is bool else as_condition(condition, "this condition")
     if isinstance(found, bool):
         return found
-    raise LanguageError(
+    raise OpenConditionError(
         "this condition must be known when the kernel is built, but it depends on "
         f"{arith.to_text(found)}; use `a if c else b`",
-        "stage",
+        found,
     )
 
 

@@ -11,9 +11,10 @@ from ...base.arith.expr import Dim, Expr, Shape
 from ...base.errors import LanguageError, shown
 from ...base.vocabulary import DTYPE_CLASSES, DType
 from ...operator import broadcast as broadcast_shapes
+from .conditions import less, select
 from .element import checked_add, floordiv
 from .ranges import MAX_UNROLLED, Range
-from .reduce import max_
+from .reduce import max_, min_
 from .weak import Value, Weak, describe, is_static, is_text
 
 
@@ -213,14 +214,16 @@ def slice_indices(start: Value, stop: Value, step: int, extent: Value) -> tuple[
         )
     if isinstance(extent, int) and all(v is None or isinstance(v, int) for v in (start, stop)):
         return slice(start, stop, step).indices(extent)
-    if not isinstance(extent, Expr):
+    if not isinstance(extent, int | Expr):
         raise LanguageError("slice_indices takes an extent that is a dim or an int", "value")
     first, last = (0, extent) if step > 0 else (-1, extent - 1)
 
     def place(value: Value, default: Value) -> Value:
         if value is None:
             return default
-        shifted = value + extent if isinstance(value, int) and value < 0 else value
+        if isinstance(value, Expr):
+            return select(less(value, 0), lambda: max_(value + extent, first), lambda: min_(value, last))
+        shifted = value + extent if value < 0 else value
         if isinstance(shifted, int) and shifted <= first:
             return first
         return arith.minimum(arith.maximum(shifted, first), last)

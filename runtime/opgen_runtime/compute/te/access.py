@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from ...base import arith
-from ...base.arith.expr import Const, Dim, Expr, Var
+from ...base.arith.expr import Const, Dim, Expr, Select, Var
 from ...base.vocabulary import INDEX
 from .tensor import Read
 
 _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
+_MOST_CHOICES: Final = 3  # on dims, of which each case is proved by itself
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
 
@@ -52,6 +54,8 @@ def why_not_inside(
             return None
         found = analyzer.interval(index)
         shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
+    if _is_inside_case_by_case(within, extents, facts):
+        return None
     message = (
         f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
         f"the dim is {extent} (0..{extent - 1})"
@@ -61,6 +65,41 @@ def why_not_inside(
     elif arith.holds(index, Read):
         message += "; limit what is read with `clip`, or read under a condition"
     return message
+
+
+def _is_inside_case_by_case(
+    within: Expr, extents: Mapping[Var, Dim], facts: Sequence[Expr], depth: int = 0
+) -> bool:
+    """Whether a condition holds on both sides of each choice that is made on dims alone, few as they are.
+
+    `m - 2` positions from the end on: `(m*2 - 2 if m - 2 < 0 else m - 2) + i` lies inside on either side.
+    """
+    sizes = [extent for extent in extents.values() if isinstance(extent, Expr)]
+    choice = next((c for e in (within, *sizes) for c in arith.post_order(e) if _is_choice_on_dims(c)), None)
+    if choice is None or depth == _MOST_CHOICES:
+        return False
+    assert isinstance(choice, Select)
+    for holds in (True, False):
+        case = partial(_chosen, condition=choice.condition, holds=holds)
+        own = {var: arith.rewrite(e, case) if isinstance(e, Expr) else e for var, e in extents.items()}
+        fact = choice.condition if holds else arith.logical_not(choice.condition)
+        known, one = (*facts, fact), arith.rewrite(within, case)
+        with analysis(own, known) as analyzer:
+            proved = analyzer.prove(one)
+        if not proved and not _is_inside_case_by_case(one, own, known, depth + 1):
+            return False
+    return True
+
+
+def _is_choice_on_dims(e: Expr) -> bool:
+    return isinstance(e, Select) and arith.is_size(e.condition)
+
+
+def _chosen(e: Expr, condition: Expr, holds: bool) -> Expr | None:
+    """What a choice on a condition is where that holds, or does not; None for all else."""
+    if not isinstance(e, Select) or not arith.structural_equal(e.condition, condition):
+        return None
+    return e.then if holds else e.otherwise
 
 
 @contextmanager

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from onnx.defs import onnx_opset_version
 
-from ...base.vocabulary import dataclass
+from ...base.vocabulary import DType, dataclass
 from ...ir import Constant, Expr, TupleGetItem
 from ...operator import TupleType
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
-from .extents import Sizes, casts_to, computed, shape_value
+from .extents import MOST, OF_SHAPES, Sizes, casts_to, computed
 from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
 from .narrow import Narrow
@@ -45,9 +45,7 @@ class Conversion:
         """
         with self.state.budget.current():
             found = self.graph(self.model.graph, dict(self.inputs), self.model.opsets)
-        if any([isinstance(value, Expr) and value in self.state.sizes for value in found]):
-            raise UnsupportedOperatorError([Unsupported("output", "Shape", "sizes that are not known")])
-        return found
+            return self.state.guarded(found)
 
     def graph(self, graph: Graph, environment: Environment, opsets: Opsets) -> list[Value]:
         """The values of a graph's outputs; `environment` holds its inputs and what surrounds it, and is extended."""
@@ -108,23 +106,26 @@ class Conversion:
         first = types[0] if types else None
         if node.domain or first is None or self.state.has_arrays:
             return None
-        if node.operator == "Shape" and not first.is_static:
-            return self.state.sized(shape_value(first.shape, **node.attributes()), "int64")
+        if node.operator in OF_SHAPES and not first.is_static:
+            sizes = OF_SHAPES[node.operator](first.shape, **node.attributes())
+            return None if sizes is None else self.state.sized(sizes, "int64")
         if not any([isinstance(value, Expr) and value in known for value in values]):
             return None
         operands: list[Sizes] = []
         for value in values:
-            if isinstance(value, Constant):
+            if isinstance(value, Constant) and value.data.size <= MOST:
                 operands.append(value.data.astype(object))
             elif isinstance(value, Expr) and value in known:
                 operands.append(known[value])
             else:
                 return None
         attributes = node.attributes()
-        found = computed(node.operator, operands, attributes)
+        found = computed(node.operator, operands, attributes, self.state.assumed)
         if found is None:
             return None
-        return self.state.sized(found, casts_to(node.operator, attributes) or first.dtype)
+        kind = types[1] if node.operator == "Where" else first  # its first operand is the condition
+        assert kind is not None
+        return self.state.sized(found, casts_to(node.operator, attributes) or kind.dtype)
 
     def _call(self, body: FunctionBody, node: Node, environment: Environment) -> list[Value]:
         """The outputs of a function for the inputs and attributes of a node."""
@@ -206,7 +207,7 @@ class Conversion:
         if not isinstance(value, Expr) or rule.kind == "Texts":
             raise NotSupported(f"{_described(value)} as input {rule.name!r}")
         sizes = self.state.sizes.get(value)
-        if sizes is not None:
+        if sizes is not None and rule.kind not in ("Expr", "Tensor"):
             return _open_sizes(rule, sizes)
         if rule.kind in ("Expr", "Tensor"):
             return self.state.concrete(value)
@@ -224,15 +225,17 @@ class Conversion:
                     f"found {array.size:,} of {array.dtype}"
                 )
             return tuple([int(item) for item in array.reshape(-1)])
-        if array.size != 1:
+        if array.size != 1:  # of a Scalar, or a Dim
             raise ModelError(f"the input {rule.name!r} must be one number, its shape is {array.shape}")
         return array.reshape(-1)[0].item()
 
 
-def _open_sizes(rule: InputRule, sizes: Sizes) -> tuple[Any, ...]:
-    if rule.kind != "Dims":
-        raise NotSupported(f"sizes that are not known as input {rule.name!r}; give the shapes of the inputs")
-    return tuple(sizes.reshape(-1))
+def _open_sizes(rule: InputRule, sizes: Sizes) -> Any:
+    if rule.kind == "Dims":
+        return tuple(sizes.reshape(-1))
+    if rule.kind == "Dim" and sizes.size == 1:
+        return sizes.reshape(-1)[0]
+    raise NotSupported(f"sizes that are not known as input {rule.name!r}; give the shapes of the inputs")
 
 
 def tensor(value: Value) -> Expr:
@@ -273,6 +276,12 @@ class NodeView:
     def has_output(self, position: int) -> bool:
         """Whether anything names that output."""
         return position < len(self.node.outputs) and bool(self.node.outputs[position])
+
+    def dtype(self, position: int) -> DType:
+        """The dtype of an input that is a tensor."""
+        kind = tensor_type(self.environment[self.node.inputs[position]])
+        assert kind is not None
+        return kind.dtype
 
     def value(self, expr: Expr) -> np.ndarray:
         """The value of a tensor, specialising on it if it depends on the call."""

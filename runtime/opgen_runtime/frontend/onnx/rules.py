@@ -5,11 +5,11 @@ A mapping is a function whose signature says all that the front end needs:
     @converts("Reshape", since=5)
     def reshape(data: Expr, shape: Ints, *, allowzero: int = 0) -> Expr: ...
 
-Positional parameters are the node's inputs.  `Expr` is an expression, `Ints` a tuple of ints, `Dims` one in which dims
-may be open, `Array` an array, `Scalar` one Python number: a value that decides the program, a constant or specialised
-on at call time.  `Sequence` is a list of expressions, `Texts` an array of strings, `Tensor` a tensor of any element
-type: an expression, a `Narrow` or `Texts`.  `... | None` says that the input may be absent; `*xs: Expr` takes any
-number.
+Positional parameters are the node's inputs.  `Expr` is an expression, `Ints` a tuple of ints, `Array` an array,
+`Scalar` one Python number: a value that decides the program, a constant or specialised on at call time.  `Dims` and
+`Dim` are `Ints` and `Scalar` that may be made of sizes, too, of which dims are open.  `Sequence` is a list of
+expressions, `Texts` an array of strings, `Tensor` a tensor of any element type: an expression, a `Narrow` or `Texts`.
+`... | None` says that the input may be absent; `*xs: Expr` takes any number.
 Keyword-only parameters are the node's attributes, required where there is no default.  The annotation says which
 values they have: `Literal[...]`, `Flag`, `Positive`, `Natural`, `Positives`, `Naturals`, or anything that the
 operator's schema allows.  `node: NodeView` is the node itself.  Tables of renamed operators (`Rename`) are turned
@@ -49,7 +49,9 @@ _BOUNDS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "Naturals": ("numbers of at least 0", lambda values: min(values, default=0) >= 0),
 }
 Tensor: TypeAlias = "Expr | Narrow | Texts"
-KINDS: Final = frozenset({"Expr", "Tensor", "Texts", "Ints", "Dims", "Array", "Scalar", "Sequence", "object"})
+KINDS: Final = frozenset(
+    {"Expr", "Tensor", "Texts", "Ints", "Dims", "Dim", "Array", "Scalar", "Sequence", "object"}
+)
 
 
 @dataclass(frozen=True, slots=True)

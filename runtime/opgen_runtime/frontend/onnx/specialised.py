@@ -11,7 +11,7 @@ from ...base import Target
 from ...base.errors import OpgenError
 from ...base.kept import Footprint
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
-from ...operator import TensorType
+from ...operator import Dim, TensorType
 from ...run.executor import Executable, array_type, build_program
 from .convert import Conversion
 from .direct import Direct
@@ -60,6 +60,7 @@ class Specialisation:
         if self.computed:
             body = self.computed[0] if len(self.computed) == 1 else Tuple(tuple(self.computed))
             self.inputs = free_vars(body)
+            self.inputs += _tellers(self.params, self.inputs)
             self.executable = _built(Function(tuple(self.inputs), body), target, state)
 
     def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
@@ -147,6 +148,23 @@ class Specialisation:
         rest = iter(computed[len(self.refusals) :])
         leaves = [leaf.data.copy() if isinstance(leaf, Constant) else next(rest) for leaf in self.leaves]
         return [filled(structure, leaves) for structure in self.structure]
+
+
+def _tellers(params: Sequence[Var], given: Sequence[Var]) -> list[Var]:
+    """The parameters that a program takes for their shapes alone: those that tell a dim which the given do not."""
+    told = {dim for var in given for dim in _dims(var)}
+    found: list[Var] = []
+    for var in params:
+        own = _dims(var)
+        if not told.issuperset(own):
+            told.update(own)
+            found.append(var)
+    return found
+
+
+def _dims(var: Var) -> list[Dim]:
+    kind = var.checked_type
+    return [dim for dim in kind.shape if not isinstance(dim, int)] if isinstance(kind, TensorType) else []
 
 
 class _Check:

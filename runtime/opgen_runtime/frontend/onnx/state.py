@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import default_rng
 
+from ...base.arith import Expr as DimExpr
 from ...base.vocabulary import dataclass
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, Var, const, free_vars, substitute
 from ...operator import TensorType
 from ...run.executor import array_type
+from .emit import op
 from .errors import NotSupported
 from .evaluate import Evaluator
 from .extents import Sizes, constant
@@ -68,7 +70,8 @@ class State:
         self._known: dict[int, Expr] = {}
         self._alive: list[Expr] = []
         self._constants: dict[int, Constant] = {}
-        self.sizes: dict[Expr, Sizes] = {}  # variables that stand for sizes of open dims
+        self.sizes: dict[Expr, Sizes] = {}  # tensors of sizes of open dims
+        self.assumed: list[DimExpr] = []  # sizes that are at least 0 where the program runs
 
     def value(self, expr: Expr) -> np.ndarray:
         """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
@@ -108,13 +111,23 @@ class State:
         return expr
 
     def sized(self, sizes: Sizes, dtype: str) -> Expr:
-        """A tensor of sizes: a constant, or where dims are open a variable that stands for them in shapes."""
+        """A tensor of sizes: a constant; where dims are open what they are is kept, and shapes are made of it."""
         array = constant(sizes)
         if array is not None:
             return const(array.astype(dtype))
-        var = Var("sizes", TensorType(sizes.shape, dtype))
-        self.sizes[var] = sizes
-        return var
+        made = op.shape_to_tensor(shape=tuple(sizes.reshape(-1)), dtype=dtype)
+        found = made if sizes.ndim == 1 else op.reshape(made, newshape=sizes.shape, allowzero=True)
+        self.sizes[found] = sizes
+        return found
+
+    def guarded(self, results: Sequence[Value]) -> list[Value]:
+        """The results of a program that runs only where what was assumed of sizes holds."""
+        found = list(results)
+        for place, value in enumerate(found):
+            if self.assumed and isinstance(value, Expr) and not isinstance(value, Constant):
+                found[place] = op.assume_sizes(value, sizes=tuple(self.assumed))
+                break
+        return found
 
     def folded(self, expr: Expr) -> Expr:
         """An expression of constants as one constant."""

@@ -2,6 +2,7 @@
 
 field.py      `attr(...)` and `AttrField`: one declared field and its texts
 kinds.py      the kinds of a field: what each takes, how it is normalised, its JSON
+expressions.py  expressions of dims as JSON
 base.py       `Attrs`: construction, checks, equality, hash, repr
 visitors.py   the protocols of the two field visitors
 """

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from ...base.errors import AttrError, call_site, did_you_mean, shown
+from ...base.arith import free_vars
+from ...base.arith.expr import AnyDim, Expr, Var
+from ...base.errors import AttrError, OpenConditionError, call_site, did_you_mean, shown
+from .expressions import DimTable
 from .field import REQUIRED, AttrField, attr
 from .kinds import KindError, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
@@ -28,8 +31,8 @@ class Attrs:
     type_key: ClassVar[str] = "attrs"
     _fields: ClassVar[dict[str, AttrField]] = {}
     _version: ClassVar[int] = 1  # of the op; later ones stand in JSON
-    _upgrade: ClassVar[Callable[[int, Mapping[str, object]], dict[str, object]] | None] = None
-    __slots__ = ("_hash", "_values")
+    _upgrade: ClassVar[Callable[[int, Mapping[str, object], DimTable], dict[str, object]] | None] = None
+    __slots__ = ("_hash", "_open_bounds", "_values")
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -61,12 +64,15 @@ class Attrs:
             raise _unknown(type(self), [name for name in kwargs if name not in fields])
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_hash", None)
+        open_bounds: list[tuple[str, Expr]] = []
         for field in fields.values():
             if field.check is not None:
-                _check(self, field, values[field.name])
+                open_bounds.extend(_check(self, field, values[field.name]))
+        object.__setattr__(self, "_open_bounds", tuple(open_bounds))
 
     _values: Mapping[str, object]
     _hash: int | None
+    _open_bounds: tuple[tuple[str, Expr], ...]
 
     def __getattr__(self, name: str) -> Any:
         values = object.__getattribute__(self, "_values")
@@ -97,6 +103,20 @@ class Attrs:
         """All fields with their values, in order of declaration."""
         return dict(self._values)
 
+    @property
+    def open_bounds(self) -> tuple[tuple[str, Expr], ...]:
+        """The bounds that need no input but the values of dims: their text, and what must hold."""
+        return self._open_bounds
+
+    @property
+    def open_dims(self) -> tuple[Var, ...]:
+        """The symbolic dims that values are made of, in the order in which they occur."""
+        values = [
+            v for value in self._values.values() for v in (value if isinstance(value, tuple) else (value,))
+        ]
+        found = [free_vars(v) for v in values if isinstance(v, Expr) and not isinstance(v, AnyDim)]
+        return tuple(dict.fromkeys([var for each in found for var in each])) if found else ()
+
     def replace(self, **changes: object) -> Self:
         """The same attrs with some values changed; checked like a construction."""
         return type(self)(**{**self._values, **changes})
@@ -122,19 +142,20 @@ class Attrs:
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), dict(self._values))
 
-    def to_text(self) -> str:
-        """The non-default attrs as IR text prints them, for example `axis=1, mode="wrap"`."""
-        return ", ".join(f"{name}={value_text(value)}" for name, _, value in self._non_default())
+    def to_text(self, dim: Callable[[Expr], str] = str) -> str:
+        """The non-default attrs as IR text prints them, for example `axis=1, mode="wrap"`; `dim` writes expressions."""
+        return ", ".join(f"{name}={value_text(value, dim)}" for name, _, value in self._non_default())
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self, dims: DimTable | None = None) -> dict[str, object]:
         """A JSON-able mapping of `type_key` (`attrs.scaled@2` of an op's second version) and every field.
 
-        Raises AttrError for symbolic dims.
+        Symbolic dims are known by their names there; `dims` is extended by them.  Raises AttrError for two of one name.
         """
         listed: dict[str, object] = {"type_key": self._versioned_key()}
+        table = {} if dims is None else dims
         for name, value in self._values.items():
             try:
-                listed[name] = to_json_value(value)
+                listed[name] = to_json_value(value, table)
             except KindError as error:
                 raise AttrError(
                     f"{self.op_name()}: attr {name!r} cannot be written as JSON: {error}"
@@ -142,8 +163,11 @@ class Attrs:
         return listed
 
     @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> Self:
-        """The attrs that `to_json` wrote. Raises AttrError if they are of another class or do not check."""
+    def from_json(cls, data: Mapping[str, object], dims: DimTable | None = None) -> Self:
+        """The attrs that `to_json` wrote. Raises AttrError if they are of another class or do not check.
+
+        `dims`: symbolic dims by name; those that it lacks are made, and added.
+        """
         type_key, _, stated = str(data.get("type_key")).partition("@")
         version = int(stated) if stated.isdecimal() else 1
         if type_key != cls.type_key or version > cls._version:
@@ -151,11 +175,15 @@ class Attrs:
                 f"{cls.op_name()}: expected attrs of type {cls._versioned_key()!r}, found {data.get('type_key')!r}"
             )
         given = {name: value for name, value in data.items() if name != "type_key"}
+        table = {} if dims is None else dims
         if version < cls._version:
             assert cls._upgrade is not None
-            return cls(**cls._upgrade(version, given))
+            return cls(**cls._upgrade(version, given, table))
         for name in given.keys() & cls._fields.keys():
-            given[name] = cls._fields[name].read_json(given[name])
+            try:
+                given[name] = cls._fields[name].read_json(given[name], table)
+            except KindError as error:
+                raise _wrong_type(cls, cls._fields[name], given[name], str(error)) from None
         return cls(**given)
 
     @classmethod
@@ -202,8 +230,11 @@ class Attrs:
         return cls.type_key.removeprefix("attrs.")
 
 
-def attrs_from_json(data: Mapping[str, object]) -> Attrs:
-    """Attrs of the loaded class that `data["type_key"]` names. Raises AttrError if there is none, or several."""
+def attrs_from_json(data: Mapping[str, object], dims: DimTable | None = None) -> Attrs:
+    """Attrs of the loaded class that `data["type_key"]` names. Raises AttrError if there is none, or several.
+
+    `dims`: symbolic dims by name; those that it lacks are made, and added.
+    """
     found = tuple(_CLASSES.get(str(data.get("type_key")).partition("@")[0], {}).values())
     if not found:
         raise AttrError(f"no loaded Attrs class has the type key {data.get('type_key')!r}")
@@ -212,7 +243,7 @@ def attrs_from_json(data: Mapping[str, object]) -> Attrs:
         raise AttrError(
             f"type key {data.get('type_key')!r} is that of {listed}; use from_json of the one meant"
         )
-    return found[0].from_json(data)
+    return found[0].from_json(data, dims)
 
 
 def document_attrs(kind: type[Attrs], docs: Mapping[str, str]) -> None:
@@ -240,12 +271,20 @@ def _pack(cls: type[Attrs], args: tuple[object, ...], kwargs: dict[str, object])
     return {**packed, **kwargs}
 
 
-def _check(attrs: Attrs, field: AttrField, value: object) -> None:
+def _check(attrs: Attrs, field: AttrField, value: object) -> Iterator[tuple[str, Expr]]:
+    """Checks the bounds of a field that need no input; gives those that only the values of dims decide."""
     assert field.check is not None
     if value is None:
         return
     for item in value if field.is_list and isinstance(value, tuple) else (value,):
-        if not field.check(item, attrs):
+        try:
+            holds = field.check(item, attrs)
+        except OpenConditionError as error:
+            if not isinstance(error.condition, Expr):
+                raise
+            yield field.bounds or f"bounds of {field.name}", error.condition
+            continue
+        if not holds:
             found = value_text(value) + (f" (element {value_text(item)})" if field.is_list else "")
             bound = field.bounds or "its check fails"
             message = f"attr {field.name!r} is {found}, outside its bounds: {bound}"

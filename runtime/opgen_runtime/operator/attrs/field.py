@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ...base.vocabulary import dataclass
+from .expressions import DimTable
 from .kinds import KINDS, KindError, value_text
 
 
@@ -56,9 +57,9 @@ class AttrField:
             parts.append(self.bounds)
         return ", ".join(parts)
 
-    def read_json(self, value: object) -> object:
-        """The value that `to_json_value` wrote, before it is normalised."""
-        return KINDS[self.kind].read_json(value)
+    def read_json(self, value: object, dims: DimTable) -> object:
+        """The value that `to_json_value` wrote, before it is normalised. Raises `KindError`."""
+        return KINDS[self.kind].read_json(value, dims)
 
     def normalise(self, value: object) -> object:
         """The kept form of a value; raises `KindError` saying what is expected."""

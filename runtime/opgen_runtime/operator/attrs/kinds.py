@@ -14,8 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from ...base.arith.expr import Expr
+from ...base.arith import structural_equal, structural_hash
+from ...base.arith.expr import Const, Expr
 from ...base.vocabulary import DTYPES, DType, dataclass
+from .expressions import DimTable, ExpressionError, expression_from_json, expression_to_json
 
 _LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
 
@@ -24,13 +26,21 @@ class KindError(ValueError):
     """A value that a kind does not take; the message says what is expected."""
 
 
-def _int(value: object) -> int:
+def _whole(value: object) -> int:
+    """An int that is known."""
     if isinstance(value, (bool, np.bool_)):
         raise KindError("an int")
     try:
         return operator.index(value)  # type: ignore[arg-type]  # what is no int raises, and is reported
     except TypeError:
         raise KindError("an int") from None
+
+
+def _int(value: object) -> int | Expr:
+    """An int, or an expression of symbolic dims that is one when the program runs."""
+    if isinstance(value, Const):
+        value = value.value
+    return value if isinstance(value, Expr) and value.dtype.is_int else _whole(value)
 
 
 def _float(value: object) -> float:
@@ -42,7 +52,7 @@ def _float(value: object) -> float:
         raise KindError("a float (the int is too large for one)") from None
 
 
-def _number(value: object) -> int | float:
+def _number(value: object) -> int | float | Expr:
     """An int stays one, so that every integer is exact."""
     try:
         return _int(value)
@@ -80,12 +90,6 @@ def _layout(value: object) -> str:
     if not isinstance(value, str) or (value and _LAYOUT.fullmatch(value) is None):
         raise KindError("a layout such as 'NCHW' or 'NCHW16c'")
     return str(value)
-
-
-def _dim(value: object) -> object:
-    if isinstance(value, Expr) and value.dtype.is_int:
-        return value
-    return _int(value)
 
 
 def _same(value: object) -> object:
@@ -128,9 +132,15 @@ class AttrKind:
         except KindError:
             raise KindError(f"{self.expected} ({self.items})") from None
 
-    def read_json(self, value: object) -> object:
-        """The value that `to_json_value` wrote, before it is normalised."""
-        return list(map(self.from_json, value)) if isinstance(value, list) else self.from_json(value)
+    def read_json(self, value: object, dims: DimTable | None = None) -> object:
+        """The value that `to_json_value` wrote, before it is normalised; `dims` by name, which is extended."""
+        dims = {} if dims is None else dims
+        if isinstance(value, list):
+            return [self.read_json(item, dims) for item in value]
+        try:
+            return self.from_json(expression_from_json(value, dims))
+        except (ExpressionError, TypeError) as error:
+            raise KindError(f"{self.expected}; {error}") from None
 
 
 KINDS: Final[dict[str, AttrKind]] = {
@@ -141,22 +151,41 @@ KINDS: Final[dict[str, AttrKind]] = {
     "str": AttrKind("a str", _str),
     "dtype": AttrKind("a dtype", _dtype),
     "layout": AttrKind("a layout such as 'NCHW' or 'NCHW16c'", _layout),
-    "shape": AttrKind("a shape", _dim, "an int, or a sequence of ints and symbolic dims"),
+    "shape": AttrKind("a shape", _int, "an int, or a sequence of ints and symbolic dims"),
     "ints": AttrKind("ints", _int, "an int or a sequence of ints"),
     "floats": AttrKind("floats", _float, "a float or a sequence of floats", _float_from_json),
     "strs": AttrKind("strs", _str, "a str or a sequence of strs"),
 }
 
 
-def value_text(value: object) -> str:
-    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`."""
+def value_text(value: object, dim: Callable[[Expr], str] = str) -> str:
+    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`, `n + 1`.
+
+    `dim` writes expressions of symbolic dims.
+    """
     if isinstance(value, tuple):
-        return f"[{', '.join(map(value_text, value))}]"
+        return f"[{', '.join([value_text(item, dim) for item in value])}]"
     if isinstance(value, str):
         return json.dumps(str(value))
     if isinstance(value, Expr):
-        return str(value)
+        return dim(value)
     return repr(value)
+
+
+class _SameExpr:
+    """An expression as a key: equal where the same is computed of the same dims."""
+
+    __slots__ = ("_hash", "expr")
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self._hash = structural_hash(expr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameExpr) and structural_equal(self.expr, other.expr)
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def same_value_key(value: object) -> object:
@@ -165,15 +194,22 @@ def same_value_key(value: object) -> object:
         return ("nan",) if math.isnan(value) else (value, math.copysign(1.0, value))
     if isinstance(value, tuple):
         return tuple(map(same_value_key, value))
-    return value
+    return _SameExpr(value) if isinstance(value, Expr) and value.children() else value
 
 
-def to_json_value(value: object) -> object:
-    """A JSON-able form: tuples as lists, floats that JSON lacks as text. Symbolic dims raise `KindError`."""
+def to_json_value(value: object, dims: DimTable | None = None) -> object:
+    """A JSON-able form: tuples as lists, floats that JSON lacks as text, expressions of dims as operations.
+
+    `dims`: those by name, which is extended.  Raises `KindError` for two dims of one name.
+    """
+    dims = {} if dims is None else dims
     if isinstance(value, tuple):
-        return [to_json_value(item) for item in value]
+        return [to_json_value(item, dims) for item in value]
     if isinstance(value, Expr):
-        raise KindError(f"{value} is a symbolic dim, which JSON cannot hold")
+        try:
+            return expression_to_json(value, dims)
+        except ExpressionError as error:
+            raise KindError(str(error)) from None
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     return value

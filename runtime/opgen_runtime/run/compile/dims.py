@@ -1,4 +1,4 @@
-"""The symbolic dims in the types of a program."""
+"""The symbolic dims in the types and the attrs of a program."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ...base.arith import Expr, Var, free_vars
 from ...base.arith.expr import Any, AnyDim
+from ...ir import Call, Function, post_order
 from ...ir import Expr as Node
-from ...ir import Function, post_order
-from ...operator import TensorType, TupleType, Type
+from ...operator import Attrs, TensorType, TupleType, Type
 
 
 def dims_in(function: Function) -> tuple[Var, ...]:
-    """The symbolic dims of a function's types, in the order in which they occur, which equal functions share."""
+    """The symbolic dims of a function's types, then those of attrs alone, in the order in which they occur, which equal
+    functions share.
+    """
     found: dict[Var, None] = {}
-    for dim in sizes_of([*function.params, *post_order(function.body)]):
+    nodes = list(post_order(function.body))
+    for dim in sizes_of([*function.params, *nodes]):
         if not isinstance(dim, AnyDim):
             found.update(dict.fromkeys(free_vars(dim)))
+    for node in nodes:
+        if isinstance(node, Call) and isinstance(node.attrs, Attrs):
+            found.update(dict.fromkeys(node.attrs.open_dims))
     return tuple(found)
 
 

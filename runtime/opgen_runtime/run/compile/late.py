@@ -7,10 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from ...base.arith import AnyDim, dim
+from ...base.arith import AnyDim, const, dim
+from ...base.arith import Expr as DimExpr
 from ...base.arith import Var as DimVar
 from ...base.errors import OpgenError
 from ...base.kept import Kept
+from ...base.vocabulary import INDEX
 from ...declaration import array_type
 from ...ir import Call, Expr, Function, Var, substitute
 from ...lower.library.segment import flat_types, kernel_name
@@ -21,7 +23,7 @@ from .dims import are_told, dims_in, sizes_of
 from .footprint import programs
 from .kernel import Kernel
 from .parts import Parts
-from .variants import why_no_variants
+from .variants import narrowed, why_no_variants
 
 _FRESH: Final = "n"
 _TRIED: Final = ((0,), (1,), (7, 11, 13, 17, 19, 23), (29, 31, 37, 41, 43, 47))
@@ -128,10 +130,23 @@ class LateKernel(Kernel):
         """The segment on operands of other types, which are given for each tensor in order."""
         segment = self._segment
         params = tuple([Var(p.name_hint, _mapped(p.checked_type, typed)) for p in segment.params])
+        segment = narrowed(segment, _told(segment.params, params))  # attrs are made of dims as types are
         renamed: dict[Var, Expr] = dict(zip(segment.params, params, strict=True))
         found = InferType()(Function(params, substitute(segment.body, renamed), attrs=segment.attrs))
         assert isinstance(found, Function)
         return found
+
+
+def _told(params: Sequence[Var], known: Sequence[Var]) -> dict[DimVar, DimExpr]:
+    """The dims that parameters of known types tell."""
+    found: dict[DimVar, DimExpr] = {}
+    for param, same in zip(params, known, strict=True):
+        kinds = zip(flat_types(param.checked_type, ""), flat_types(same.checked_type, ""), strict=True)
+        for kind, told in kinds:
+            for own, size in zip(kind.shape, told.shape, strict=False):
+                if isinstance(own, DimVar) and isinstance(size, int):
+                    found[own] = const(size, INDEX)
+    return found
 
 
 def _mapped(kind: Type, typed: Callable[[TensorType], Type]) -> Type:

@@ -10,6 +10,7 @@ from ...base.kept import Footprint
 from ...base.vocabulary import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
+from .dims import dims_in
 from .kernel import Kernel
 from .once import ran
 from .segments import Segments, Site, flat_constants, is_segment
@@ -55,7 +56,7 @@ def evaluated(function: Function, compiled: Callable[[Function], Kernel]) -> Fun
             made = made.tuple_value.fields[made.index]
         elif isinstance(made, Call) and is_segment(made.op):
             constants = flat_constants(made)
-            if None not in constants and _is_small(made, constants):
+            if None not in constants and _is_small(made, constants) and not dims_in(made.op):
                 arrays = [constant.data for constant in constants if constant is not None]
                 values = [Constant(array) for array in ran(compiled(made.op), arrays)]
                 made = Tuple(tuple(values)) if isinstance(node.checked_type, TupleType) else values[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...base.arith import AnyDim, Expr, Var, free_vars
+from ...base.arith import Var
 from ...ir import Call, Function, post_order, rebuild
 from ...ir import Expr as Node
 from ...ir import Var as Parameter
@@ -50,7 +50,7 @@ def _needed(segment: Function, tellers: dict[Var, Parameter]) -> list[Parameter]
     """The parameters that tell the dims of a segment which its own do not; none where some dim is told by none."""
     apart = opened(segment)
     told = set(_whole(apart.params))
-    missing = [dim for dim in dict.fromkeys([*dims_in(apart), *_in_attrs(apart)]) if dim not in told]
+    missing = [dim for dim in dims_in(apart) if dim not in told]
     if not all([dim in tellers for dim in missing]):
         return []
     return list(dict.fromkeys([tellers[dim] for dim in missing]))
@@ -59,12 +59,3 @@ def _needed(segment: Function, tellers: dict[Var, Parameter]) -> list[Parameter]
 def _whole(params: Sequence[Parameter]) -> Iterator[Var]:
     """The dims that are whole dims of parameters."""
     return (dim for dim in sizes_of(params) if isinstance(dim, Var))
-
-
-def _in_attrs(segment: Function) -> Iterator[Var]:
-    for node in post_order(segment.body):
-        if isinstance(node, Call) and node.attrs is not None:
-            for value in node.attrs.as_dict().values():
-                for each in value if isinstance(value, tuple) else (value,):
-                    if isinstance(each, Expr) and not isinstance(each, AnyDim):
-                        yield from free_vars(each)

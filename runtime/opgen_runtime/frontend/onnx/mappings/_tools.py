@@ -132,6 +132,24 @@ def _reshape_open(x: Expr, to: Sequence[Dim]) -> Expr:
     return op.reshape(x, newshape=tuple(to), allowzero=True)  # a run shows whether the elements are as many
 
 
+def with_rest(own: Sequence[Dim], to: Sequence[Dim]) -> list[Dim]:
+    """Extents of which one may be -1, which stands for what is left of `own`: without it, where that can be told."""
+    if not any([isinstance(n, int) and n == -1 for n in to]):
+        return list(to)
+    given, left = [n for n in to if not isinstance(n, int) or n != -1], list(own)
+    for size in [n for n in given if not isinstance(n, int)]:
+        same = [n for n in left if dims_equal(n, size)]
+        if same:
+            given.remove(size)
+            left.remove(same[0])
+    divisor = math.prod([n for n in given if isinstance(n, int)])
+    whole = math.prod([n for n in left if isinstance(n, int)])
+    if len(given) != sum([isinstance(n, int) for n in given]) or not divisor or whole % divisor:
+        return list(to)
+    rest = math.prod([n for n in left if not isinstance(n, int)], start=whole // divisor)
+    return [rest if isinstance(n, int) and n == -1 else n for n in to]
+
+
 def transpose(x: Expr, axes: Sequence[int]) -> Expr:
     return x if tuple(axes) == tuple(range(ndim(x))) else op.transpose(x, axes=tuple(axes))
 

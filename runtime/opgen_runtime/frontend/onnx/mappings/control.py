@@ -20,7 +20,7 @@ from ..errors import ModelError, NotSupported, UnsupportedOperatorError, shown
 from ..graph import Graph
 from ..rules import Flag, converts
 from ._tools import axis_of, concatenate, extent, index, ndim, take_slice
-from .shape import split_parts
+from .slicing import split_parts
 
 if TYPE_CHECKING:
     from ..convert import NodeView

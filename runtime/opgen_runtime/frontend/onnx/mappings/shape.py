@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -22,7 +21,6 @@ from ._tools import (
     arange,
     at_least,
     axes_of,
-    axis_of,
     broadcast_shape,
     concatenate,
     dtype,
@@ -38,6 +36,7 @@ from ._tools import (
     tensor_type,
     transpose,
     unsqueeze,
+    with_rest,
 )
 
 if TYPE_CHECKING:
@@ -75,15 +74,16 @@ def constant(
 
 
 @converts("ConstantOfShape", since=9)
-def constant_of_shape(to: Ints, *, value: Array | None = None) -> Expr:
-    return full(
-        to, 0.0 if value is None else value.reshape(())[()], "float32" if value is None else value.dtype.name
-    )
+def constant_of_shape(to: Dims, *, value: Array | None = None) -> Expr:
+    one = np.zeros((), np.float32) if value is None else value.reshape(())
+    if not all([isinstance(n, int) for n in to]):
+        return op.full(const(one), shape=tuple(to))
+    return full(to, one[()], one.dtype.name)
 
 
 @converts("Shape")
 def shape_of(x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
-    return const(np.array(shape(x)[start:end], np.int64))
+    return const(np.array(shape(x)[start:end], np.int64))  # open ones are sizes that the program knows
 
 
 @converts("Size")
@@ -95,7 +95,8 @@ def size_of(x: Expr) -> Expr:
 def reshape_to(x: Expr, to: Dims, *, allowzero: Flag = 0) -> Expr:
     """A 0 keeps the input's extent, unless `allowzero`; one -1 stands for what is left."""
     if not all([isinstance(n, int) for n in to]):
-        return reshape(x, [sizes(x)[k] if n == 0 and not allowzero else n for k, n in enumerate(to)])
+        whole = [sizes(x)[k] if n == 0 and not allowzero and k < ndim(x) else n for k, n in enumerate(to)]
+        return reshape(x, with_rest(sizes(x), whole))
     kept = [k for k, n in enumerate(to) if n == 0 and not allowzero]
     if min(to, default=0) < -1 or to.count(-1) > 1 or max(kept, default=0) > ndim(x) - 1 + (not kept):
         raise ModelError(f"a tensor of shape {shape_text(sizes(x))} cannot have the shape {list(to)}")
@@ -161,86 +162,6 @@ def concat(*parts: Expr, axis: int = 1) -> Expr:
     return concatenate(parts, axis)
 
 
-@converts("Split")
-def split_2(x: Expr, *, axis: int = 0, split: Ints | None = None, node: NodeView) -> tuple[Expr, ...]:
-    return split_18(x, split, axis=axis, node=node)
-
-
-@converts("Split", since=13)
-def split_18(
-    x: Expr,
-    lengths: Ints | None = None,
-    *,
-    axis: int = 0,
-    num_outputs: Positive | None = None,
-    node: NodeView,
-) -> tuple[Expr, ...]:
-    """Parts of the given sizes, or equal parts, of which the last may be smaller."""
-    if not ndim(x):
-        at_least(x, 1)
-    at = axis_of(axis, ndim(x))
-    count = node.num_outputs
-    if num_outputs not in (None, count):
-        raise ModelError(f"num_outputs is {num_outputs}, the node has {count} outputs")
-    if lengths is None:
-        each = -(-extent(x, at) // count)
-        lengths = [max(min(each, extent(x, at) - k * each), 0) for k in range(count)]
-    return split_parts(x, at, lengths)
-
-
-def split_parts(x: Expr, axis: int, lengths: Sequence[int]) -> tuple[Expr, ...]:
-    """The parts of these lengths along an axis."""
-    edges = [0, *accumulate(lengths)]
-    if edges[-1] != extent(x, axis) or min(lengths, default=0) < 0:
-        raise ModelError(f"parts of sizes {tuple(lengths)} of an axis of extent {extent(x, axis)}")
-    return tuple([take_slice(x, axis, begin, end) for begin, end in pairwise(edges)])
-
-
-@converts("Slice")
-def slice_1(x: Expr, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> Expr:
-    return slice_10(x, starts, ends, axes)
-
-
-@converts("Slice", since=10)
-def slice_10(x: Expr, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Expr:
-    named = axes_of(range(len(starts)) if axes is None else axes, ndim(x))
-    steps = (1,) * len(starts) if steps is None else steps
-    if not len(starts) == len(ends) == len(steps) == len(named) or 0 in steps:
-        raise ModelError(f"starts {list(starts)}, ends {list(ends)}, axes {list(named)}, steps {list(steps)}")
-    asked = list(zip(starts, ends, steps, named, strict=True))
-    for each in [each for each in asked if not isinstance(sizes(x)[each[3]], int)]:
-        asked.remove(each)
-        x = _cut_open(x, *each)
-    if not asked:
-        return x
-    starts, ends, steps, named = zip(*asked, strict=True)
-    cuts = [
-        slice(b, e, s).indices(extent(x, d)) for b, e, s, d in zip(starts, ends, steps, named, strict=True)
-    ]
-    empty = [not range(*cut) for cut in cuts]
-    if any(empty):
-        return full(_cut(x, named, cuts), 0, dtype(x))
-    # A backward slice that takes the first element ends before it: in the attr, at the extent below zero.
-    ends = [e if e >= 0 else -extent(x, d) - 1 for (_, e, _), d in zip(cuts, named, strict=True)]
-    return op.strided_slice(
-        x, begin=tuple([c[0] for c in cuts]), end=tuple(ends), strides=tuple(steps), axes=named
-    )
-
-
-def _cut_open(x: Expr, start: int, end: int, step: int, axis: int) -> Expr:
-    """A slice of an axis that may have any extent."""
-    others = [n for d, n in enumerate(sizes(x)) if d != axis and isinstance(n, int)]
-    if (start, step) == (0, 1) and (end >= _FOREVER or not spending().allows((*others, end), dtype(x))):
-        return x  # whole: it cannot be as long as that
-    start, end = (max(-_FOREVER, min(place, _FOREVER)) for place in (start, end))
-    return op.strided_slice(x, begin=(start,), end=(end,), strides=(step,), axes=(axis,))
-
-
-def _cut(x: Expr, named: Sequence[int], cuts: Sequence[tuple[int, int, int]]) -> list[int]:
-    """The extents of `x` with the named axes cut."""
-    return [len(range(*cuts[named.index(d)])) if d in named else n for d, n in enumerate(shape(x))]
-
-
 @converts("Expand", since=8)
 def expand(x: Expr, to: Dims) -> Expr:
     if not tensor_type(x).is_static or not all([isinstance(n, int) for n in to]):
@@ -253,24 +174,22 @@ def expand(x: Expr, to: Dims) -> Expr:
 
 
 @converts("Tile", since=6)
-def tile(x: Expr, repeats: Ints) -> Expr:
-    if len(repeats) != ndim(x) or min(repeats, default=0) < 0:
+def tile(x: Expr, repeats: Dims) -> Expr:
+    if len(repeats) != ndim(x) or min([n for n in repeats if isinstance(n, int)], default=0) < 0:
         raise ModelError(f"repeats {list(repeats)} of a tensor of rank {ndim(x)}")
     return op.tile(x, reps=tuple(repeats))
 
 
 @converts("Range", since=11)
-def range_of(start: Array, limit: Array, delta: Array) -> Expr:
-    if any(each.size != 1 for each in (start, limit, delta)):
-        raise ModelError(
-            f"a range of shapes {start.shape}, {limit.shape}, {delta.shape}, expected three scalars"
-        )
-    first, last, step = (each.reshape(())[()].item() for each in (start, limit, delta))
-    if not step or not all(map(math.isfinite, (first, last, step))):
-        raise ModelError(f"a range from {first} to {last} in steps of {step}")
-    wide = (last - first) / step if isinstance(step, float) else -((first - last) // step)
+def range_of(start: Dim, limit: Dim, delta: Dim, *, node: NodeView) -> Expr:
+    kind = node.dtype(0)
+    if not all([isinstance(each, int | float) for each in (start, limit, delta)]):
+        return op.arange(start=start, stop=limit, step=delta, dtype=kind)
+    if not delta or not all(map(math.isfinite, (start, limit, delta))):
+        raise ModelError(f"a range from {start} to {limit} in steps of {delta}")
+    wide = (limit - start) / delta if isinstance(delta, float) else -((start - limit) // delta)
     count = max(math.ceil(wide), 0)
-    return const((first + arange(count) * step).astype(start.dtype))
+    return const(np.asarray(start + arange(count) * delta, kind.numpy))
 
 
 @converts("EyeLike", since=9)
@@ -286,8 +205,8 @@ def _dtype(x: Expr) -> DType:
 
 
 @converts("Trilu", since=14)
-def trilu(x: Expr, k: Scalar | None = None, *, upper: Flag = 1) -> Expr:
-    return op.trilu(x, k=k or 0, upper=bool(upper))
+def trilu(x: Expr, k: Dim | None = None, *, upper: Flag = 1) -> Expr:
+    return op.trilu(x, k=0 if k is None else k, upper=bool(upper))
 
 
 @converts("Pad")

@@ -9,6 +9,7 @@ from typing import Any
 from ....base.arith.expr import AnyDim, Dim, Shape
 from ....base.errors import OpgenError, TypeInferenceError
 from ...attrs.kinds import same_value_key
+from ..relation import Assumption
 from ..rules import Bound, Function, Input, Let, Output, Require, needs_of
 from ..signature import Signature
 from ..type import TensorType
@@ -35,7 +36,10 @@ class Plan:
 
     def read(self, attrs: Any) -> Hashable:
         """Equal for attrs that calls are bound alike with: those that differ in what no rule and no shape reads."""
-        return () if attrs is None else same_value_key(tuple([attrs[name] for name in self._attrs_read]))
+        if attrs is None:
+            return ()
+        open_bounds = [condition for _, condition in attrs.open_bounds]
+        return same_value_key((*[attrs[name] for name in self._attrs_read], *open_bounds))
 
     def output(self, declared: Output) -> OutputPlan:
         """The plan of a declared output; there is none where the type relation is written by hand."""
@@ -45,6 +49,8 @@ class Plan:
         """Binds the call; the errors are the user's."""
         run_steps(frame, self.steps)
         signature = frame.signature
+        if frame.attrs is not None:
+            frame.undecided += [Assumption(text, condition) for text, condition in frame.attrs.open_bounds]
         bounds: dict[str, Dim] = {}
         for name, function in signature.dynamic.items():
             bounds[name] = bound_of(frame, signature, name, function)
