@@ -121,7 +121,7 @@ def partitioned(
     context: PassContext,
 ) -> IRModule:
     """A module in segments, as `build` compiles them: optimised, with the values of what takes constants alone."""
-    context = context.evaluating_by(CompilingEvaluator)
+    context = context.evaluating_by(CompilingEvaluator).for_target(target)
     module = optimise(module_given(module, params), context)
     known = {
         var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
