@@ -215,6 +215,33 @@ def test_builds_ask_strategies_from_level_3_on() -> None:
     np.testing.assert_allclose(executable.run([array]), wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_the_target_of_the_build_is_asked() -> None:
+    """The implementation of a key that this machine does not have, but the target of the build."""
+    op = Op.get("conv2d")
+
+    def of_apart(attrs: object, inputs: list[te.Tensor], out_type: TensorType) -> OpStrategy:
+        found = OpStrategy().add_default(injective, "plain")
+        with found.under(lambda target: "apart" in target.keys, "apart"):
+            found.add_implementation(None, injective, "apart", layouts={"data_layout": "NHWC"})
+        return found
+
+    op.set_attr("strategy", of_apart, plevel=20)
+    data = x()
+    program = ir.Function((data,), ops.relu(conv(data)))
+    try:
+        assert "layout_transform" not in str(AlterOpLayout()(program))
+        other = PassContext(opt_level=3).for_target("llvm -keys=apart")
+        assert str(AlterOpLayout()(program, other)).count("layout_transform") == 3
+        kernels = {
+            keys: rt.build(program, target=f"llvm -keys={keys}", opt_level=3).kernels
+            for keys in ("", "apart")
+        }
+        asked = {keys: any("layout_transform" in name for name in names) for keys, names in kernels.items()}
+        assert asked == {"": False, "apart": True}
+    finally:
+        op.reset_attr("strategy")
+
+
 @pytest.mark.parametrize(
     ("layouts", "message"),
     [

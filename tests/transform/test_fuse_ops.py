@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgen_runtime import create_executor, dim, ir, ops, testing
+from opgen_runtime import build, create_executor, dim, ir, ops, testing
+from opgen_runtime.base import Target
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import FuseOps, InferType, PassContext, Sequential
@@ -290,6 +291,23 @@ def test_why_ops_stay_apart_is_said() -> None:
     assert why_apart(ir.Function((a,), ir.Tuple((ops.abs(first), second)))) == [
         "exp -> split: no op comes after all that read exp",
     ]
+
+
+def test_rows_are_joined_for_the_target_of_the_build() -> None:
+    """Eight long rows are enough for one thread, and too few for 64, which this machine need not have."""
+    a = x("a", TensorType((8, 1 << 14), "float32"))
+    function = ir.Function((a,), ops.exp(a - ops.max(a, axis=(1,), keepdims=True)))
+    one, many = (f"llvm -num-threads={count}" for count in (1, 64))
+    assert [len(build(function, target=target).kernels) for target in (one, many)] == [1, 2]
+    fused = [
+        str(FuseOps()(function, PassContext().for_target(target))).count("Primitive")
+        for target in (one, many)
+    ]
+    assert fused == [1, 2]
+    assert why_apart(function, target=Target.parse(one)) == []
+    assert "max -> subtract: its 8 rows are too few to share among 64 threads" in why_apart(
+        function, target=Target.parse(many)
+    )
 
 
 HALVES = ops.split(ops.exp(x()), indices_or_sections=2, axis=0)

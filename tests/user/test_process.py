@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -101,3 +102,62 @@ def test_out_is_filled_and_returned() -> None:
     result = eager.axis_abs(data, axis=0, indice=1, out=out)
     assert result is out
     np.testing.assert_array_equal(out, [[-1, 2], [3, 4]])
+
+
+CALLS = """
+import sys, threading
+import numpy as np
+import opgen_runtime as rt
+from opgen_runtime import ops
+from opgen_runtime.run.calls import eager
+x = np.linspace(-1, 1, 5000, dtype="float32").reshape(50, 100)
+def calls():
+    result = eager.softmax(x)
+    np.testing.assert_allclose(result.sum(axis=1), np.ones(50), rtol=1e-5)
+    matched = rt.jit(lambda a, b: (ops.tanh(a @ b) + 1).sum())(x, x.T.copy())
+    np.testing.assert_allclose(matched, (np.tanh(x @ x.T) + 1).sum(), rtol=1e-4)
+    slope = rt.grad(lambda a: (ops.exp(a) * a).sum())(x)
+    np.testing.assert_allclose(slope, np.exp(x) * (x + 1), rtol=1e-4, atol=1e-5)
+"""
+DEEP = """
+refused = 0
+for limit in range(30, 121, 10):
+    sys.setrecursionlimit(limit)
+    try:
+        calls()
+    except RecursionError:
+        refused += 1
+    finally:
+        sys.setrecursionlimit(1000)
+calls()
+sys.setrecursionlimit(200)
+calls()
+assert refused > 5, refused
+"""
+SMALL = """
+failures = []
+def work():
+    try:
+        calls()
+    except BaseException as error:
+        failures.append(error)
+threading.stack_size(256 << 10)
+beside = threading.Thread(target=work)
+beside.start()
+beside.join()
+assert failures == []
+"""
+
+
+@pytest.mark.parametrize("program", [DEEP, SMALL], ids=["frames", "stack"])
+def test_little_room_on_the_stack(program: str) -> None:
+    """Where Python's limit of frames is too low, a call is refused, and the next works; 256 KiB of stack will do."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, "-c", CALLS + program],
+            env={**os.environ, "OPGEN_CACHE_DIR": cache},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -8,6 +8,7 @@ from contextvars import Token
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from ..base import Target
 from ..base.altered import pass_context
 from ..base.errors import PassError
 from ..base.functions import list_global_func_names
@@ -82,7 +83,8 @@ class PassContext:
     `required`: names of passes that run whatever their level; `disabled`: names of passes that a Sequential leaves
     out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`.  `hooks`:
     functions from loop IR to loop IR, each run after the stage of a kernel that it is named by (`opgen explain OP
-    --stages` prints the names).  `evaluator`: what finds the values of constants; without one that is `Evaluator`, and
+    --stages` prints the names).  `target`: what passes decide for, this machine unless `for_target` or a build says
+    another.  `evaluator`: what finds the values of constants; without one that is `Evaluator`, and
     for programs that are built one that compiles.  Raises PassError for an unknown key or name, listing those there
     are, and for a value of the wrong type or a level that is no int from 0 on.
     """
@@ -103,6 +105,7 @@ class PassContext:
         self.config: Mapping[str, object] = MappingProxyType(_checked_config(dict(config or {})))
         self.instruments = tuple(instruments)
         self.evaluator = evaluator
+        self._target: Target | None = None
         self.hooks: Mapping[str, Callable[[Any], Any]] = MappingProxyType(dict(hooks or {}))
         self._entered: list[tuple[Token[Any], int]] = []
 
@@ -121,6 +124,15 @@ class PassContext:
     def value(self, key: ConfigKey) -> Any:
         """The value of a configuration key, or its default."""
         return self.config.get(key.name, key.default)
+
+    @property
+    def target(self) -> Target:
+        """What the program is compiled for."""
+        return Target.host() if self._target is None else self._target
+
+    def for_target(self, target: Target | str | None) -> PassContext:
+        """The context for another target; None changes nothing.  Raises StrategyError for what is no target."""
+        return self if target is None else self._with(_target=Target.parse(target))
 
     def evaluating_by(self, default: type[Evaluator]) -> PassContext:
         """The context with `default` for its evaluator, if it has none of its own."""

@@ -61,11 +61,11 @@ def ConvertLayout(
 
 @function_pass(opt_level=3, required=(InferType,), preserves=("InferType",))
 def AlterOpLayout(function: Function, module: IRModule, context: PassContext) -> Function:
-    """Ops compute in the layouts that the implementations chosen for this machine ask for.
+    """Ops compute in the layouts that the implementations chosen for the context's target ask for.
 
     Raises StrategyError where a strategy does, PassError for layouts that the op does not have.
     """
-    return _Conversion(_asked_by_strategy(Target.host())).rewrite(function)
+    return _Conversion(_asked_by_strategy(context.target)).rewrite(function)
 
 
 def _asked_by_strategy(target: Target) -> Wanted:

@@ -12,6 +12,7 @@ nothing was joined stay one segment.
 
 from __future__ import annotations
 
+from ..base import Target
 from ..ir import Function, IRModule
 from ..lower.library.fusion import (
     Groups,
@@ -38,12 +39,14 @@ def FuseOps(function: Function, module: IRModule, context: PassContext, *, max_o
     """Partition into segments; at level 0 every op is a segment of its own."""
     if "Primitive" in function.attrs:
         return function
-    return fuse(function, max_ops, context.opt_level)
+    return fuse(function, max_ops, context.opt_level, context.target)
 
 
-def fuse(function: Function, max_ops: int = 256, opt_level: int = 2) -> Function:
-    """`function` with its ops in segments of at most `max_ops` ops."""
-    nodes, groups = _grouped(function, max_ops, opt_level)
+def fuse(
+    function: Function, max_ops: int = 256, opt_level: int = 2, target: Target | None = None
+) -> Function:
+    """`function` with its ops in segments of at most `max_ops` ops, for this machine by default."""
+    nodes, groups = _grouped(function, max_ops, opt_level, target)
     body = partition(function.body, nodes, groups)
     if body is function.body:
         return function
@@ -51,19 +54,23 @@ def fuse(function: Function, max_ops: int = 256, opt_level: int = 2) -> Function
     return Function(function.params, body, function.ret_type, function.type_params, attrs, span=function.span)
 
 
-def why_apart(function: Function, max_ops: int = 256, opt_level: int = 2) -> list[str]:
+def why_apart(
+    function: Function, max_ops: int = 256, opt_level: int = 2, target: Target | None = None
+) -> list[str]:
     """A line for each op that reads another's result from another segment: `exp -> sum: why`."""
-    return reasons(*_grouped(function, max_ops, opt_level))
+    return reasons(*_grouped(function, max_ops, opt_level, target))
 
 
-def _grouped(function: Function, max_ops: int, opt_level: int) -> tuple[list[Node], Groups]:
+def _grouped(
+    function: Function, max_ops: int, opt_level: int, target: Target | None
+) -> tuple[list[Node], Groups]:
     nodes = dataflow(function.body)
     groups = Groups(nodes, max_ops if opt_level > 0 else 1)
     if groups.max_ops > 1:
         find_post_dominators(nodes, max_ops)
         join_by_pattern(nodes, groups)
         if opt_level > 1:
-            join_rows(nodes, groups)
+            join_rows(nodes, groups, Target.host() if target is None else target)
             join_sweeps(nodes, groups)
     join_fields(nodes, groups)
     return nodes, groups

@@ -106,6 +106,32 @@ def test_parameters_that_do_not_fit_are_refused(params: Any, message: str) -> No
         rt.build(TWO, params)
 
 
+D = rt.var("d", rt.TensorType((10,), "float32"))
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (ir.Function((A,), ops.exp(B)), "main reads b, which nothing in it binds; its parameters are: a"),
+    (ir.Function((), ops.exp(B)), "main reads b, which nothing in it binds; its parameters are: none"),
+    (ir.Function((A, C), ops.add(ops.add(A, B), D)), "main reads b, d, which nothing in it binds; .* are: a, c"),
+    (ir.Function((A,), ir.Let(D, ops.exp(B), ops.add(A, D))), "main reads b, which nothing in it binds"),
+])  # fmt: skip
+@pytest.mark.parametrize("level", [0, 3])
+def test_free_variables_are_refused(function: ir.Function, message: str, level: int) -> None:
+    with pytest.raises(ExecutorError, match=f"^{message}"):
+        rt.build(function, opt_level=level)
+    with pytest.raises(ExecutorError, match=f"^{message}"):
+        rt.build(ir.IRModule({ir.GlobalVar("main"): function}), opt_level=level)
+
+
+def test_functions_of_a_module_are_closed_each() -> None:
+    called = ir.Function((D,), ops.add(D, B))
+    module = ir.IRModule({ir.GlobalVar("main"): ir.Function((A,), ops.exp(A)), ir.GlobalVar("other"): called})
+    with pytest.raises(
+        ExecutorError, match=r"^other reads b, which nothing in it binds; its parameters are: d$"
+    ):
+        rt.build(module)
+
+
 def test_arrays_that_do_not_fit_are_refused() -> None:
     executable = rt.build(TWO)
     with pytest.raises(ExecutorError, match="takes 2 arrays, found 1"):

@@ -376,7 +376,7 @@ def texts(
     Where there are several kernels, their stages have the kernel's name in front.  A segment that calls hand-written
     functions ends with the choice of the strategy: they run in Python.
     """
-    context = context or PassContext.current()
+    context = (context or PassContext.current()).for_target(target)
     partitioned = IRModule.from_expr(function)
     for row, module in through_graph(partitioned, context):
         partitioned = module

@@ -14,7 +14,7 @@ from ...base.forks import importing
 from ...base.garbage import rare_collections
 from ...base.kept import Footprint
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
-from ...ir.visitor import rewrite_leaves
+from ...ir.visitor import free_vars, rewrite_leaves
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
@@ -53,13 +53,14 @@ def build_program(
     `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
     says more.  Types must be known, dims need not be: a segment on the dims of what depends on data is compiled when
     it runs first.  Raises what the passes and the compilation raise;
-    ExecutorError for a value of no parameter, or one that does not fit.
+    ExecutorError for a value of no parameter, or one that does not fit, and for a variable that nothing binds.
     """
     context = context or PassContext.current()
     if opt_level is not None:
         context = context.at_level(opt_level)
     chosen = Target.host() if target is None else Target.parse(target)
     module = module_given(module, params)
+    _check_closed(module)
     if any([is_dynamic(node) for function in module.functions.values() for node in post_order(function)]):
         with importing:
             from .cut import in_parts
@@ -123,7 +124,7 @@ def partitioned(
     context: PassContext,
 ) -> IRModule:
     """A module in segments, as `build` compiles them: optimised, with the values of what takes constants alone."""
-    context = context.evaluating_by(CompilingEvaluator)
+    context = context.evaluating_by(CompilingEvaluator).for_target(target)
     module = optimise(module_given(module, params), context)
     known = {
         var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
@@ -147,6 +148,17 @@ def module_given(
             f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
         )
     return module.with_functions({"main": _bound(module["main"], params)}) if params else module
+
+
+def _check_closed(module: IRModule) -> None:
+    """Raises ExecutorError for a function that reads variables which it does not bind."""
+    for name, function in module.functions.items():
+        free = dict.fromkeys([var.name_hint for var in free_vars(function)])
+        if free:
+            known = ", ".join([param.name_hint for param in function.params]) or "none"
+            raise ExecutorError(
+                f"{name.name} reads {', '.join(free)}, which nothing in it binds; its parameters are: {known}"
+            )
 
 
 def _bound(main: Function, params: Mapping[str, object] | Mapping[Var, object]) -> Function:

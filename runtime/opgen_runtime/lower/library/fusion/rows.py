@@ -19,9 +19,8 @@ from .groups import Groups
 from .partition import made_segment
 
 
-def join_rows(nodes: Sequence[Node], groups: Groups) -> None:
+def join_rows(nodes: Sequence[Node], groups: Groups, target: Target) -> None:
     """Join each group with its post-dominator's and what lies between, where the program of all is one of rows."""
-    target = Target.host()
     for node in nodes:
         sink = node.parent
         group = groups.find(node)
