@@ -8,7 +8,7 @@ import pytest
 
 from opgen_runtime.base import Target
 from opgen_runtime.codegen import Pipeline, load, optimise_and_compile
-from opgen_runtime.codegen.objects import session
+from opgen_runtime.codegen.objects import support
 from tests.stress.memory import measured
 
 TEXT = """
@@ -41,7 +41,7 @@ def test_compiling(pipeline: Pipeline) -> None:
 
 def test_loading_and_unloading() -> None:
     code = optimise_and_compile(TEXT.format(factor=2.0), Target.host(), Pipeline.DIRECT).object_code
-    held = [load(code, "f") for _ in range(3 * session._LIBRARIES)]
+    held = [load(code, "f") for _ in range(3 * support._LIBRARIES)]
     addresses = {each.address for each in held}
     assert len(addresses) == len(held)
     del held
@@ -59,7 +59,7 @@ def test_code_of_an_old_instance_runs() -> None:
     loaded = []
     for text in texts:
         loaded.append(load(optimise_and_compile(text, Target.host(), Pipeline.DIRECT).object_code, "f"))
-        for _ in range(session._LIBRARIES):  # instances come and go
+        for _ in range(support._LIBRARIES):  # instances come and go
             load(optimise_and_compile(text, Target.host(), Pipeline.DIRECT).object_code, "f")
     signature = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
     assert [signature(each.address)(ctypes.addressof(data)) for each in loaded] == [0, 1, 2]

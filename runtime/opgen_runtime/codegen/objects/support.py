@@ -136,18 +136,25 @@ def _compile(text: str, target: Target, level: int) -> bytes:
     return made
 
 
+_LIBRARIES: Final = 16  # of an instance
+
 _instance: Any = None
+_room = 0  # how many libraries more it links
 _lock = forks.lock()
 
 
 def orc() -> Any:
-    """The one ORC instance of the process, which lives until the process ends: to make one takes a millisecond."""
-    global _instance
-    if _instance is None:
-        with _lock:
-            if _instance is None:
-                initialise()
-                made = llvm.create_lljit_compiler()
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
-                _instance = made
-    return _instance
+    """The instance of ORC for one more library.
+
+    An instance keeps 8 KiB of each library that it ever had, which llvmlite cannot take back but with the instance
+    itself.  So a new one, which takes a millisecond and 150 KiB, follows when it is full; a full one goes with the last
+    of its libraries.
+    """
+    global _instance, _room
+    with _lock:
+        if _room == 0:
+            initialise()
+            _instance = llvm.create_lljit_compiler()
+            _room = _LIBRARIES
+        _room -= 1
+        return _instance
