@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from opgen_runtime.base.kept import Kept
-from tests.stress import cache, entry
+from tests.campaign import Tally
+from tests.stress import cache, entry, memory
 from tests.stress._process import fresh
 
 
@@ -16,7 +17,7 @@ def test_odd_arrays() -> None:
     assert entry.problems(0, calls=100) == []
 
 
-@pytest.mark.parametrize("campaign", ["threads", "buffers"])
+@pytest.mark.parametrize("campaign", ["threads", "buffers", "unloading"])
 def test_campaign_in_a_process(campaign: str) -> None:
     assert fresh(f"tests.stress.{campaign}", 0) == []
 
@@ -25,6 +26,10 @@ def test_campaign_in_a_process(campaign: str) -> None:
 @pytest.mark.parametrize("where", ["whole", "scattered"])
 def test_thousand_objects_in_memory(where: str) -> None:
     assert fresh("tests.stress.loads", 0, 1000, where) == []
+
+
+def test_memory_of_compiled_code_stays_once_small_caches_are_full() -> None:
+    assert memory.run(600, 0, count=240) == Tally(480, [])
 
 
 def test_six_processes_over_one_cache() -> None:

@@ -22,7 +22,7 @@ program.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 
@@ -70,23 +70,25 @@ _Begun: TypeAlias = "tuple[ExprFunctor[Any], Expr, Steps[Any]]"
 """Whose node waits for what it asked for."""
 
 
+_METHODS: Final[Mapping[type[Expr], str]] = {
+    Var: "visit_var",
+    GlobalVar: "visit_global_var",
+    Constant: "visit_constant",
+    Call: "visit_call",
+    Tuple: "visit_tuple",
+    TupleGetItem: "visit_tuple_get_item",
+    Let: "visit_let",
+    If: "visit_if",
+    Function: "visit_function",
+}
+
+
 class ExprFunctor(Generic[R]):
     """A function over expressions, given by one generator method a node class; results are kept by node."""
 
     def __init__(self) -> None:
         self._memo: dict[int, R] = {}
         self._alive: list[Expr] = []  # keeps visited nodes alive, so that an id is never used twice
-        self._methods: dict[type[Expr], Callable[[Any], Steps[R] | R]] = {
-            Var: self.visit_var,
-            GlobalVar: self.visit_global_var,
-            Constant: self.visit_constant,
-            Call: self.visit_call,
-            Tuple: self.visit_tuple,
-            TupleGetItem: self.visit_tuple_get_item,
-            Let: self.visit_let,
-            If: self.visit_if,
-            Function: self.visit_function,
-        }
 
     def visit(self, expr: Expr) -> R:
         """The result for `expr`; nodes that this object has met before are not visited again."""
@@ -111,7 +113,7 @@ class ExprFunctor(Generic[R]):
 
     def _enter(self, node: Expr, stack: list[_Begun]) -> Any:
         """Begin a node: a generator waits on the stack, a plain result is kept at once."""
-        begun = self._methods[type(node)](node)
+        begun = getattr(self, _METHODS[type(node)])(node)
         if isinstance(begun, Generator):
             stack.append((self, node, begun))
             return None

@@ -9,7 +9,6 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
-from opgen_runtime.base.kept import Kept
 from opgen_runtime.run.compile import once
 from opgen_runtime.run.compile.kernel import NativeKernel
 from opgen_runtime.transform import Evaluator
@@ -93,17 +92,14 @@ def test_other_expressions_have_other_digests() -> None:
     assert len({key, *[digests.key(each)[0] for each in others]}) == 6
 
 
-def test_what_is_kept_has_a_size() -> None:
-    kept: Kept[np.ndarray] = Kept(100, lambda array: array.nbytes)
-    for number in range(5):
-        kept.put(number, np.zeros(30, np.uint8))
-    assert list(kept) == [2, 3, 4]
-    kept.put(3, np.zeros(90, np.uint8))
-    assert list(kept) == [3]
-    kept.put(9, np.zeros(101, np.uint8))
-    assert list(kept) == [3]
-    kept.put(4, np.zeros(10, np.uint8))
-    assert list(kept) == [3, 4]
+def test_kernels_whose_ids_are_in_keys_count_for_the_memory_that_they_take() -> None:
+    once.forget_results()
+    packed(np.ones((64, 300), np.float32))
+    found = [once._results.get(key) for key in once._results]
+    (kernel,) = [
+        each for _, meaning in filter(None, found) for each in meaning if isinstance(each, NativeKernel)
+    ]
+    assert once._results.nbytes > sum(size for _, size in kernel.footprint()) > kernel.image.code.__sizeof__()
 
 
 def lasting(array: np.ndarray) -> np.ndarray:

@@ -20,8 +20,7 @@ from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from . import helpers, temporaries, threads
 from .elf import is_elf, undefined_symbols
-from .session import session
-from .support import merge
+from .support import merge, orc
 
 _OVERHEAD: Final = (
     48 << 10
@@ -64,7 +63,7 @@ def load(
     builder.export_symbol(symbol)
     library = f"{symbol}.{next(_library_numbers)}"
     try:
-        tracker = builder.link(session(), library)
+        tracker = builder.link(orc(), library)
     except RuntimeError as error:
         raise CodegenError(f"kernel {symbol} cannot be linked: {str(error).strip()}") from error
     return Loaded(tracker[symbol], tracker, _OVERHEAD + _COPIES * len(object_code))

@@ -20,6 +20,7 @@ from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
 from ...transform import PassContext
 from .extern import ExternKernel
+from .footprint import programs
 from .kernel import EmptyKernel, Kernel, NativeKernel
 from .pipeline import between, compile_written, load_written, through_kernel, written_by_hand
 from .records import Lowered
@@ -71,7 +72,7 @@ class TensorFunction:
             program.inputs,
             program.outputs,
         )
-        self._kernels: Kept[Kernel] = Kept(_KEPT)  # by the values of dims
+        self._kernels: Kept[Kernel] = programs(_KEPT)  # by the values of dims
         self._dims = program.variables
         in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
         self._compiled = None if in_python else compile_written(self._written)

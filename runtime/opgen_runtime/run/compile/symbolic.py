@@ -17,7 +17,7 @@ from ...base.vocabulary import INDEX, dataclass
 from ...codegen import Loaded, load
 from .demands import Demand
 from .entry import Entry
-from .footprint import footprint_of
+from .footprint import footprint_of, programs
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 
 _KEPT: Final = 256  # combinations of shapes
@@ -77,7 +77,7 @@ class SymbolicKernel(Kernel):
         self.meetings = tuple(meetings)
         self.demands = tuple(demands)
         self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
-        self._kernels: Kept[Kernel] = Kept(_KEPT)  # by the shapes of the inputs
+        self._kernels: Kept[Kernel] = programs(_KEPT)  # by the shapes of the inputs
         self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
         told = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
         needed = [
