@@ -162,7 +162,7 @@ def _decoded(memory: memoryview, what: str) -> Contents | Chained:
         raise ExecutorError(
             f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
         )
-    if header["target"] != str(Target.host()) and not Target.parse(header["target"]).is_host:
+    if header["target"] != str(Target.host()) and not Target.of_code(header["target"]).is_host:
         raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
     table = header["blobs"]
     blobs = [whole[start + offset : start + offset + size] for offset, size, _ in table]
