@@ -25,7 +25,9 @@ HOST = Target.host()
 def without_f16c() -> Target:
     """This machine, said to have no float16 conversion."""
     features = [f for f in HOST.features.split(",") if f != "+f16c"]
-    return Target(HOST.kind, HOST.triple, "x86-64", ",".join(features), HOST.keys, HOST.num_threads)
+    return Target(
+        HOST.kind, HOST.triple, "x86-64", ",".join(features), HOST.keys, HOST.num_threads, HOST.machine
+    )
 
 
 TARGETS = {"host": HOST} | ({"no-f16c": without_f16c()} if HOST.triple.startswith("x86_64") else {})

@@ -252,7 +252,7 @@ def test_lane_counts_agree_to_the_bit(name: str, dtype: str) -> None:
 @pytest.mark.skipif(not HOST.triple.startswith("x86_64"), reason="a test of x86-64 before FMA")
 @pytest.mark.parametrize("name", REFERENCE)
 def test_without_fma(name: str) -> None:
-    plain = Target(HOST.kind, HOST.triple, "x86-64", "", HOST.keys, HOST.num_threads)
+    plain = Target(HOST.kind, HOST.triple, "x86-64", "", HOST.keys, HOST.num_threads, HOST.machine)
     assert "llvm.fma" not in vector_math.function(name, DType("float32"), 4, plain)[1].render()
     inputs = operands(name, "float32", 3000)
     with np.errstate(all="ignore"):

@@ -38,7 +38,9 @@ class EagerlyParallel(Target):
 
 def eager(cpu: str) -> Target:
     base = target(cpu)
-    return EagerlyParallel(base.kind, base.triple, base.cpu, base.features, base.keys, base.num_threads)
+    return EagerlyParallel(
+        base.kind, base.triple, base.cpu, base.features, base.keys, base.num_threads, base.machine
+    )
 
 
 @settings(max_examples=40)

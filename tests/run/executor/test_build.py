@@ -397,6 +397,16 @@ def test_a_large_file_is_refused_before_it_is_read(
         tracemalloc.stop()
 
 
+def test_a_program_loads_where_the_row_of_its_machine_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    host = rt.Target.host()
+    built = rt.build(CHAIN, target=replace(host, machine=replace(host.machine, name="mine")))
+    built.save(path)
+    loaded = rt.load(path)
+    compare(loaded.run(arrays(CHAIN)), built.run(arrays(CHAIN)))
+    assert loaded.export_c(tmp_path / "c")
+
+
 def test_another_machine_and_another_version_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

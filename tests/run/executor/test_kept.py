@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,14 @@ def test_whatever_differs_is_another_program() -> None:
     assert None not in keys
     assert len(set(keys)) == len(keys)
     assert key(layers()) == keys[0]
+
+
+def test_values_of_a_machine_make_another_program() -> None:
+    """As where a user changes a row and keeps its name."""
+    host, module = rt.Target.host(), module_given(layers(), {"w": WEIGHTS})
+    changed = replace(host, machine=replace(host.machine, l2=host.machine.l2 * 2))
+    assert str(changed) == str(host)
+    assert key_of_module(module, changed, None) != key_of_module(module, host, None)
 
 
 def test_programs_of_few_nodes_and_of_altered_passes_are_compiled(programs: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from ..errors import did_you_mean, shown
+from ..errors import StrategyError, did_you_mean, shown
 from ..vocabulary import dataclass
 
 # What things take, in the time of one multiplication and addition of vectors that stream from the first-level cache;
@@ -40,6 +40,13 @@ _CYCLES: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 
+_LEAST: Final[Mapping[str, int]] = MappingProxyType(  # that schedules can go by
+    {
+        "l1": 4 << 10, "l2": 4 << 10, "llc": 4 << 10, "line": 16, "page": 1 << 10,
+        "lanes": 4, "registers": 8, "max_stride": 1, "gather_bits": 8,
+    }
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -47,9 +54,11 @@ class Machine:
 
     `lanes`: of 32 bits, of the widest vectors that schedules use, and `registers` that hold such; instruction sets may
     have less.  `max_stride`: how far apart, in elements, are read or stored as vectors; others are gathered, and none
-    of less than `gather_bits`.
-    `cycles` are costs by name.  The properties are shares of the caches, in bytes where no other unit is said.  They
-    were measured on machines of 32 KiB, 1 MiB and 32 MiB.
+    of less than `gather_bits`.  `cycles` are costs by name.  Raises StrategyError for entries that no schedule could
+    go by.
+
+    The properties are shares of the caches, in bytes where no other unit is said.  They were measured on machines of
+    32 KiB, 1 MiB and 32 MiB.
     """
 
     name: str
@@ -66,10 +75,30 @@ class Machine:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cycles", MappingProxyType(dict(self.cycles)))
+        problem = self._problem()
+        if problem is not None:
+            raise StrategyError(f"machine {self.name}: {problem}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = [getattr(self, each.name) for each in fields(self)]
         return Machine, (*values[:-1], dict(self.cycles))
+
+    def _problem(self) -> str | None:
+        """Which entry no schedule could go by; None where all are right."""
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                return f"{name} is {shown(value):.40}, expected a whole number of at least {least}"
+            if name in ("line", "page", "lanes") and value & (value - 1):
+                return f"{name} is {value}, expected a power of 2"
+        for name, cost in self.cycles.items():
+            if name not in _CYCLES:
+                known = f"expected some of {', '.join(_CYCLES)}{did_you_mean(name, _CYCLES)}"
+                return f"there is no cost {name!r}; {known}"
+            if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 < cost < math.inf:
+                return f"cost {name} is {shown(cost):.40}, expected a number above 0"
+        missing = [name for name in _CYCLES if name not in self.cycles]
+        return f"it has no cost {missing[0]!r}" if missing else None
 
     @property
     def values(self) -> str:
@@ -80,7 +109,7 @@ class Machine:
     @property
     def max_guarded_stride(self) -> int:
         """Elements between those that are read as vectors and gain by it under guards, and in tiles of rows, too."""
-        return self.max_stride - 1
+        return max(1, self.max_stride - 1)
 
     # ---------------------------------------------------------------- shares of the first-level cache
 
@@ -261,41 +290,20 @@ def _rows_of(triple: str) -> Sequence[Machine]:
     return next((rows for name, rows in _FAMILIES.items() if family.startswith(name)), ())
 
 
-def why_no_machine(name: str, known: Iterable[str]) -> str:
+def why_not_known(name: str, known: Iterable[str]) -> str:
     """What is wrong with the name of a machine that there is not."""
     names = list(known)
     return f"there is no such machine; expected one of {', '.join(names)}{did_you_mean(name, names)}"
 
 
-def changed(machine: Machine, name: str, values: Mapping[str, object]) -> Machine | str:
-    """A row of a user: another row with other `values`; or what is wrong with them."""
-    for key, value in values.items():
-        problem = _why_no_costs(value) if key == "cycles" else _why_no_entry(key, value)
-        if problem is not None:
-            return problem
-    made: dict[str, Any] = dict(values)
-    costs = {cost: float(each) for cost, each in made.pop("cycles", {}).items()}
-    return replace(machine, name=name, cycles={**machine.cycles, **costs}, **made)
-
-
-def _why_no_entry(key: str, value: object) -> str | None:
+def changed(machine: Machine, name: str, values: Mapping[str, Any]) -> Machine:
+    """A row of a user: another row with other `values`.  Raises StrategyError that names what is wrong with them."""
     known = [each.name for each in fields(Machine)[1:]]
-    if key not in known:
-        return f"there is no entry {key!r}; expected some of {', '.join(known)}{did_you_mean(key, known)}"
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        return f"{key} is {shown(value):.40}, expected a whole number of at least 1"
-    if key in ("line", "page", "lanes") and value & (value - 1):
-        return f"{key} is {value}, expected a power of 2"
-    return None
-
-
-def _why_no_costs(costs: object) -> str | None:
+    for key in values:
+        if key not in known:
+            expected = f"expected some of {', '.join(known)}{did_you_mean(key, known)}"
+            raise StrategyError(f"machine {name}: there is no entry {key!r}; {expected}")
+    costs = values.get("cycles", {})
     if not isinstance(costs, Mapping):
-        return f"cycles is {shown(costs):.40}, expected costs by name"
-    for name, value in costs.items():
-        if name not in _CYCLES:
-            known = f"expected some of {', '.join(_CYCLES)}{did_you_mean(name, _CYCLES)}"
-            return f"there is no cost {name!r}; {known}"
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
-            return f"cost {name} is {shown(value):.40}, expected a number above 0"
-    return None
+        raise StrategyError(f"machine {name}: cycles is {shown(costs):.40}, expected costs by name")
+    return replace(machine, **{**values, "name": name, "cycles": {**machine.cycles, **costs}})

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import StrategyError, shown
-from .machine import ROWS, Machine, changed, why_no_machine
+from .machine import ROWS, Machine, changed, why_not_known
 
 _FORMAT: Final = "opgen machines"
 _VERSION: Final = 1
@@ -26,7 +26,7 @@ def machine_named(name: str) -> Machine:
     """The row of that name, of the table or of the user.  Raises StrategyError for one that there is not."""
     found = ROWS.get(name) or _own().get(name)
     if found is None:
-        raise StrategyError(f"-machine={name}: {why_no_machine(name, [*ROWS, *_own()])}")
+        raise StrategyError(f"-machine={name}: {why_not_known(name, [*ROWS, *_own()])}")
     return found
 
 
@@ -63,21 +63,23 @@ def _read(path: Path, stamp: str) -> Mapping[str, Machine]:
     machines = held.get("machines")
     if not isinstance(machines, dict):
         raise StrategyError(f'{where}: "machines" is {shown(machines):.40}, expected rows by name')
-    return {name: _machine(f"{where}: {name}", name, row) for name, row in machines.items()}
+    return {name: _machine(where, name, row) for name, row in machines.items()}
 
 
 def _machine(where: str, name: str, row: object) -> Machine:
     if not _NAME.fullmatch(name) or name in ROWS:
         expected = "a name of letters, digits, _, . and -, and none of the table"
-        raise StrategyError(f"{where}: expected {expected}")
+        raise StrategyError(f"{where}: machine {name}: expected {expected}")
     if not isinstance(row, dict) or not isinstance(row.get("like"), str):
         raise StrategyError(
-            f'{where}: it is {shown(row):.40}, expected "like", a row of the table, and values'
+            f'{where}: machine {name}: it is {shown(row):.40}, expected "like", a row of the table, and values'
         )
     like = ROWS.get(row["like"])
     if like is None:
-        raise StrategyError(f'{where}: "like" is {row["like"]!r:.40}: {why_no_machine(row["like"], ROWS)}')
-    made = changed(like, name, {key: value for key, value in row.items() if key != "like"})
-    if isinstance(made, str):
-        raise StrategyError(f"{where}: {made}")
-    return made
+        raise StrategyError(
+            f'{where}: machine {name}: "like" is {row["like"]!r:.40}: {why_not_known(row["like"], ROWS)}'
+        )
+    try:
+        return changed(like, name, {key: value for key, value in row.items() if key != "like"})
+    except StrategyError as error:
+        raise StrategyError(f"{where}: {error}") from None

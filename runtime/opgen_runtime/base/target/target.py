@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -20,6 +21,7 @@ from .machine_file import machine_named, machines_stamp
 
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
 
+_MACHINE_OPTION: Final = re.compile(r" -machine=\S+")
 _MOST_THREADS: Final = 1024
 _LANE_BITS: Final = 32  # what the lanes of a machine are told in
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
@@ -58,6 +60,11 @@ class Target:
         what LLVM does not know or cannot do.
         """
         return text if isinstance(text, Target) else _parse(text, machines_stamp())
+
+    @staticmethod
+    def of_code(text: str) -> Target:
+        """The target that code was compiled for; the row of its machine, which none asks for now, need not be known."""
+        return Target.parse(_MACHINE_OPTION.sub("", text))
 
     def __str__(self) -> str:
         return self._text(f"-machine={self.machine.name}")

@@ -163,7 +163,7 @@ def _decoded(memory: memoryview, what: str, head: _Head) -> Contents | Chained:
         raise ExecutorError(
             f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
         )
-    if header["target"] != str(Target.host()) and not Target.parse(header["target"]).is_host:
+    if header["target"] != str(Target.host()) and not Target.of_code(header["target"]).is_host:
         raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
     blobs = list(_blobs(whole, head, what))
     inputs, result = tuple(header["inputs"]), _read_slots(header["result"])

@@ -46,7 +46,8 @@ def program_key(target: Target | None, *parts: str) -> str | None:
     """
     if not is_on() or is_altered():
         return None
-    whole = [_environment(), str(Target.host() if target is None else target), records_stamp(), *parts]
+    chosen = Target.host() if target is None else target
+    whole = [_environment(), str(chosen), chosen.machine.values, records_stamp(), *parts]
     return hashlib.blake2b("\0".join(whole).encode(), digest_size=20).hexdigest()
 
 

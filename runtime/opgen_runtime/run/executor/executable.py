@@ -219,7 +219,7 @@ class Native(Executable):
         with importing:
             from ..compile import c_library
 
-        return c_library.write(Path(folder), name, self.compiled, self.plan, Target.parse(self._target))
+        return c_library.write(Path(folder), name, self.compiled, self.plan, Target.of_code(self._target))
 
     @property
     def plan(self) -> Plan | None:

@@ -289,12 +289,18 @@ def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[in
     lanes = target.lanes(accesses.widest)
     lanes = min(lanes, 1 << max(0, likely(inner.extent).bit_length() - 1))
     gathered = [read.tensor.dtype for read in accesses.reads if inner.var in read.entangled]
-    if lanes < 2 or (
-        gathered and (lanes < 4 or min(dtype.bits for dtype in gathered) < target.machine.gather_bits)
-    ):
+    few, narrow = lanes < 4, any(dtype.bits < target.machine.gather_bits for dtype in gathered)
+    if lanes < 2 or (gathered and (few or narrow)):
         return 1, 1
-    vectors = VECTORS.of(target, 4 if accesses.cost <= Cost.DIVISION else 2 if accesses.cost <= 10 else 1)
+    vectors = VECTORS.of(target, _unrolled(accesses.cost))
     return lanes, min(vectors, max(1, likely(inner.extent) // lanes))
+
+
+def _unrolled(cost: int) -> int:
+    """How many vectors an iteration handles of elements that cost so much: one hides the latency of dear ones."""
+    if cost <= Cost.DIVISION:
+        return 4
+    return 2 if cost <= 10 else 1
 
 
 def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> None:
@@ -321,9 +327,8 @@ def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool,
     if not isinstance(whole, int) or size is None or stage.follows is not None:
         return False
     ragged = whole % lanes != 0
-    return vectors == 1 < lanes < whole and (
-        size <= target.machine.llc_tensor_elements if ragged else chunked
-    )
+    most = target.machine.llc_tensor_elements
+    return vectors == 1 < lanes < whole and (size <= most if ragged else chunked)
 
 
 def _lapped(

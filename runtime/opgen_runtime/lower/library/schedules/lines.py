@@ -32,11 +32,10 @@ def lines_of(schedule: Schedule, form: Form, target: Target) -> Contraction | No
     if last.extent == 1 or line_of(found) != last.extent or not moves_evenly(form):
         return None
     lanes = target.lanes(found.packed.dtype)
-    if found.row.extent == tile_rows(found.row, rows_of(target, USUAL_PANEL_VECTORS.value)) and fills_lines(
-        target
-    ):
+    wide = USUAL_PANEL_VECTORS.value
+    if found.row.extent == tile_rows(found.row, rows_of(target, wide)) and fills_lines(target):
         return None
-    steps, panel = likely_extent(form.body.axes), USUAL_PANEL_VECTORS.value * lanes
+    steps, panel = likely_extent(form.body.axes), wide * lanes
     empty = -last.extent % panel
     unpacked = likely_extent((found.row,)) * empty <= MAX_EMPTY_STEPS.value * last.extent
     size = steps * panel * found.packed.dtype.itemsize

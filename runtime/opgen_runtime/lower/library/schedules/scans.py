@@ -62,9 +62,8 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
         return None
     wide = USUAL_PANEL_VECTORS.value if has_many_registers(target) else -(-columns // lanes)
     tile = tile_rows(found.row, rows_of(target, wide))
-    most = min(
-        SCAN_VECTORS.of(target), max(1, target.vectors.registers // 2 // tile)
-    )  # a tile has half of them
+    half = target.vectors.registers // 2  # for the sums of a tile
+    most = min(SCAN_VECTORS.of(target), max(1, half // tile))
     every = (*member.loop_axes, *member.reduce_axes)
     shared = is_shared(every, likely_extent(every) // SCAN_WORK.of(target), target)
     vectors = -(-columns // lanes)

@@ -55,7 +55,7 @@ def rows_of(target: Target, vectors: int) -> MostRows:
     tuned = TILE_ROWS.of(target, 0)
     if tuned:
         return MostRows(tuned, tuned * 3 // 2, tuned // 2 + 1)
-    if has_many_registers(target):
+    if has_many_registers(target):  # of two vectors each, or one
         return MostRows(8, 12, 5) if vectors > 1 else MostRows(14, 16, 10)
     wide, latency = _few_vectors(vectors), int(target.machine.cycles["latency"])
     fitting = min(8, (target.vectors.registers - wide - 1) // wide)
@@ -88,17 +88,14 @@ def panel_vectors(vectors: int, target: Target, rows: int) -> int:
     """How many vectors a panel has: two, three where that leaves none over and there are registers for all rows."""
     if not has_many_registers(target):
         return _few_vectors(vectors)
-    wide = USUAL_PANEL_VECTORS.value + 1
-    return (
-        wide
-        if _fills(vectors, wide) and wide * (rows + 1) < target.vectors.registers
-        else min(USUAL_PANEL_VECTORS.value, vectors)
-    )
+    usual = USUAL_PANEL_VECTORS.value
+    fits = _fills(vectors, usual + 1) and (usual + 1) * (rows + 1) < target.vectors.registers
+    return usual + 1 if fits else min(usual, vectors)
 
 
 def _few_vectors(vectors: int) -> int:
-    wide = USUAL_PANEL_VECTORS.value + 1
-    return wide if _fills(vectors, wide) else min(USUAL_PANEL_VECTORS.value, vectors)
+    usual = USUAL_PANEL_VECTORS.value
+    return usual + 1 if _fills(vectors, usual + 1) else min(usual, vectors)
 
 
 def _fills(vectors: int, wide: int) -> bool:
