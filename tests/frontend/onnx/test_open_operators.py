@@ -25,6 +25,7 @@ OPEN = {
     "Add": "y = Add (x, x)",
     "ArgMax": "y = ArgMax <axis = 2> (x)",
     "AveragePool": "y = AveragePool <kernel_shape = [3, 2], strides = [3, 2]> (x)",
+    "AveragePool, ceil_mode": "y = AveragePool <kernel_shape = [2, 2], ceil_mode = 1> (x)",
     "BatchNormalization": "y = BatchNormalization (x, four, four, four, four)",
     "Cast": "y = Cast <to = 1> (x)",
     "CenterCropPad": "y = CenterCropPad <axes = [2, 3]> (x, pair)",
@@ -33,6 +34,7 @@ OPEN = {
     "ConstantOfShape": "s = Shape (x)  y = ConstantOfShape (s)",
     "Conv": "y = Conv <pads = [1, 1, 1, 1]> (x, filters)",
     "Conv, auto_pad, steps of one": 'y = Conv <auto_pad = "SAME_UPPER"> (x, filters)',
+    "Conv, auto_pad, steps of two": 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, filters)',
     "ConvInteger": "q = QuantizeLinear (x, scale, zero)  y = ConvInteger (q, bytes, zero)",
     "ConvTranspose": "y = ConvTranspose <strides = [2, 2]> (x, filters)",
     "CumSum": "y = CumSum (x, two)",
@@ -56,6 +58,7 @@ OPEN = {
     "LayerNormalization, several open axes": "y = LayerNormalization <axis = 1> (x, single)",
     "LogSoftmax": "y = LogSoftmax (x)",
     "LpNormalization": "y = LpNormalization <axis = 1> (x)",
+    "LpPool": "y = LpPool <kernel_shape = [2, 2]> (x)",
     "MatMul": "t = Transpose <perm = [0, 2, 3, 1]> (x)  y = MatMul (t, matrix)",
     "MaxPool": "y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)",
     "MeanVarianceNormalization": "y = MeanVarianceNormalization (x)",
@@ -86,17 +89,14 @@ OPEN = {
     "Where": "c = Greater (x, x)  y = Where (c, x, x)",
 }
 SPECIALISED = {
-    "AveragePool": "y = AveragePool <kernel_shape = [2, 2], ceil_mode = 1> (x)",
     "Compress": "c = Greater (four, four)  y = Compress <axis = 1> (x, c)",
-    "Conv": 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, filters)',
     "GridSample": "y = GridSample (x, grid)",
-    "LpPool": "y = LpPool <kernel_shape = [2, 2]> (x)",
-    "MaxPool": "y, i = MaxPool <kernel_shape = [2, 2]> (x)",
     "Resize": 'y = Resize <mode = "linear"> (x, , twice)',
     "Squeeze": "y = Squeeze (x)",
 }
 # converted, but without machine code for all sizes
 BY_HAND = {
+    "MaxPool": "y, i = MaxPool <kernel_shape = [2, 2]> (x)",
     "Pad": 'y = Pad <mode = "reflect"> (x, pads)',
 }
 CONSTANTS = {
@@ -144,7 +144,8 @@ def test_operators_take_open_dims(name: str) -> None:
 
 
 # Those that compute what depends on extents in the program.
-COMPUTED = ["CenterCropPad", "Hardmax, an open axis", "LayerNormalization, several open axes", "ReverseSequence",
+COMPUTED = ["AveragePool, ceil_mode", "CenterCropPad", "Conv, auto_pad, steps of two", "LpPool",
+            "Hardmax, an open axis", "LayerNormalization, several open axes", "ReverseSequence",
             "Split, an open axis"]  # fmt: skip
 
 

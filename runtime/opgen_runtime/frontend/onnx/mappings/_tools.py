@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ....base.arith import Const, minimum
+from ....base.arith import Const, maximum, minimum
 from ....base.arith import Expr as DimExpr
 from ....base.vocabulary import DType
 from ....ir import Expr, const
@@ -238,6 +238,10 @@ def within(position: Dim, extent: Dim) -> Dim:
     if isinstance(position, int) and isinstance(extent, int):
         return min(position, extent)
     return simple(minimum(position, extent))
+
+
+def at_least_0(size: Dim) -> Dim:
+    return max(size, 0) if isinstance(size, int) else simple(maximum(size, 0))
 
 
 def index(x: Expr, axis: int, position: int) -> Expr:
