@@ -110,3 +110,51 @@ def test_one_program_for_all_sizes(name: str) -> None:
     made_for = [each for key in program._compiled for each in program._compiled.get(key) or ()]
     assert len(made_for) == len(SHAPES)
     assert len({id(each) for each in made_for}) == 2, "the first, and one for all"
+
+
+DECODER = """
+g (int64[batch, seq] ids, float[batch, 2, past, 4] pk, float[batch, 2, past, 4] pv)
+    => (float[batch, seq, 8] y, float[batch, 2, total, 4] k, float[batch, 2, total, 4] v) {
+    b = Shape <end = 1> (ids)  q = Shape <start = 1> (ids)  p = Shape <start = 2, end = 3> (pk)
+    n = Squeeze (q)  before = Squeeze (p)  all = Add (before, n)
+    own = Range (before, all, unit)  keys = Range (none, all, unit)
+    e = Gather (words, ids)  f = Gather (places, own)  h = Add (e, f)
+    to = Concat <axis = 0> (b, q, heads)  r = Reshape (h, to)  t = Transpose <perm = [0, 2, 1, 3]> (r)
+    k = Concat <axis = 2> (pk, t)  v = Concat <axis = 2> (pv, t)
+    turned = Transpose <perm = [0, 1, 3, 2]> (k)  scores = MatMul (t, turned)
+    row = Unsqueeze (own, second)  column = Unsqueeze (keys, first)  seen = LessOrEqual (column, row)
+    mask = Where (seen, zero, low)  masked = Add (scores, mask)  shares = Softmax (masked)
+    o = MatMul (shares, v)  u = Transpose <perm = [0, 2, 1, 3]> (o)
+    back = Concat <axis = 0> (b, q, eight)  y = Reshape (u, back)
+}"""
+
+
+def test_a_decoder_with_a_cache_is_compiled_once() -> None:
+    """What it has seen grows by one each step, along an open axis."""
+    random = np.random.default_rng(7)
+    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {DECODER}')
+    constants = {
+        **{name: CONSTANTS[name] for name in ("none", "unit", "first", "second", "eight")},
+        "heads": np.array([2, 4]),
+        "zero": np.array(0, np.float32),
+        "low": np.array(-1e9, np.float32),
+        "words": random.standard_normal((11, 8)).astype(np.float32),
+        "places": random.standard_normal((64, 8)).astype(np.float32),
+    }
+    made.graph.initializer.extend([numpy_helper.from_array(a, name) for name, a in constants.items()])
+    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    program = prepare(made)
+    k = v = np.zeros((3, 2, 0, 4), np.float32)
+    kernels: list[int] = []
+    for step in range(50):
+        ids = random.integers(0, 11, (3, 4 if step == 0 else 1))
+        y, new_k, new_v = program([ids, k, v])
+        wanted = session.run(None, {"ids": ids, "pk": k, "pv": v})
+        for found, expected in zip((y, new_k, new_v), wanted, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        k, v = new_k, new_v
+        kernels.append(
+            len({id(each) for key in program._compiled for each in program._compiled.get(key) or ()})
+        )
+    assert kernels[1:] == [2] * 49, "the first shapes, and one for all"
+    assert "for all sizes:" in program.explain()

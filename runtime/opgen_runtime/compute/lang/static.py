@@ -11,7 +11,7 @@ from ...base.arith.expr import Dim, Expr, Shape
 from ...base.errors import LanguageError, shown
 from ...base.vocabulary import DTYPE_CLASSES, DType
 from ...operator import broadcast as broadcast_shapes
-from .conditions import less, select
+from .conditions import both, greater, greater_equal, less, select
 from .element import checked_add, floordiv
 from .ranges import MAX_UNROLLED, Range
 from .reduce import max_, min_
@@ -192,9 +192,8 @@ def window_out(
     if not ceil:
         return max_(floordiv(span, stride) + 1, 0)
     count = max_(ceil_div(span, stride) + 1, 0)
-    if not isinstance(count, int) or not isinstance(extent, int):
-        raise LanguageError("window_out with ceil needs static dims", "stage")
-    return count - 1 if count > 0 and (count - 1) * stride >= extent + low else count
+    is_beyond = both(greater(count, 0), lambda: greater_equal((count - 1) * stride, extent + low))
+    return select(is_beyond, lambda: count - 1, lambda: count)
 
 
 def same_pads(

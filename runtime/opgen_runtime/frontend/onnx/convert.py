@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from onnx.defs import onnx_opset_version
 
+from ...base.arith import Expr as DimExpr
+from ...base.arith import ge
 from ...base.vocabulary import DType, dataclass
 from ...ir import Constant, Expr, TupleGetItem
-from ...operator import TupleType
+from ...operator import Dim, TupleType, decided
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .extents import MOST, OF_SHAPES, Sizes, casts_to, computed
 from .functions import schema_body
@@ -276,6 +278,15 @@ class NodeView:
     def has_output(self, position: int) -> bool:
         """Whether anything names that output."""
         return position < len(self.node.outputs) and bool(self.node.outputs[position])
+
+    def assume(self, *sizes: Dim) -> None:
+        """Sizes are at least 0, or the program refuses to run.  Raises ModelError where one is not in any case."""
+        for size in sizes:
+            holds = size >= 0 if isinstance(size, int) else decided(ge(size, 0))
+            if holds is False:
+                raise ModelError(f"a size of {size}")
+            if holds is None and isinstance(size, DimExpr):
+                self.conversion.state.assumed.append(size)
 
     def dtype(self, position: int) -> DType:
         """The dtype of an input that is a tensor."""

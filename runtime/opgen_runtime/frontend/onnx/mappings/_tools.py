@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ....base.arith import Const, maximum, minimum
+from ....base.arith import Expr as DimExpr
 from ....base.vocabulary import DType
 from ....ir import Expr, const
-from ....operator import Dim, TensorType, dims_equal, shape_text
+from ....operator import Dim, TensorType, dims_equal, shape_text, simplified
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..limits import spending
@@ -176,6 +178,20 @@ def arange(size: int) -> np.ndarray:
     return np.arange(size, dtype=np.int64)
 
 
+def of_size(size: Dim) -> Expr:
+    """A size as an int64 scalar."""
+    return scalar(size, "int64") if isinstance(size, int) else reshape(op.shape_to_tensor(shape=(size,)), ())
+
+
+def positions(size: Dim, ndim: int = 1, axis: int = 0) -> Expr:
+    """The int64 numbers from 0 to `size` (exclusive) along one axis of a tensor of so many, of extent 1 elsewhere."""
+    shaped = tuple([-1 if d == axis else 1 for d in range(ndim)])
+    if isinstance(size, int):
+        return const(arange(size).reshape(shaped))
+    found = op.arange(stop=size, dtype="int64")
+    return unsqueeze(found, [d for d in range(ndim) if d != axis])
+
+
 def full(to: Sequence[int], value: object, kind: str) -> Expr:
     """A constant tensor of one value."""
     room(*to, itemsize=DType(kind).numpy.itemsize)
@@ -200,6 +216,32 @@ def take_slice(x: Expr, axis: int, begin: int, end: int, step: int = 1) -> Expr:
     if (begin, step) == (0, 1) and end == sizes(x)[axis]:
         return x
     return op.strided_slice(x, begin=(begin,), end=(end,), strides=(step,), axes=(axis,))
+
+
+def cut(x: Expr, axis: int, begin: Dim, end: Dim, step: int = 1) -> Expr:
+    """Positions begin to end (exclusive) of one axis, which may be sizes; a program for all sizes refuses others than
+    those that lie inside.
+    """
+    if (begin, step) == (0, 1) and dims_equal(end, sizes(x)[axis]):
+        return x
+    return op.strided_slice(x, begin=(begin,), end=(end,), strides=(step,), axes=(axis,), assume_inbound=True)
+
+
+def simple(size: Dim) -> Dim:
+    """A size in its simplest form, an int where it is one."""
+    found = simplified(size) if isinstance(size, DimExpr) else size
+    return int(found.value) if isinstance(found, Const) else found
+
+
+def within(position: Dim, extent: Dim) -> Dim:
+    """A position, or the end of the axis where it lies beyond."""
+    if isinstance(position, int) and isinstance(extent, int):
+        return min(position, extent)
+    return simple(minimum(position, extent))
+
+
+def at_least_0(size: Dim) -> Dim:
+    return max(size, 0) if isinstance(size, int) else simple(maximum(size, 0))
 
 
 def index(x: Expr, axis: int, position: int) -> Expr:

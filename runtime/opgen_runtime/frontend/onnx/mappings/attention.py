@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ....ir import Expr, const
+from ....ir import Expr
+from ....operator import Dim, shape_text
 from ..element_types import dtype_of
 from ..emit import op
-from ..errors import ModelError
+from ..errors import ModelError, NotSupported
 from ..rules import BODY, Flag, Positive, converts
 from ._tools import (
-    arange,
     cast,
     check_rank,
     concatenate,
     dtype,
-    exactly,
     extent,
     ndim,
+    of_size,
+    positions,
     reshape,
     scalar,
-    shape,
+    simple,
+    sizes,
     transpose,
 )
 
@@ -67,19 +69,20 @@ def attention(
         q, k, v = _heads(q, q_num_heads), _heads(k, kv_num_heads), _heads(v, kv_num_heads)
     if past_key is not None and past_value is not None:
         k, v = concatenate([past_key, k], 2), concatenate([past_value, v], 2)
-    batch, _, rows, size = exactly(q, 4)
-    (_, _, keys, _), _ = exactly(k, 4), exactly(v, 4)
+    for each in (q, k, v):
+        check_rank(each, 4, 4)
+    (batch, _, rows, _), keys, size = sizes(q), sizes(k)[2], extent(q, 3)
     if seen_keys is not None:
         seen_keys = reshape(seen_keys, (batch, 1, 1, 1))
     # What may be seen: the same for all, or where each row of the batch has keys of its own, by the row.
-    before = extent(past_key, 2) if past_key is not None else 0
-    allowed = [] if seen_keys is None else [op.less(const(arange(keys)), seen_keys)]
+    before = sizes(past_key)[2] if past_key is not None else 0
+    allowed = [] if seen_keys is None else [op.less(positions(keys), seen_keys)]
     windowed = left_window_size >= 0 or right_window_size >= 0
     # How far each key lies behind its query; a cache that is not shown whole ends with the last query.
-    behind: Expr = const(arange(rows)[:, None] + before - arange(keys))
+    behind = op.subtract(op.add(positions(rows, 2), of_size(before)), positions(keys))
     if seen_keys is not None and (is_causal or windowed):
-        behind = op.add(behind, op.subtract(seen_keys, rows))
-    plain = bool(is_causal and not before and seen_keys is None)
+        behind = op.add(behind, op.subtract(seen_keys, of_size(rows)))
+    plain = bool(is_causal and isinstance(before, int) and not before and seen_keys is None)
     if is_causal and not plain:
         allowed.append(op.greater_equal(behind, 0))
     if left_window_size >= 0:
@@ -90,24 +93,28 @@ def attention(
     made = op.attention(q, k, v, _joined(mask, allowed, keys, kind), causal=plain, scale=factor)
     if flat:
         made = transpose(made, (0, 2, 1, 3))
-        made = reshape(made, (batch, rows, math.prod(shape(made)[2:])))
+        made = reshape(made, (batch, rows, math.prod(sizes(made)[2:])))
     return (made, k, v)[: node.num_outputs]
 
 
 def _heads(x: Expr, heads: int | None) -> Expr:
     """(N, L, H * E) as (N, H, L, E)."""
-    n, length, width = exactly(x, 3)
+    check_rank(x, 3, 3)
+    n, length, _ = sizes(x)
+    width = extent(x, 2)
     if not heads or width % heads:
-        raise ModelError(f"a tensor of shape {[n, length, width]} and {heads} heads")
+        raise ModelError(f"a tensor of shape {shape_text(sizes(x))} and {heads} heads")
     return transpose(reshape(x, (n, length, heads, width // heads)), (0, 2, 1, 3))
 
 
-def _joined(mask: Expr | None, allowed: Sequence[Expr], keys: int, kind: str) -> Expr | None:
+def _joined(mask: Expr | None, allowed: Sequence[Expr], keys: Dim, kind: str) -> Expr | None:
     """One mask: bool, or numbers that are added; None where every key is seen."""
     if mask is not None:
         check_rank(mask, 1, 4)
         mask = mask if dtype(mask).is_bool else cast(mask, kind)
-        missing = keys - extent(mask, -1)
+        missing = simple(keys - sizes(mask)[-1])
+        if not isinstance(missing, int):  # a mask of one column is for all keys
+            raise NotSupported(f"a mask of {sizes(mask)[-1]} columns for {keys} keys")
         if missing > 0:
             widths = (*[0] * (2 * ndim(mask) - 1), missing)
             mask = op.pad(mask, pad_width=widths, pad_value=0 if dtype(mask).is_bool else -np.inf)

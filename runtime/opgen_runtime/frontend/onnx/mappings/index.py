@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from ....ir import Expr
+from ....operator import Dim
 from ..emit import op
 from ..rules import Flag, Rename, converts, renames
 from ._tools import (
-    arange,
     at_least,
     axis_of,
     cast,
+    check_rank,
     check_shape,
     dtype,
     exactly,
     extent,
-    full,
     index,
     ndim,
+    of_size,
+    positions,
     reshape,
     shape,
+    sizes,
     take_slice,
 )
 
@@ -102,25 +105,21 @@ def tensor_scatter(
     """`update` written into `cache` along one axis, for each batch from its own position on."""
     at_least(cache, 1)
     at = axis_of(axis, ndim(cache))
-    extents = exactly(update, ndim(cache))
-    places = arange(extents[at]).reshape([-1 if d == at else 1 for d in range(ndim(cache))])
-    starts = full((extents[0],), 0, "int64") if write_indices is None else write_indices
-    starts = reshape(starts, [extents[0], *[1] * (ndim(cache) - 1)])
-    positions = op.add(starts, places)
+    check_rank(update, ndim(cache), ndim(cache))
+    places = positions(sizes(update)[at], ndim(cache), at)
+    if write_indices is not None:
+        places = op.add(reshape(write_indices, [sizes(update)[0], *[1] * (ndim(cache) - 1)]), places)
     if mode == "circular":
-        positions = op.floor_mod(positions, extent(cache, at))
-    positions = op.broadcast_to(
-        positions, shape=tuple([extents[0] if d == 0 else n for d, n in enumerate(extents)])
-    )
-    return scatter_elements(cache, positions, update, axis=at)
+        places = op.floor_mod(places, extent(cache, at))
+    return scatter_elements(cache, op.broadcast_to(places, shape=sizes(update)), update, axis=at)
 
 
 @converts("OneHot", since=9)
-def one_hot(indices: Expr, depth: Scalar, values: Expr, *, axis: int = -1) -> Expr:
+def one_hot(indices: Expr, depth: Dim, values: Expr, *, axis: int = -1) -> Expr:
     """Positions count from the end where they are negative; those outside give the off value everywhere."""
-    size = int(depth)
+    size = int(depth) if isinstance(depth, float) else depth
     wanted = cast(indices, "int64")
-    wanted = op.where(op.less(wanted, np.zeros((), np.int64)), op.add(wanted, size), wanted)
+    wanted = op.where(op.less(wanted, np.zeros((), np.int64)), op.add(wanted, of_size(size)), wanted)
     check_shape("values", values, (2,))
     off, on = index(values, 0, 0), index(values, 0, 1)
     return op.one_hot(wanted, on, off, depth=size, axis=axis)
@@ -173,14 +172,10 @@ def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: Flag = 1, sorted: Flag
 def reverse_sequence(x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: int = 0) -> Expr:
     """The first `length` elements of each batch in reverse order."""
     batch, time = axis_of(batch_axis, ndim(x)), axis_of(time_axis, ndim(x))
-
-    def along(values: np.ndarray, axis: int) -> np.ndarray:
-        return values.reshape([-1 if d == axis else 1 for d in range(ndim(x))])
-
-    steps = along(arange(extent(x, time)), time)
-    sizes = reshape(cast(lengths, "int64"), [extent(x, batch) if d == batch else 1 for d in range(ndim(x))])
-    mirrored = op.where(op.less(steps, sizes), op.subtract(op.subtract(sizes, steps), 1), steps)
-    return op.gather(x, op.broadcast_to(mirrored, shape=shape(x)), axis=time)
+    steps = positions(sizes(x)[time], ndim(x), time)
+    rows = reshape(cast(lengths, "int64"), [sizes(x)[batch] if d == batch else 1 for d in range(ndim(x))])
+    mirrored = op.where(op.less(steps, rows), op.subtract(op.subtract(rows, steps), 1), steps)
+    return op.gather(x, op.broadcast_to(mirrored, shape=sizes(x)), axis=time)
 
 
 @converts("Unique", since=11)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ....ir import Expr
+from ....operator import dims_equal
 from ..element_types import dtype_of
 from ..emit import op
 from ..errors import ModelError, NotSupported
@@ -149,12 +150,13 @@ def layer_normalization(
 
 def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, axes: tuple[int, ...], epsilon: float) -> Expr:
     """The declared op, which normalises one axis; several are the rows of a matrix."""
-    normal = [extent(x, d) for d in axes]
+    normal = tuple([sizes(x)[d] for d in axes])
     columns = math.prod(normal)
-    rows = x if len(axes) == 1 else reshape(x, (math.prod(shape(x)[: axes[0]]), columns))
+    rows = x if len(axes) == 1 else reshape(x, (math.prod(sizes(x)[: axes[0]]), columns))
 
     def row(p: Expr) -> Expr:
-        return reshape(p if shape(p) == tuple(normal) else op.broadcast_to(p, shape=normal), (columns,))
+        same = ndim(p) == len(normal) and all(map(dims_equal, sizes(p), normal))
+        return reshape(p if same else op.broadcast_to(p, shape=normal), (columns,))
 
     shift = row(gamma if beta is None else beta)  # one that is not added may be anything
     made = op.layer_norm(

@@ -13,17 +13,19 @@ from ..emit import op
 from ..errors import ModelError
 from ..rules import Flag, Naturals, Positive, Positives, converts
 from ._tools import (
-    arange,
     at_least,
     cast,
     dtype,
     exactly,
-    extent,
     full,
     ndim,
+    of_size,
+    positions,
     reshape,
     room,
     shape,
+    sizes,
+    unsqueeze,
 )
 from .window import (
     Windows,
@@ -77,20 +79,31 @@ def max_pool(
         if result is not None:
             return result
     least = -math.inf if dtype(x).is_float else dtype(x).lowest
-    k = len(moved.extents)
-    elements = gathered(x, moved, least)
-    flat = reshape(elements, (*shape(x)[:2], *moved.outputs, math.prod(moved.kernel)))
+    k = len(moved.sizes)
+    shape = (*sizes(x)[:2], *moved.counts, math.prod(moved.kernel))
+    flat = reshape(gathered(x, moved, least), shape)
     best = op.max(flat, axis=(2 + k,), keepdims=False)
     if not node.has_output(1):
         return best
     where = cast(op.argmax(flat, axis=2 + k, keepdims=True), "int64")
-    n, c = at_least(x, 2)[:2]
-    planes = arange(n * c).reshape(n, c, *[1] * k) * math.prod(moved.extents)
-    flat_places = np.broadcast_to(
-        _flat_places(moved, bool(storage_order)), (n, c, *moved.outputs, extent(flat, -1))
-    )
-    inner = op.squeeze(op.gather(const(flat_places), where, axis=2 + k), axis=(2 + k,))
-    return best, op.add(inner, planes)
+    places = op.broadcast_to(_places_in_planes(moved, bool(storage_order)), shape=shape)
+    inner = op.squeeze(op.gather(places, where, axis=2 + k), axis=(2 + k,))
+    n, c = sizes(x)[:2]
+    planes = op.multiply(positions(n * c), of_size(math.prod(moved.sizes)))
+    return best, op.add(inner, reshape(planes, (n, c, *[1] * k)))
+
+
+def _places_in_planes(moved: Windows, column_major: bool) -> Expr:
+    """`_flat_places`, computed in the program where extents are open."""
+    if all([isinstance(n, int) for n in moved.sizes]):
+        return const(_flat_places(moved, column_major))
+    k = len(moved.sizes)
+    total: Expr = const(np.zeros((1,) * (2 * k), np.int64))
+    for d in range(k):
+        stride = math.prod(moved.sizes[:d] if column_major else moved.sizes[d + 1 :])
+        places = op.multiply(moved.open_places(d), of_size(stride))
+        total = op.add(total, unsqueeze(places, [a for a in range(2 * k) if a not in (d, k + d)]))
+    return reshape(total, (*moved.counts, math.prod(moved.kernel)))
 
 
 def _flat_places(moved: Windows, column_major: bool) -> np.ndarray:
@@ -149,7 +162,7 @@ def lp_pool(
     strides: Positives | None = None,
 ) -> Expr:
     moved = windows(spatial(x), kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    k = len(moved.extents)
+    k = len(moved.sizes)
     total = op.sum(gathered(_power(x, p), moved, 0), axis=tuple(range(2 + k, 2 + 2 * k)), keepdims=False)
     return _root(total, p)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ import numpy as np
 from ....ir import Expr
 from ..emit import op
 from ..rules import Flag, converts
-from ._tools import arange, axes_of, axis_of, cast, dtype, extent, ndim, reshape, shape
+from ._tools import axes_of, axis_of, cast, dtype, ndim, positions, reshape, shape, sizes
 
 Ints = Sequence[int]
 
@@ -104,27 +105,26 @@ def _position(name: str, x: Expr, axis: int, keepdims: int, last: int) -> Expr:
 @converts("Hardmax")
 def hardmax_1(x: Expr, *, axis: int = 1) -> Expr:
     at = axis_of(axis, ndim(x))
-    return reshape(hardmax(_rows(x, at), axis=1), shape(x))
+    return reshape(hardmax(_rows(x, at), axis=1), sizes(x))
 
 
 @converts("Hardmax", since=13)
 def hardmax(x: Expr, *, axis: int = -1) -> Expr:
     at = axis_of(axis, ndim(x))
     best = op.argmax(x, axis=at, keepdims=True)
-    places = arange(extent(x, at)).reshape([-1 if d == at else 1 for d in range(ndim(x))])
+    places = positions(sizes(x)[at], ndim(x), at)
     return op.cast(op.equal(cast(best, "int64"), places), dtype=dtype(x))
 
 
 def _rows(x: Expr, at: int) -> Expr:
     """The tensor as a matrix: the axes before `at`, and the rest."""
-    extents = shape(x)
-    return reshape(x, (int(np.prod(extents[:at])), int(np.prod(extents[at:]))))
+    return reshape(x, (math.prod(sizes(x)[:at]), math.prod(sizes(x)[at:])))
 
 
 @converts("Softmax")
 def softmax_1(x: Expr, *, axis: int = 1) -> Expr:
     at = axis_of(axis, ndim(x))
-    return softmax(x) if at == ndim(x) - 1 else reshape(softmax(_rows(x, at)), shape(x))
+    return softmax(x) if at == ndim(x) - 1 else reshape(softmax(_rows(x, at)), sizes(x))
 
 
 @converts("Softmax", since=13)
@@ -142,7 +142,7 @@ def log_softmax_1(x: Expr, *, axis: int = 1) -> Expr:
     at = axis_of(axis, ndim(x))
     if at == ndim(x) - 1:
         return op.log_softmax(x, axis=-1)
-    return reshape(op.log_softmax(_rows(x, at), axis=-1), shape(x))
+    return reshape(op.log_softmax(_rows(x, at), axis=-1), sizes(x))
 
 
 @converts("LogSoftmax", since=13)

@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from ....ir import Expr
-from ....operator import shape_text
+from ....operator import Dim, dims_equal, shape_text
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, converts
-from ._tools import axes_of, cast, dtype, extent, full, ndim, reshape, shape, tensor_type, transpose
+from ._tools import (
+    axes_of,
+    cast,
+    dtype,
+    extent,
+    full,
+    known,
+    ndim,
+    reshape,
+    shape,
+    simple,
+    sizes,
+    tensor_type,
+    transpose,
+)
 
 Ints = Sequence[int]
+Dims = Sequence[Any]
 Array = np.ndarray
 
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 _MOST_AXES = 3  # of one declared op
+_PLANES = 2  # axes before those, batch and channels
 
 
 def resized(
     x: Expr,
     axes: Sequence[int],
-    extents: Sequence[int],
-    scales: Sequence[float],
+    extents: Sequence[Dim],
+    scales: Sequence[float] | None,
     roi: Sequence[float],
     **how: Any,
 ) -> Expr:
     """The given axes in other extents by the declared ops, which take the last one to three axes of a tensor.
 
-    `roi`: the starts of all axes, then their ends, or nothing.  More axes than an op takes are resized in turn: weights
-    are products of those of each axis.
+    `scales`: None where they are the quotients of the extents.  `roi`: the starts of all axes, then their ends, or
+    nothing.  More axes than an op takes are resized in turn: weights are products of those of each axis.
     """
     if len(axes) > _MOST_AXES:
         n = len(axes)
@@ -45,7 +61,7 @@ def resized(
                 x,
                 [axes[k] for k in part],
                 [extents[k] for k in part],
-                [scales[k] for k in part],
+                None if scales is None else [scales[k] for k in part],
                 region,
                 **how,
             )
@@ -53,42 +69,50 @@ def resized(
     rest = [d for d in range(ndim(x)) if d not in axes]
     order = (*rest, *axes)
     moved = transpose(x, order)
-    outer = shape(moved)[: len(rest)]
-    last = shape(moved)[len(rest) :]
+    outer = sizes(moved)[: len(rest)]
+    last = sizes(moved)[len(rest) :]
     if 0 in outer:
-        made = full((*outer, *extents), 0, dtype(x))
+        made = full([known(n, d) for d, n in enumerate((*outer, *extents))], 0, dtype(x))
     else:
-        ratios = [m / n for m, n in zip(extents, last, strict=True)]
         build = getattr(op, f"resize{len(axes)}d")
         made = build(
-            reshape(moved, (1, math.prod(outer), *last)),
+            moved if len(rest) == _PLANES else reshape(moved, (1, math.prod(outer), *last)),
             size=tuple(extents),
-            scales=None if list(scales) == ratios else tuple(scales),
+            scales=None if scales is None or _are_quotients(scales, extents, last) else tuple(scales),
             roi=tuple(roi),
             layout="NC" + "DHW"[-len(axes) :] if len(axes) > 1 else "NCW",
             **how,
         )
-        made = reshape(made, (*outer, *extents))
+        made = made if len(rest) == _PLANES else reshape(made, (*outer, *extents))
     return transpose(made, [order.index(d) for d in range(ndim(x))])
 
 
-def _sizes(
-    x: Expr, axes: Sequence[int], scales: np.ndarray | None, sizes: Ints | None, policy: str
+def _are_quotients(scales: Sequence[float], to: Sequence[Dim], of: Sequence[Dim]) -> bool:
+    """Whether scales are what the extents say; of open ones, whole scales are."""
+    known = [
+        m / n if isinstance(m, int) and isinstance(n, int) else s if s.is_integer() else None
+        for s, m, n in zip(scales, to, of, strict=True)
+    ]
+    return known == list(scales)
+
+
+def _extents(
+    x: Expr, axes: Sequence[int], scales: np.ndarray | None, to: Ints | None, policy: str
 ) -> tuple[list[int], list[float]]:
     """The extent and the scale of each of the axes."""
     extents = [extent(x, d) for d in axes]
-    if sizes is None:
+    if to is None:
         if scales is None:
             raise NotSupported("neither scales nor sizes")
         factors = [float(s) for s in scales.reshape(-1)]
         if len(factors) != len(axes) or not all(math.isfinite(s) and s > 0 for s in factors):
             raise ModelError(f"the scales {factors} of {len(axes)} axes, expected a positive number for each")
         return [math.floor(n * s) for n, s in zip(extents, factors, strict=True)], factors
-    if len(sizes) != len(axes) or min(sizes) < 0 or 0 in extents:
-        raise ModelError(f"the sizes {list(sizes)} of axes of extents {extents}")
-    factors = [m / n for m, n in zip(sizes, extents, strict=True)]
+    if len(to) != len(axes) or min(to) < 0 or 0 in extents:
+        raise ModelError(f"the sizes {list(to)} of axes of extents {extents}")
+    factors = [m / n for m, n in zip(to, extents, strict=True)]
     if policy == "stretch":
-        return list(sizes), factors
+        return list(to), factors
     one = min(factors) if policy == "not_larger" else max(factors)
     return [math.floor(one * n + 0.5) for n in extents], [one] * len(axes)
 
@@ -98,7 +122,7 @@ def resize(
     x: Expr,
     roi: Array | None = None,
     scales: Array | None = None,
-    sizes: Ints | None = None,
+    to: Dims | None = None,
     *,
     antialias: Flag = 0,
     axes: Ints | None = None,
@@ -121,12 +145,23 @@ def resize(
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
     if scales is not None and not scales.size:
         scales = None
-    how = " ".join((mode, coordinate_transformation_mode, nearest_mode))
-    if not tensor_type(x).is_static:
-        return _repeated(x, named, scales, how)
-    extents, factors = _sizes(x, named, scales, sizes or None, keep_aspect_ratio_policy)
     if roi is not None and roi.size and roi.size != 2 * len(named):
         raise ModelError(f"a region of {roi.size} numbers, expected {2 * len(named)}")
+    how = " ".join((mode, coordinate_transformation_mode, nearest_mode))
+    attrs = {
+        "method": _METHODS[mode],
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+        "rounding_method": nearest_mode,
+        "cubic_alpha": cubic_coeff_a,
+        "cubic_exclude": bool(exclude_outside),
+        "antialias": bool(antialias),
+        "extrapolation_value": extrapolation_value,
+    }
+    if not tensor_type(x).is_static or not all([isinstance(n, int) for n in to or ()]):
+        if keep_aspect_ratio_policy != "stretch" and to:
+            raise NotSupported(f"sizes that are not known, and {keep_aspect_ratio_policy}")
+        return _resized_open(x, named, scales, to or None, how, attrs)
+    extents, factors = _extents(x, named, scales, to or None, keep_aspect_ratio_policy)
     crops = coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None
     region = [float(r) for r in roi.reshape(-1)] if crops and roi is not None and roi.size else []
     starts, ends = region[: len(named)] or [0.0] * len(named), region[len(named) :] or [1.0] * len(named)
@@ -143,24 +178,62 @@ def resize(
     picked = _picked(x, named, extents, factors, how)
     if picked is not None:
         return picked
-    kind = dtype(x)
-    wide = x if mode == "nearest" or kind.is_float else op.cast(x, dtype="float32")
     cropped = coordinate_transformation_mode == "tf_crop_and_resize"
-    made = resized(
-        wide,
+    return _rounded(
+        x,
         [named[k] for k in changed],
         [extents[k] for k in changed],
         [factors[k] for k in changed],
         [bound[k] for bound in (starts, ends) for k in changed] if cropped else (),
-        method=_METHODS[mode],
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=nearest_mode,
-        cubic_alpha=cubic_coeff_a,
-        cubic_exclude=bool(exclude_outside),
-        antialias=bool(antialias),
-        extrapolation_value=extrapolation_value,
+        attrs,
     )
+
+
+def _rounded(
+    x: Expr,
+    axes: Sequence[int],
+    extents: Sequence[Dim],
+    scales: Sequence[float] | None,
+    roi: Sequence[float],
+    attrs: Mapping[str, Any],
+) -> Expr:
+    """The tensor in other extents, integers by way of floats where they are interpolated."""
+    kind = dtype(x)
+    wide = x if attrs["method"] == "nearest_neighbor" or kind.is_float else op.cast(x, dtype="float32")
+    made = resized(wide, axes, extents, scales, roi, **attrs)
     return made if dtype(made) == kind else cast(_saturated(made, kind.lowest, kind.highest), kind)
+
+
+def _resized_open(
+    x: Expr,
+    named: Sequence[int],
+    scales: np.ndarray | None,
+    to: Dims | None,
+    how: str,
+    attrs: Mapping[str, Any],
+) -> Expr:
+    """A tensor with open dims in other extents; the program computes where its elements come from."""
+    factors = [] if scales is None else [float(factor) for factor in scales.reshape(-1)]
+    if len(factors if to is None else to) != len(named) or not all([0 < f < math.inf for f in factors]):
+        raise ModelError(f"scales {factors} and sizes {to} of {len(named)} axes")
+    if to is None and how in _REPEATING and _are_whole(factors):
+        return _repeated(x, named, factors)
+    if "tf_crop" in how or (attrs["antialias"] and to is not None):
+        raise NotSupported(f"a tensor of shape {shape_text(sizes(x))}; give the shapes of the inputs")
+    extents = [_scaled(sizes(x)[d], f) for d, f in zip(named, factors, strict=True)] if to is None else to
+    changed = [k for k, d in enumerate(named) if not dims_equal(extents[k], sizes(x)[d])]
+    if not changed:
+        return op.copy(x)
+    own = None if to is not None else [factors[k] for k in changed]
+    return _rounded(x, [named[k] for k in changed], [extents[k] for k in changed], own, (), attrs)
+
+
+def _scaled(size: Dim, factor: float) -> Dim:
+    """A size times a factor, rounded down."""
+    if isinstance(size, int):
+        return math.floor(size * factor)
+    over, under = factor.as_integer_ratio()
+    return simple(size * over // under)
 
 
 _REPEATING: Final = {
@@ -179,7 +252,7 @@ def _picked(
 ) -> Expr | None:
     """The elements by whole numbers alone, where each is repeated as often, or those that stay are as far apart."""
     if how in _REPEATING and _are_whole(factors):
-        return _repeated(x, named, np.array(factors), how)
+        return _repeated(x, named, factors)
     steps = [1 / factor for factor in factors]
     if not how.startswith("nearest asymmetric") or not _are_whole(steps):
         return None
@@ -190,13 +263,8 @@ def _picked(
     return op.strided_slice(x, begin=(0,) * len(named), end=ends, strides=strides, axes=named)
 
 
-def _repeated(x: Expr, named: Sequence[int], scales: np.ndarray | None, how: str) -> Expr:
-    """A tensor with open dims, each element as often as whole scales say. Raises NotSupported for anything else."""
-    factors = [] if scales is None else [float(factor) for factor in scales.reshape(-1)]
-    if len(factors) != len(named) or not _are_whole(factors) or how not in _REPEATING:
-        raise NotSupported(
-            f"a tensor of shape {shape_text(tensor_type(x).shape)}, but for nearest ones of whole scales"
-        )
+def _repeated(x: Expr, named: Sequence[int], factors: Sequence[float]) -> Expr:
+    """A tensor, each element as often as whole factors say."""
     for axis, factor in zip(named, factors, strict=True):
         if factor != 1:
             x = op.repeat(x, repeats=int(factor), axis=axis)

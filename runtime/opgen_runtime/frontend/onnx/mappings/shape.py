@@ -22,12 +22,14 @@ from ._tools import (
     at_least,
     axes_of,
     broadcast_shape,
+    check_rank,
     concatenate,
+    cut,
     dtype,
-    exactly,
     extent,
     full,
     ndim,
+    positions,
     reshape,
     room,
     shape,
@@ -37,6 +39,7 @@ from ._tools import (
     transpose,
     unsqueeze,
     with_rest,
+    within,
 )
 
 if TYPE_CHECKING:
@@ -195,9 +198,13 @@ def range_of(start: Dim, limit: Dim, delta: Dim, *, node: NodeView) -> Expr:
 @converts("EyeLike", since=9)
 def eye_like(x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     kind = _dtype(x) if dtype is None else dtype_of(dtype)
-    rows, columns = exactly(x, 2)
-    room(rows, columns)
-    return const(np.eye(rows, columns, k).astype(kind.numpy))
+    check_rank(x, 2, 2)
+    if tensor_type(x).is_static:
+        rows, columns = shape(x)
+        room(rows, columns)
+        return const(np.eye(rows, columns, k).astype(kind.numpy))
+    diagonal = op.add(positions(sizes(x)[0], 2), k)
+    return op.cast(op.equal(positions(sizes(x)[1]), diagonal), dtype=kind)
 
 
 def _dtype(x: Expr) -> DType:
@@ -286,17 +293,16 @@ def space_to_depth(x: Expr, *, blocksize: Positive, mode: Literal["DCR", "CRD"] 
 
 
 @converts("CenterCropPad", since=18)
-def center_crop_pad(x: Expr, to: Ints, *, axes: Ints | None = None) -> Expr:
+def center_crop_pad(x: Expr, to: Dims, *, axes: Ints | None = None) -> Expr:
+    """What is too much is cut at both ends, what is too little added there."""
     named = axes_of(range(ndim(x)) if axes is None else axes, ndim(x))
-    widths = [0] * (2 * ndim(x))
-    if len(to) != len(named) or min(to, default=0) < 0:
+    widths: list[Dim] = [0] * (2 * ndim(x))
+    if len(to) != len(named) or min([n for n in to if isinstance(n, int)], default=0) < 0:
         raise ModelError(f"the extents {list(to)} of {len(named)} axes")
     for d, wanted in zip(named, to, strict=True):
-        length = extent(x, d)
-        if wanted < length:
-            begin = (length - wanted) // 2
-            x = take_slice(x, d, begin, begin + wanted)
-        else:
-            widths[2 * d] = (wanted - length) // 2
-            widths[2 * d + 1] = wanted - length - widths[2 * d]
-    return op.pad(x, pad_width=tuple(widths)) if any(widths) else x
+        kept = within(wanted, sizes(x)[d])
+        begin = (sizes(x)[d] - kept) // 2
+        x = cut(x, d, begin, begin + kept)
+        widths[2 * d] = (wanted - kept) // 2
+        widths[2 * d + 1] = wanted - kept - widths[2 * d]
+    return x if all([isinstance(n, int) and not n for n in widths]) else op.pad(x, pad_width=tuple(widths))

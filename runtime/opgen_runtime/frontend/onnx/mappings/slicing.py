@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....base.arith import lt
 from ....ir import Expr
-from ....operator import Dim, decided, dims_equal
+from ....operator import Dim, decided
 from ..emit import op
 from ..errors import ModelError
 from ..limits import spending
 from ..rules import Positive, converts
-from ._tools import at_least, axes_of, axis_of, dtype, extent, full, ndim, shape, sizes, take_slice
+from ._tools import (
+    at_least,
+    axes_of,
+    axis_of,
+    cut,
+    dtype,
+    extent,
+    full,
+    ndim,
+    shape,
+    sizes,
+    take_slice,
+    within,
+)
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -31,7 +44,7 @@ def split_2(x: Expr, *, axis: int = 0, split: Ints | None = None, node: NodeView
 @converts("Split", since=13)
 def split_18(
     x: Expr,
-    lengths: Ints | None = None,
+    lengths: Dims | None = None,
     *,
     axis: int = 0,
     num_outputs: Positive | None = None,
@@ -44,10 +57,17 @@ def split_18(
     count = node.num_outputs
     if num_outputs not in (None, count):
         raise ModelError(f"num_outputs is {num_outputs}, the node has {count} outputs")
+    whole = sizes(x)[at]
     if lengths is None:
-        each = -(-extent(x, at) // count)
-        lengths = [max(min(each, extent(x, at) - k * each), 0) for k in range(count)]
-    return split_parts(x, at, lengths)
+        each = (whole + count - 1) // count
+        starts = [within(k * each, whole) for k in range(count)]
+        lengths = [end - begin for begin, end in pairwise([*starts, whole])]
+    known = [n for n in lengths if isinstance(n, int)]
+    if isinstance(whole, int) and len(known) == len(lengths):
+        return split_parts(x, at, known)
+    edges: list[Dim] = [0, *accumulate(lengths)]
+    node.assume(whole - edges[-1], edges[-1] - whole)
+    return tuple([cut(x, at, begin, end) for begin, end in pairwise(edges)])
 
 
 def split_parts(x: Expr, axis: int, lengths: Sequence[int]) -> tuple[Expr, ...]:
@@ -110,12 +130,7 @@ def _cut_sizes(x: Expr, start: Dim, end: Dim, step: int, axis: int) -> Expr:
     if step < 1:
         return op.strided_slice(x, begin=(start,), end=(end,), strides=(step,), axes=(axis,))
     own = sizes(x)[axis]
-    first, last = _place(start, own), _place(end, own)
-    if (first, step) == (0, 1) and dims_equal(last, own):
-        return x
-    return op.strided_slice(
-        x, begin=(first,), end=(last,), strides=(step,), axes=(axis,), assume_inbound=True
-    )
+    return cut(x, axis, _place(start, own), _place(end, own), step)
 
 
 def _place(position: Dim, extent: Dim) -> Dim:

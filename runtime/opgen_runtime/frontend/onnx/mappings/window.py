@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ....base.vocabulary import dataclass
-from ....ir import Expr
+from ....compute.lang import window_out
+from ....ir import Expr, const
 from ....operator import Dim
 from ..emit import op
 from ..errors import ModelError, NotSupported
@@ -17,15 +18,20 @@ from ..rules import Naturals, Positive, Positives, converts
 from ._tools import (
     arange,
     at_least,
+    at_least_0,
     dtype,
     extent,
     known,
     ndim,
+    of_size,
+    positions,
     reshape,
     room,
     scalar,
+    simple,
     sizes,
     transpose,
+    unsqueeze,
 )
 
 Ints = Sequence[int]
@@ -42,8 +48,8 @@ class Windows:
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: tuple[Dim, ...]
+    high: tuple[Dim, ...]
     ceil_mode: bool = False
 
     @property
@@ -52,29 +58,46 @@ class Windows:
         return tuple([known(size, axis) for axis, size in enumerate(self.sizes, 2)])
 
     @property
-    def padding(self) -> tuple[int, ...]:
+    def padding(self) -> tuple[Dim, ...]:
         """Begins, then ends."""
         return (*self.low, *self.high)
 
     @property
-    def outputs(self) -> tuple[int, ...]:
+    def counts(self) -> tuple[Dim, ...]:
         """How many windows there are; one that would begin in the padding at the end is left out."""
-        return tuple([self._count(d) for d in range(len(self.extents))])
+        return tuple([self._count(d) for d in range(len(self.sizes))])
 
-    def _count(self, d: int) -> int:
-        span = self.extents[d] + self.low[d] + self.high[d] - self.dilations[d] * (self.kernel[d] - 1) - 1
+    def _count(self, d: int) -> Dim:
+        size, low, high, step = self.sizes[d], self.low[d], self.high[d], self.strides[d]
+        if not isinstance(size, int) or not isinstance(low, int) or not isinstance(high, int):
+            found: Dim = window_out(size, self.kernel[d], step, self.dilations[d], low, high, self.ceil_mode)
+            return simple(found)
+        span = size + low + high - self.dilations[d] * (self.kernel[d] - 1) - 1
         if span < 0:
             return 0
         if not self.ceil_mode:
-            return span // self.strides[d] + 1
-        count = -(-span // self.strides[d]) + 1
-        return count - 1 if (count - 1) * self.strides[d] >= self.extents[d] + self.low[d] else count
+            return span // step + 1
+        count = -(-span // step) + 1
+        return count - 1 if (count - 1) * step >= size + low else count
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """How many windows there are.  Raises NotSupported where an extent is open."""
+        return tuple([known(size, axis) for axis, size in enumerate(self.counts, 2)])
 
     def places(self, d: int) -> np.ndarray:
-        """The position on axis `d` of each element of each window; outside the tensor it is padding."""
-        starts = arange(self.outputs[d]) * self.strides[d] - self.low[d]
+        """The position on axis `d` of each element of each window; outside the tensor it is padding.
+
+        Raises NotSupported where the extent is open.
+        """
+        starts = arange(self.outputs[d]) * self.strides[d] - known(self.low[d], 2 + d)
         room(self.outputs[d], self.kernel[d])
         return np.asarray(starts[:, None] + arange(self.kernel[d])[None, :] * self.dilations[d])
+
+    def open_places(self, d: int) -> Expr:
+        """`places`, computed when the program runs."""
+        starts = op.subtract(op.multiply(positions(self.counts[d], 2), self.strides[d]), of_size(self.low[d]))
+        return op.add(starts, arange(self.kernel[d])[None, :] * self.dilations[d])
 
 
 def windows(
@@ -88,30 +111,27 @@ def windows(
 ) -> Windows:
     """The windows that ONNX's attributes describe.
 
-    Raises ModelError where one has not a number for each axis, NotSupported where pads, or whether the last window is
-    left out, depend on an open extent.
+    Raises ModelError where one has not a number for each axis.
     """
     k = len(extents)
-    if ceil_mode:
-        extents = [known(size, axis) for axis, size in enumerate(extents, 2)]
     check_counts(k, kernel=kernel, strides=strides, dilations=dilations, pads=pads)
     ones = (1,) * k
     step, spread = tuple(strides or ones), tuple(dilations or ones)
-    low, high = [0] * k, [0] * k
+    low: list[Dim] = [0] * k
+    high: list[Dim] = [0] * k
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         for d in range(k):
             reach = spread[d] * (kernel[d] - 1) + 1
-            n = (
-                1 if step[d] == 1 else known(extents[d], 2 + d)
-            )  # steps of one need the same pads, whatever the extent
-            total = max((-(-n // step[d]) - 1) * step[d] + reach - n, 0)
+            n = 1 if step[d] == 1 else extents[d]  # steps of one need the same pads, whatever the extent
+            total = at_least_0(((n + step[d] - 1) // step[d] - 1) * step[d] + reach - n)
             low[d] = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
             high[d] = total - low[d]
     elif auto_pad == "NOTSET" and pads is not None:
         low, high = list(pads[:k]), list(pads[k:])
     # Windows are read whole, wherever they lie: what is padded to hold them may be no larger than a tensor may.
     padded = zip(extents, low, high, strict=True)
-    spending().check([max(n + begin + end, 0) for n, begin, end in padded if isinstance(n, int)])
+    reaches = [n + begin + end for n, begin, end in padded]
+    spending().check([max(n, 0) for n in reaches if isinstance(n, int)])
     return Windows(tuple(extents), tuple(kernel), step, spread, tuple(low), tuple(high), bool(ceil_mode))
 
 
@@ -138,6 +158,17 @@ def extents_of(x: Expr) -> tuple[int, ...]:
 def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
     """The elements of each window: (N, C, *windows, *kernel), `outside` where a window leaves the tensor."""
     k = len(moved.sizes)
+    made, keep = (
+        _gathered(x, moved) if all([isinstance(n, int) for n in moved.sizes]) else _gathered_open(x, moved)
+    )
+    if keep is not None:
+        made = op.where(keep, made, scalar(outside, dtype(x)))
+    return transpose(made, [0, 1, *[2 + 2 * d for d in range(k)], *[3 + 2 * d for d in range(k)]])
+
+
+def _gathered(x: Expr, moved: Windows) -> tuple[Expr, Expr | None]:
+    """The elements by window and place in it, axis by axis, and which of them are inside, None where all are."""
+    k = len(moved.sizes)
     keep = np.ones((1,) * (2 + 2 * k), bool)
     room(*moved.outputs, *moved.kernel, itemsize=1)
     for d in range(k):
@@ -148,10 +179,22 @@ def gathered(x: Expr, moved: Windows, outside: float | int) -> Expr:
         keep = keep & inside.reshape(
             [inside.shape[a - axis] if a in (axis, axis + 1) else 1 for a in range(2 + 2 * k)]
         )
-    if not keep.all():
-        x = op.where(keep, x, scalar(outside, dtype(x)))
-    order = [0, 1, *[2 + 2 * d for d in range(k)], *[3 + 2 * d for d in range(k)]]
-    return transpose(x, order)
+    return x, None if keep.all() else const(keep)
+
+
+def _gathered_open(x: Expr, moved: Windows) -> tuple[Expr, Expr]:
+    """`_gathered` for open extents."""
+    k = len(moved.sizes)
+    keep: Expr = const(np.ones((1,) * (2 + 2 * k), bool))
+    for d in range(k):
+        places = moved.open_places(d)
+        axis = 2 + 2 * d
+        inside = op.logical_and(op.greater_equal(places, 0), op.less(places, of_size(moved.sizes[d])))
+        x = op.take(x, places, axis=axis, mode="clip")
+        keep = op.logical_and(
+            keep, unsqueeze(inside, [a for a in range(2 + 2 * k) if a not in (axis, axis + 1)])
+        )
+    return x, keep
 
 
 def with_rank(x: Expr, rank: int) -> Expr:
