@@ -98,6 +98,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda a: np.logical_xor(a, a, dtype=np.int32), (BYTES,), "gives bool, found the dtype"),
     (lambda a: np.einsum("ii", a), (BYTES[:1],), "axes of one letter have different extents"),
     (lambda a: np.linalg.norm(a, ord="fro"), (NUMBER,), "Improper number of dimensions"),
+    (lambda a: np.full_like(a, 2**63), (TRUTHS,), "does not fit dtype int64"),
     (lambda a: a.std(correction=1), (FLOATS,), "correction"),
     (lambda a: np.clip(a, np.int16(0), 2**64 - 1), (TRUTHS,), "does not fit dtype int16"),
 ]  # fmt: skip

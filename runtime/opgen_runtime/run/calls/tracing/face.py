@@ -102,7 +102,8 @@ def _attach() -> None:
         setattr(Tracer, name, _method(name, method))
     others: dict[str, Any] = {
         "__pow__": _power, "__getitem__": index, "__iter__": _iterate, "__round__": _round,
-        "__array_ufunc__": array_ufunc, "__array_function__": array_function, "reshape": _reshape, "transpose": _transpose, "astype": _astype,
+        "__array_ufunc__": array_ufunc, "__array_function__": array_function, "reshape": _reshape,
+        "transpose": _transpose, "astype": _astype,
         "flatten": METHODS["ravel"], "T": property(shaping.transpose), "mT": property(shaping.matrix_transpose),
     }  # fmt: skip
     for name, value in others.items():

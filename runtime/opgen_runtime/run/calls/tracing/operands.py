@@ -94,17 +94,17 @@ def to(value: Operand, dtype: DTypeLike) -> Tracer:
     if not isinstance(value, Tracer):
         if type(value) is bool and not wanted.is_bool:
             value = int(value)
+        elif type(value) is int and wanted.is_bool:
+            const(value, element(np.int64))  # fits, as numpy has it
         return Tracer(
             const(bool(value) if wanted.is_bool else float(value) if wanted.is_float else value, wanted)
         )
     if value.weak and wanted.is_float:
         return Tracer(value.typed(wanted))
-    dtype: DType = value.expr.checked_type.dtype  # type: ignore[attr-defined]  # a tensor's
-    if dtype is wanted:
+    own: DType = value.expr.checked_type.dtype  # type: ignore[attr-defined]  # a tensor's
+    if own is wanted:
         return Tracer(value.expr)
-    if (
-        isinstance(value.expr, Constant) and not dtype.is_float
-    ):  # what is known stays known: exponents, positions
+    if isinstance(value.expr, Constant) and not own.is_float:  # exponents and positions stay known
         return Tracer(const(value.expr.data.astype(wanted.numpy)))
     return wrap(ops.cast(value.expr, dtype=wanted))  # type: ignore[no-any-return]
 
