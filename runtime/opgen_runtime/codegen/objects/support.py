@@ -147,10 +147,10 @@ def orc() -> Any:
     """The instance of ORC for one more library.
 
     It links with JITLink, which puts all sections of an object into one block of memory: RuntimeDyld maps each by
-    itself, and ends the process where two come to lie more than 2 GiB apart.  An instance keeps 10 KiB of each library
-    that it ever had, which llvmlite cannot take back but with the instance itself, and looks through their names in each
-    link.  So a new one, which takes a millisecond and 150 KiB, follows when it is full; a full one goes with the last of
-    its libraries.
+    itself, and ends the process where two come to lie more than 2 GiB apart.  An instance keeps 10 KiB of each
+    library that it ever had, which llvmlite cannot take back but with the instance itself, and looks through their
+    names in each link.  So a new one, which takes a millisecond and 150 KiB, follows when it is full; a full one goes
+    with the last of its libraries.
     """
     global _instance, _room
     with _lock:

@@ -140,10 +140,11 @@ def _divided(node: Expr) -> tuple[Expr, int] | None:
     if (
         not isinstance(node, Binary)
         or not isinstance(node.b, Const)
+        or not isinstance(node.b.value, int)  # floats are no axes, and may be infinite
         or node.op not in ("floormod", "floordiv")
     ):
         return None
-    return None if node.op == "floordiv" and node.b.value in (2, 4) else (node.a, int(node.b.value))
+    return None if node.op == "floordiv" and node.b.value in (2, 4) else (node.a, node.b.value)
 
 
 def _shifted(e: Expr) -> Var | None:

@@ -104,6 +104,12 @@ def _stretched(equation: str, items: list[Tracer]) -> tuple[str, list[Tracer]]:
     terms = given.split(",")
     if "." in equation or [len(term) for term in terms] != [x.ndim for x in items]:
         return equation, items  # what is wrong is the op's to say
+    for term, x in zip(terms, items, strict=True):
+        extents = dict(zip(term, x.shape, strict=True))
+        if any([extents[letter] != n for letter, n in zip(term, x.shape, strict=True)]):
+            raise ValueError(
+                f"einsum: axes of one letter have different extents in {term!r} of shape {x.shape}"
+            )
     longer = {
         letter
         for term, x in zip(terms, items, strict=True)

@@ -87,7 +87,7 @@ class Parameters:
         self.given: list[
             tuple[int, DType | None]
         ] = []  # the leaf of each, and the dtype in which a float is given
-        self._leaves = 0
+        self.leaves = 0  # arrays and floats of the arguments; floats that nothing computes with are not given
 
     def stand_in(self, value: object, name: str) -> Any:
         """The argument with tracers for its arrays and floats."""
@@ -104,8 +104,8 @@ class Parameters:
         return Tracer(self.params[-1])
 
     def _leaf(self) -> int:
-        self._leaves += 1
-        return self._leaves - 1
+        self.leaves += 1
+        return self.leaves - 1
 
     def _add(self, var: Var, leaf: int, dtype: DType | None) -> None:
         self.params.append(var)

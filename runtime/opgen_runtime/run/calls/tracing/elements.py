@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from operator import index
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
 from .... import ops
 from ....base.errors import CallError
 from .functions import maps
-from .operands import DTypeLike, Operand, common_dtype, element, one_axis, operand, tensor, to
-from .shaping import broadcast_to, concatenate, ravel
+from .indexing import check_positions
+from .operands import (
+    DTypeLike,
+    Operand,
+    any_axis,
+    common_dtype,
+    element,
+    operand,
+    tensor,
+    to,
+    unchecked,
+    whole,
+)
+from .shaping import along, broadcast_to, concatenate, ravel
 from .tracer import Tracer
 from .ufuncs import apply
+
+_SORTS: Final = ("quicksort", "mergesort", "heapsort", "stable", "q", "m", "h", "s")
 
 
 @maps("where")
@@ -24,7 +39,7 @@ def where(condition: Any, *choices: Any) -> Tracer:
         )
     x, y = (operand(each) for each in choices)
     dtype = common_dtype([x, y])
-    return ops.where(to(tensor(condition), bool), to(x, dtype), to(y, dtype))  # type: ignore[return-value]  # traced
+    return ops.where(to(tensor(condition), bool), unchecked(x, dtype), unchecked(y, dtype))  # type: ignore[return-value]  # traced
 
 
 @maps("select")
@@ -35,7 +50,11 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     dtype = common_dtype(choices)
     found: Any = to(choices[-1], dtype)
     for condition, choice in reversed(list(zip(condlist, choices, strict=False))):
-        found = where(condition, to(choice, dtype), found)
+        if not np.can_cast(tensor(choice).dtype, dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast array data from {tensor(choice).dtype} to {dtype} by the rule 'same_kind'"
+            )
+        found = where(condition, unchecked(choice, dtype), found)
     return found
 
 
@@ -44,14 +63,16 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     low = operand(a_min if min is None else min) if (a_min is not None or min is not None) else None
     high = operand(a_max if max is None else max) if (a_max is not None or max is not None) else None
     x: Operand = operand(a)
-    dtype = common_dtype([each for each in (x, low, high) if each is not None])
-    kind = element(dtype)
-    if kind.is_int and type(low) is int and low <= kind.lowest:
+    own = element(tensor(x).dtype)
+    if own.is_int and type(low) is int and low <= own.lowest:
         low = None
-    if kind.is_int and type(high) is int and high >= kind.highest:
+    if own.is_int and type(high) is int and high >= own.highest:
         high = None
+    if low is None and high is None:
+        return apply(np.positive, tensor(x))
+    dtype = common_dtype([each for each in (x, low, high) if each is not None])
     found: Any = to(x, dtype)
-    if kind.is_float and _is_plain(low, dtype) and _is_plain(high, dtype):
+    if element(dtype).is_float and _is_plain(low, dtype) and _is_plain(high, dtype):
         return ops.clip(found, a_min=low, a_max=high)  # whose gradient passes at the bounds
     if low is not None:
         found = apply(np.maximum, found, to(low, dtype))
@@ -64,12 +85,12 @@ def _is_plain(bound: Operand | None, dtype: np.dtype[Any]) -> TypeGuard[int | fl
     """Whether a bound is none, or a number that stays one in a dtype."""
     if bound is None:
         return True
-    return not isinstance(bound, Tracer) and bool(np.isfinite(np.asarray(bound, np.float64).astype(dtype)))
+    return type(bound) in (int, float) and bool(np.isfinite(np.asarray(bound, np.float64).astype(dtype)))
 
 
 @maps("round", "around", method="round")
 def round_(a: Any, decimals: int = 0) -> Any:
-    x = tensor(a)
+    x, decimals = tensor(a), index(decimals)
     kind = element(x.dtype).kind
     if kind in "iu" and decimals >= 0:
         return x
@@ -88,6 +109,7 @@ def round_(a: Any, decimals: int = 0) -> Any:
 @maps("isclose")
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     x, y = operand(a), operand(b)
+    y = to(y, common_dtype([y, 1.0]))  # differences of ints would wrap
     near = apply(
         np.less_equal,
         apply(np.absolute, apply(np.subtract, x, y)),
@@ -99,10 +121,19 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     return found
 
 
+@maps("allclose")
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    return ops.all(isclose(a, b, rtol, atol, equal_nan))
+
+
 @maps("diff")
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     x = tensor(a)
-    before: tuple[Any, ...] = (slice(None),) * one_axis(axis, x.ndim)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if x.ndim == 0 and n:
+        raise ValueError("diff requires input that is at least one dimensional")
+    before: tuple[Any, ...] = (slice(None),) * (any_axis(axis, x.ndim) if n else 0)
     for _ in range(n):
         function = np.not_equal if element(x.dtype).is_bool else np.subtract
         x = apply(function, x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
@@ -111,21 +142,30 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 
 @maps("take", method="take")
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    x = tensor(a)
-    if axis is None or x.ndim == 0:
-        x, axis = ravel(x), 0 if axis is None else axis
-    at = one_axis(axis, x.ndim)
-    if mode != "raise":
-        return ops.take(x, to(tensor(indices), np.int64), axis=at, mode=mode)
-    return x[(*(slice(None),) * at, indices if isinstance(indices, int) else tensor(indices))]
+    """Of positions alone: truth values are 0 and 1."""
+    x, at = along(a, axis)
+    places = tensor(np.zeros(0, np.int64) if isinstance(indices, list) and not indices else indices)
+    if not np.can_cast(places.dtype, np.int64, "same_kind"):
+        raise TypeError(f"Cannot cast array data from {places.dtype} to int64 by the rule 'same_kind'")
+    places = to(places, np.int64)
+    if mode == "raise":
+        return x[(*(slice(None),) * at, places)]
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap', found {mode!r}")
+    return ops.take(x, places, axis=at, mode=mode)
 
 
 @maps("take_along_axis")
-def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> Any:
-    x, places = tensor(arr), to(tensor(indices), np.int64)
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    x, places = tensor(arr) if axis is not None else ravel(arr), tensor(indices)
+    if axis is None and places.ndim != 1:
+        raise ValueError("when axis=None, `indices` must have a single dimension.")
+    if not element(places.dtype).is_int:
+        raise IndexError("`indices` must be an integer array")
     if x.ndim != places.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    at = one_axis(axis, x.ndim)
+    places, at = to(places, np.int64), 0 if axis is None else any_axis(axis, x.ndim)
+    check_positions(places, at, x.shape[at])
     others = np.broadcast_shapes(
         (*x.shape[:at], 1, *x.shape[at + 1 :]), (*places.shape[:at], 1, *places.shape[at + 1 :])
     )
@@ -134,33 +174,45 @@ def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> Any:
     return ops.gather(x, places, axis=at)
 
 
-def _sortable(a: Any, axis: int | None) -> tuple[Tracer, int]:
-    x = ravel(a) if axis is None else tensor(a)
-    return (to(x, np.uint8) if element(x.dtype).is_bool else x), one_axis(
-        -1 if axis is None else axis, x.ndim
-    )
+def _ordered(x: Tracer, kind: str | None, stable: bool | None) -> Tracer:
+    """What is sorted, where the kind of sort is one of numpy's: all are stable here."""
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
+    if kind is not None and kind not in _SORTS:
+        raise ValueError(f"sort kind must be one of {', '.join(_SORTS)}, found {kind!r}")
+    return to(x, np.uint8) if element(x.dtype).is_bool else x
 
 
 @maps("sort")
-def sort(a: Any, axis: int | None = -1) -> Any:
-    x, at = _sortable(a, axis)
-    return to(ops.sort(x, axis=at), tensor(a).dtype)  # type: ignore[arg-type]  # traced
+def sort(a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
+    x = ravel(a) if axis is None else tensor(a)
+    at = any_axis(-1 if axis is None else axis, x.ndim)
+    return to(ops.sort(_ordered(x, kind, stable), axis=at), x.dtype)  # type: ignore[arg-type]  # traced
 
 
 @maps("argsort", method="argsort")
-def argsort(a: Any, axis: int | None = -1) -> Any:
-    x, at = _sortable(a, axis)
-    return ops.argsort(x, axis=at, dtype="int64")
+def argsort(a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None) -> Any:
+    x, at = along(a, axis)
+    return ops.argsort(_ordered(x, kind, stable), axis=at, dtype="int64")
+
+
+def _triangle(name: str, m: Any, k: int, upper: bool) -> Any:
+    """A vector is that of each row of a square."""
+    x = tensor(m)
+    if x.ndim == 0:
+        raise TypeError(f"np.{name} takes vectors and matrices, found a number")
+    square = broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x
+    return ops.trilu(square, k=whole(k, f"np.{name}"), upper=upper)
 
 
 @maps("triu")
 def triu(m: Any, k: int = 0) -> Any:
-    return ops.trilu(tensor(m), k=k, upper=True)
+    return _triangle("triu", m, k, upper=True)
 
 
 @maps("tril")
 def tril(m: Any, k: int = 0) -> Any:
-    return ops.trilu(tensor(m), k=k, upper=False)
+    return _triangle("tril", m, k, upper=False)
 
 
 @maps("array_equal")
@@ -171,7 +223,7 @@ def array_equal(a1: Any, a2: Any) -> Any:
 
 @maps("append")
 def append(arr: Any, values: Any, axis: int | None = None) -> Tracer:
-    return concatenate((arr, values), axis)
+    return concatenate((tensor(arr), tensor(values)), axis)
 
 
 @maps("copy", method="copy")

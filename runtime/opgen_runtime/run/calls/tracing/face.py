@@ -41,6 +41,16 @@ def _binary(ufunc: np.ufunc, reflected: bool) -> Callable[[Tracer, object], Any]
     return operate
 
 
+def _power(self: Tracer, other: object) -> Any:
+    """numpy's arrays have a rule of their own for `**` by the number 2: it is the square, of bools in int8."""
+    if type(other) is int and other == 2 and not self.weak and self.dtype.kind == "b":
+        return apply_python(np.square, self)
+    return _BINARY_POWER(self, other)
+
+
+_BINARY_POWER: Final = _binary(np.power, reflected=False)
+
+
 def _comparison(ufunc: np.ufunc) -> Callable[[Tracer, object], Any]:
     def compare(self: Tracer, other: object) -> Any:
         if not is_operand(other):
@@ -91,8 +101,9 @@ def _attach() -> None:
     for name, method in METHODS.items():
         setattr(Tracer, name, _method(name, method))
     others: dict[str, Any] = {
-        "__getitem__": index, "__iter__": _iterate, "__round__": _round, "__array_ufunc__": array_ufunc,
-        "__array_function__": array_function, "reshape": _reshape, "transpose": _transpose, "astype": _astype,
+        "__pow__": _power, "__getitem__": index, "__iter__": _iterate, "__round__": _round,
+        "__array_ufunc__": array_ufunc, "__array_function__": array_function, "reshape": _reshape,
+        "transpose": _transpose, "astype": _astype,
         "flatten": METHODS["ravel"], "T": property(shaping.transpose), "mT": property(shaping.matrix_transpose),
     }  # fmt: skip
     for name, value in others.items():

@@ -29,7 +29,7 @@ def maps(*names: str, method: str = "") -> Callable[[F], F]:
             if found is not None:
                 FUNCTIONS[found] = function
         if method:
-            METHODS[method] = _without_defaults(method, function)
+            METHODS[method] = without_defaults(method, function)
         return function
 
     return register
@@ -49,10 +49,10 @@ def array_function(
         raise CallError(
             f"{name} is not there while a function is traced; ops of opgen_runtime.ops may compute it"
         )
-    return _without_defaults(name, mapped)(*args, **kwargs)
+    return without_defaults(name, mapped)(*args, **kwargs)
 
 
-def _without_defaults(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def without_defaults(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function without options that say nothing (`out=None`); others that it does not take are refused by name."""
     signature = inspect.signature(function)
 

@@ -28,10 +28,10 @@ def index(x: Tracer, given: Any) -> Any:
     mask = next((item for item in items if isinstance(item, Tracer) and element(item.dtype).is_bool), None)
     if mask is not None:
         return _masked(x, mask, len(items))
-    items = _written_out(items, x.ndim)
+    items, dots = _written_out(items, x.ndim)
     tensors = [item for item in items if isinstance(item, Tracer)]
     if tensors:
-        return _gathered(x, items)
+        return _gathered(x, items, dots)
     return _sliced(x, items)
 
 
@@ -59,8 +59,8 @@ def _item(item: Any) -> Any:
         ) from None
 
 
-def _written_out(items: list[Any], ndim: int) -> list[Any]:
-    """The items with a slice for each axis that is not named."""
+def _written_out(items: list[Any], ndim: int) -> tuple[list[Any], int | None]:
+    """The items with a slice for each axis that is not named, and where an ellipsis stood."""
     named = len([item for item in items if item is not None and item is not Ellipsis])
     dots = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
@@ -69,7 +69,7 @@ def _written_out(items: list[Any], ndim: int) -> list[Any]:
         raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {named} were indexed")
     at = dots[0] if dots else len(items)
     rest = [slice(None)] * (ndim - named)
-    return [*items[:at], *rest, *items[at + 1 :]]
+    return [*items[:at], *rest, *items[at + 1 :]], dots[0] if dots else None
 
 
 def _sliced(x: Tracer, items: Sequence[Any]) -> Tracer:
@@ -110,16 +110,17 @@ def _position(item: Any, axis: int, extent: int) -> int:
     return int(item) % extent
 
 
-def _gathered(x: Tracer, items: list[Any]) -> Any:
+def _gathered(x: Tracer, items: list[Any], dots: int | None) -> Any:
     """With tensors of ints among the items: they, and the ints, broadcast together.
 
-    Their axes come first in the result, unless they all stand side by side.
+    Their axes come first in the result, unless they all stand side by side; the ellipsis before the item `dots` stands
+    between others even where it names no axis.
     """
     basic = [slice(None) if isinstance(item, Tracer | int) else item for item in items]
     x_axes = [k for k, item in enumerate(items) if item is not None]
     for axis, k in enumerate(x_axes):
         if isinstance(items[k], Tracer):
-            _check_constant(items[k], axis, x.shape[axis])
+            check_positions(items[k], axis, x.shape[axis])
         elif isinstance(items[k], int):
             items[k] = _position(items[k], axis, x.shape[axis])
     x = _sliced(x, basic)
@@ -127,7 +128,8 @@ def _gathered(x: Tracer, items: list[Any]) -> Any:
     indices = [to(items[k], np.int64) for k in places]
     rest = [k for k in range(len(items)) if k not in places]
     shape = np.broadcast_shapes(*[i.shape for i in indices])
-    first = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
+    apart = dots is not None and places[0] < dots <= places[-1]
+    first = places[0] if places == list(range(places[0], places[-1] + 1)) and not apart else 0
     kept = tuple([x.shape[k] for k in rest])
     if 0 in shape or x.size == 0:
         if 0 not in (*shape, *kept):
@@ -140,7 +142,8 @@ def _gathered(x: Tracer, items: list[Any]) -> Any:
     return transpose(found, order)
 
 
-def _check_constant(indices: Tracer, axis: int, extent: int) -> None:
+def check_positions(indices: Tracer, axis: int, extent: int) -> None:
+    """Raises IndexError for a position outside of an axis, where positions are known."""
     if isinstance(indices.expr, Constant):
         data = indices.expr.data
         wrong = data[(data < -extent) | (data >= extent)]
@@ -153,7 +156,7 @@ def _check_constant(indices: Tracer, axis: int, extent: int) -> None:
 def _masked(x: Tracer, mask: Tracer, count: int) -> Any:
     if isinstance(mask.expr, Constant) and count == 1:
         data = mask.expr.data
-        if data.shape != x.shape[: data.ndim]:
+        if data.ndim > x.ndim or any([n not in (0, m) for n, m in zip(data.shape, x.shape, strict=False)]):
             raise IndexError(
                 f"boolean index of shape {data.shape} does not match indexed array of shape {x.shape}"
             )

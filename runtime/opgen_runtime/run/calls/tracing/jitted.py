@@ -22,7 +22,7 @@ from ....base import Target
 from ....base.errors import CallError
 from ....base.forks import importing
 from ....base.kept import Footprint, Kept
-from ....base.vocabulary import FLOAT64, DType
+from ....base.vocabulary import FLOAT64
 from ....ir import (
     Expr,
     Function,
@@ -91,13 +91,13 @@ class Jitted(Gated, Generic[P, R]):
             return self._inlined(args, kwargs)
         found = self._compiled.get(key)
         if found is None:
-            function, shape, given = self._trace(args, kwargs)
+            function, shape, parameters = self._trace(args, kwargs)
             if _tracing.get() and free_vars(
                 function
             ):  # it reads values of the program that is being traced around
                 return self.__wrapped__(*args, **kwargs)
             found = self._compiled.put(
-                key, _Compiled(build_program(function, target=self.target), shape, given)
+                key, _Compiled(build_program(function, target=self.target), shape, parameters)
             )
         elif found.as_compiled and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
@@ -133,17 +133,15 @@ class Jitted(Gated, Generic[P, R]):
             self._key(place, value, leaves)
         if any([leaf is None for leaf in leaves]):
             raise CallError("a function is explained for arrays and numbers, not for values of a program")
-        function, shape, given = self._trace(args, kwargs)
-        return _Compiled(build_program(function, target=self.target), shape, given), leaves
+        function, shape, parameters = self._trace(args, kwargs)
+        return _Compiled(build_program(function, target=self.target), shape, parameters), leaves
 
     def _key(self, place: int | str, value: object, leaves: list[Any]) -> object:
         if place in self._static_positions or place in self._static_names:
             return static_key(value)
         return key_of(value, leaves)
 
-    def _trace(
-        self, args: Sequence[object], kwargs: dict[str, object]
-    ) -> tuple[Function, Any, list[tuple[int, DType | None]]]:
+    def _trace(self, args: Sequence[object], kwargs: dict[str, object]) -> tuple[Function, Any, Parameters]:
         parameters = Parameters()
         names = [*self._names, *[f"arg{k}" for k in range(len(self._names), len(args))]]
         traced = [
@@ -162,7 +160,7 @@ class Jitted(Gated, Generic[P, R]):
         results: list[Expr] = []
         shape = _collect(result, results)
         body = results[0] if shape is None else _tuple(results)
-        return Function(tuple(parameters.params), body), shape, parameters.given
+        return Function(tuple(parameters.params), body), shape, parameters
 
     def _inlined(self, args: Sequence[object], kwargs: dict[str, object]) -> Any:
         """Called on values of a program that is being built: a part of it."""
@@ -174,18 +172,19 @@ class Jitted(Gated, Generic[P, R]):
 class _Compiled:
     """A program with the structure of its result; `given`: the leaf of each parameter, with a float's dtype.
 
-    `as_compiled`: the result is what the program gives, one array or a tuple of arrays.
+    `as_compiled`: the result is what the program gives, one array or a tuple of arrays.  `plain`: the program takes
+    all leaves as they are.
     """
 
     __slots__ = ("as_compiled", "executable", "given", "plain", "shape")
 
-    def __init__(self, executable: Executable, shape: Any, given: Sequence[tuple[int, DType | None]]) -> None:
+    def __init__(self, executable: Executable, shape: Any, parameters: Parameters) -> None:
         self.executable = executable
         self.shape = shape
-        self.given = given
+        self.given = parameters.given
         flat = isinstance(shape, tuple) and bool(shape) and all([part is None for part in shape])
         self.as_compiled = shape is None or flat
-        self.plain = all([pair == (k, None) for k, pair in enumerate(given)])
+        self.plain = self.given == [(k, None) for k in range(parameters.leaves)]
 
     def footprint(self) -> Footprint:
         """The memory of the program."""

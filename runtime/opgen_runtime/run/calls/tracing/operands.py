@@ -11,7 +11,7 @@ import numpy as np
 from .... import ops
 from ....base.errors import CallError, DTypeError
 from ....base.vocabulary import DTYPES, DType
-from ....ir import Expr, admissible, admit, const, first_traced, is_literal
+from ....ir import Constant, Expr, admissible, admit, const, first_traced, is_literal
 from .tracer import Tracer, wrap
 
 Operand: TypeAlias = "Tracer | bool | int | float"
@@ -94,14 +94,25 @@ def to(value: Operand, dtype: DTypeLike) -> Tracer:
     if not isinstance(value, Tracer):
         if type(value) is bool and not wanted.is_bool:
             value = int(value)
+        elif type(value) is int and wanted.is_bool:
+            const(value, element(np.int64))  # fits, as numpy has it
         return Tracer(
             const(bool(value) if wanted.is_bool else float(value) if wanted.is_float else value, wanted)
         )
     if value.weak and wanted.is_float:
         return Tracer(value.typed(wanted))
-    if value.expr.checked_type.dtype is wanted:  # type: ignore[attr-defined]  # a tensor's
+    own: DType = value.expr.checked_type.dtype  # type: ignore[attr-defined]  # a tensor's
+    if own is wanted:
         return Tracer(value.expr)
+    if isinstance(value.expr, Constant) and not own.is_float:  # exponents and positions stay known
+        return Tracer(const(value.expr.data.astype(wanted.numpy)))
     return wrap(ops.cast(value.expr, dtype=wanted))  # type: ignore[no-any-return]
+
+
+def unchecked(value: Operand, dtype: DTypeLike) -> Tracer:
+    """The operand in a dtype; a Python int that does not fit wraps, as it does to those of numpy's functions that
+    choose and join."""
+    return to(tensor(value) if type(value) is int else value, dtype)
 
 
 def full(shape: tuple[int, ...], value: bool | int | float, dtype: DTypeLike) -> Tracer:
@@ -109,22 +120,49 @@ def full(shape: tuple[int, ...], value: bool | int | float, dtype: DTypeLike) ->
     return wrap(ops.full(to(value, dtype).expr, shape=shape))  # type: ignore[no-any-return]
 
 
-def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
-    """The axes that numpy's `axis` names, in 0..ndim-1. Raises numpy's AxisError, and CallError for a traced axis."""
+def reduced_axes(axis: object, ndim: int) -> tuple[int, ...]:
+    """The axes that numpy's reductions name, in 0..ndim-1: None, an int, or a tuple of ints; a number is a vector of
+    one element, of which no axis is left. Raises numpy's AxisError, and CallError for a traced axis."""
     if axis is None:
         return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if ndim == 0 and not isinstance(axis, tuple) and not isinstance(axis, bool) and axis in (0, -1):
+        return ()
+    return _distinct([one_axis(each, ndim) for each in given])
+
+
+def axes_of(axis: object, ndim: int) -> tuple[int, ...]:
+    """The axes of a tuple, a list or an int, in 0..ndim-1. Raises TypeError for what is none of these."""
     given = axis if isinstance(axis, tuple | list) else (axis,)
-    found = tuple([one_axis(each, ndim) for each in given])
-    if len(set(found)) < len(found):
+    return _distinct([any_axis(each, ndim) for each in given])
+
+
+def _distinct(axes: list[int]) -> tuple[int, ...]:
+    if len(set(axes)) < len(axes):
         raise ValueError("duplicate value in 'axis'")
-    return found
+    return tuple(axes)
 
 
 def one_axis(axis: Any, ndim: int) -> int:
-    """As `axes_of`, of one number. Raises TypeError for what is none."""
+    """An axis in 0..ndim-1. Raises numpy's AxisError, and TypeError for what is no int; True and False are none."""
     if isinstance(axis, bool | np.bool_):
         raise TypeError("an integer is required for the axis")
+    return any_axis(axis, ndim)
+
+
+def any_axis(axis: Any, ndim: int) -> int:
+    """As `one_axis`, for those of numpy's functions that take True and False as 1 and 0."""
     at = index(axis)
     if not -ndim <= at < ndim:
         raise np.exceptions.AxisError(at, ndim)
     return int(at) % ndim
+
+
+def whole(number: Any, what: str) -> int:
+    """An int of Python. Raises CallError, which names `what`, for other numbers: numpy rounds some, and warns."""
+    try:
+        return index(number)
+    except TypeError:
+        if isinstance(number, Tracer):
+            raise
+        raise CallError(f"{what} while a function is traced takes ints, found {number!r}") from None

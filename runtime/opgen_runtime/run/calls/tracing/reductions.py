@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import index
 from typing import Any, Final
 
 import numpy as np
 
 from .... import ops
 from ....base.errors import CallError
+from .elements import where as choose
 from .functions import maps
-from .operands import DTypeLike, axes_of, element, full, one_axis, tensor, to
+from .operands import DTypeLike, element, full, one_axis, operand, reduced_axes, tensor, to
+from .shaping import along, broadcast_to
 from .tracer import Tracer
 from .ufuncs import apply, as_method
 
 Axis = int | tuple[int, ...] | None
+Shared = bool | int
+"""Of `keepdims`: what is no int is refused, as numpy does."""
 
 
 def _extents(x: Tracer, axes: tuple[int, ...]) -> int:
     return math.prod([x.shape[axis] for axis in axes])
 
 
-def _axes(x: Tracer, axis: Axis) -> tuple[int, ...]:
-    """The axes to reduce; numpy takes a number for a vector of one element."""
-    return () if x.ndim == 0 and axis in (0, -1) else axes_of(axis, x.ndim)
-
-
-def _reduce(name: str, x: Tracer, axis: Axis, keepdims: bool, **attrs: Any) -> Tracer:
-    axes = _axes(x, axis)
-    made: Tracer = getattr(ops, name)(x, axis=axes, keepdims=bool(keepdims), **attrs) if axes else x
+def _reduce(name: str, x: Tracer, axis: Axis, keepdims: Shared, **attrs: Any) -> Tracer:
+    axes, kept = reduced_axes(axis, x.ndim), bool(index(keepdims))
+    made: Tracer = getattr(ops, name)(x, axis=axes, keepdims=kept, **attrs) if axes else x
     return made
 
 
@@ -41,108 +41,216 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.uint64) if kind == "u" else dtype
 
 
-def _truth(x: Tracer) -> Tracer:
-    return to(x, bool)
+def _masked(x: Tracer, mask: Any, otherwise: Any) -> Tracer:
+    """The elements where `mask` holds, else `otherwise`; numpy's option `where=`."""
+    if mask is True:
+        return x
+    chosen = tensor(mask)
+    if not element(chosen.dtype).is_bool:
+        raise TypeError(f"Cannot cast array data from {chosen.dtype} to bool: `where` is a mask")
+    return choose(broadcast_to(chosen, x.shape), x, to(operand(otherwise), x.dtype))
+
+
+def _begun(ufunc: np.ufunc, made: Tracer, initial: Any) -> Tracer:
+    """The result together with what a reduction begins with, in its dtype."""
+    if initial is None:
+        return made
+    found: Tracer = apply(ufunc, to(_cast(initial, made.dtype), made.dtype), made)
+    return found
+
+
+def _cast(number: Any, dtype: np.dtype[Any]) -> Any:
+    """A number for a reduction to begin with; numpy truncates floats, and refuses ints that do not fit."""
+    given = operand(number)
+    if isinstance(given, Tracer) and given.ndim:
+        raise ValueError("Input object to FillWithScalar is not a scalar")
+    return int(given) if type(given) is float and element(dtype).is_int else given
+
+
+def _accumulated(
+    name: str, logical: str, ufunc: np.ufunc, neutral: int, a: Any, axis: Axis, dtype: DTypeLike | None,
+    keepdims: Shared, initial: Any, where: Any,
+) -> Tracer:  # fmt: skip
+    """A sum or a product: of truth values, in the dtype bool, whether any or all hold."""
+    x = tensor(a)
+    x = _masked(to(x, _wide(x.dtype) if dtype is None else dtype), where, neutral)
+    made = _reduce(logical if element(x.dtype).is_bool else name, x, axis, keepdims)
+    return _begun(ufunc, made, initial)
 
 
 @maps("sum", method="sum")
-def total(a: Any, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tracer:
-    x = tensor(a)
-    return _reduce("sum", to(x, _wide(x.dtype) if dtype is None else dtype), axis, keepdims)
+def total(
+    a: Any,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: Shared = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    return _accumulated("sum", "any", np.add, 0, a, axis, dtype, keepdims, initial, where)
 
 
 @maps("prod", method="prod")
-def product(a: Any, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tracer:
-    x = tensor(a)
-    return _reduce("prod", to(x, _wide(x.dtype) if dtype is None else dtype), axis, keepdims)
+def product(
+    a: Any,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: Shared = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tracer:
+    return _accumulated("prod", "all", np.multiply, 1, a, axis, dtype, keepdims, initial, where)
 
 
-def _extreme(name: str, logical: str, a: Any, axis: Axis, keepdims: bool) -> Tracer:
+def _extreme(
+    name: str, logical: str, ufunc: np.ufunc, a: Any, axis: Axis, keepdims: Shared, initial: Any, where: Any
+) -> Tracer:
     x = tensor(a)
-    if x.size == 0 and _extents(x, _axes(x, axis)) == 0:
-        raise ValueError(f"zero-size array to reduction operation {name}imum which has no identity")
-    return _reduce(logical if element(x.dtype).is_bool else name, x, axis, keepdims)
+    axes = reduced_axes(axis, x.ndim)
+    if initial is None and where is not True:
+        raise ValueError(
+            f"reduction operation '{name}imum' does not have an identity, so to use a where mask one has to specify "
+            "'initial'"
+        )
+    if x.size == 0 and _extents(x, axes) == 0:
+        if initial is None:
+            raise ValueError(f"zero-size array to reduction operation {name}imum which has no identity")
+        reduced: Tracer = total(x, axis, x.dtype, keepdims)
+        return broadcast_to(to(_cast(initial, x.dtype), x.dtype), reduced.shape)
+    if initial is not None:
+        x = _masked(x, where, _cast(initial, x.dtype))
+    return _begun(ufunc, _reduce(logical if element(x.dtype).is_bool else name, x, axis, keepdims), initial)
 
 
 @maps("max", "amax", method="max")
-def greatest(a: Any, axis: Axis = None, keepdims: bool = False) -> Tracer:
-    return _extreme("max", "any", a, axis, keepdims)
+def greatest(
+    a: Any, axis: Axis = None, keepdims: Shared = False, initial: Any = None, where: Any = True
+) -> Tracer:
+    return _extreme("max", "any", np.maximum, a, axis, keepdims, initial, where)
 
 
 @maps("min", "amin", method="min")
-def least(a: Any, axis: Axis = None, keepdims: bool = False) -> Tracer:
-    return _extreme("min", "all", a, axis, keepdims)
+def least(
+    a: Any, axis: Axis = None, keepdims: Shared = False, initial: Any = None, where: Any = True
+) -> Tracer:
+    return _extreme("min", "all", np.minimum, a, axis, keepdims, initial, where)
 
 
 @maps("ptp")
-def ptp(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def ptp(a: Any, axis: Axis = None, keepdims: Shared = False) -> Any:
     return apply(np.subtract, greatest(a, axis, keepdims), least(a, axis, keepdims))
 
 
 @maps("any", method="any")
-def some(a: Any, axis: Axis = None, keepdims: bool = False) -> Tracer:
-    return _reduce("any", _truth(tensor(a)), axis, keepdims)
+def some(a: Any, axis: Axis = None, keepdims: Shared = False, where: Any = True) -> Tracer:
+    return _reduce("any", _masked(to(tensor(a), bool), where, False), axis, keepdims)
 
 
 @maps("all", method="all")
-def every(a: Any, axis: Axis = None, keepdims: bool = False) -> Tracer:
-    return _reduce("all", _truth(tensor(a)), axis, keepdims)
+def every(a: Any, axis: Axis = None, keepdims: Shared = False, where: Any = True) -> Tracer:
+    return _reduce("all", _masked(to(tensor(a), bool), where, True), axis, keepdims)
 
 
 @maps("count_nonzero")
-def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Tracer:
-    return total(_truth(tensor(a)), axis, None, keepdims)
+def count_nonzero(a: Any, axis: Axis = None, keepdims: Shared = False) -> Tracer:
+    return total(to(tensor(a), bool), axis, None, keepdims)
 
 
-def _floating(a: Any, dtype: DTypeLike | None) -> Tracer:
+def _floating(name: str, a: Any, dtype: DTypeLike | None) -> Tracer:
+    """The operand of a mean, in the dtype of the result."""
     x = tensor(a)
-    wanted = (
-        np.dtype(dtype)
-        if dtype is not None
-        else x.dtype
-        if element(x.dtype).is_float
-        else np.dtype(np.float64)
-    )
+    own = x.dtype if element(x.dtype).is_float else np.dtype(np.float64)
+    wanted = own if dtype is None else np.dtype(dtype)
+    if not element(wanted).is_float:
+        raise CallError(f"np.{name} while a function is traced takes a dtype of floats, found {wanted}")
     return to(x, wanted)
 
 
+def _means_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """As `reduced_axes`, for what counts the elements of its axes: of a number, there is none."""
+    if ndim == 0 and axis is not None and not isinstance(axis, tuple):
+        one_axis(axis, ndim)
+    return reduced_axes(axis, ndim)
+
+
 @maps("mean", method="mean")
-def mean(a: Any, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tracer:
-    return _reduce("mean", _floating(a, dtype), axis, keepdims)
+def mean(a: Any, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: Shared = False) -> Tracer:
+    x = _floating("mean", a, dtype)
+    return _reduce("mean", x, _means_axes(axis, x.ndim), keepdims)
 
 
-@maps("var", method="var")
+@maps("var")
 def var(
-    a: Any, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
+    a: Any,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: float = 0,
+    keepdims: Shared = False,
+    *,
+    correction: float | None = None,
 ) -> Tracer:
-    x = _floating(a, dtype)
-    if not _axes(x, axis):
-        return ops.subtract(x, x)  # type: ignore[return-value]  # traced; one element each, which may be no number
-    made = _reduce("variance", x, axis, keepdims, unbiased=ddof == 1)
+    return _variance(a, axis, dtype, _taken_off(ddof, correction), keepdims)
+
+
+@maps(method="var")
+def _variance(
+    a: Any, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: Shared = False
+) -> Tracer:
+    x = _floating("var", a, dtype)
+    axes = _means_axes(axis, x.ndim)
+    index(keepdims)
+    if not axes:
+        nothing: Tracer = ops.subtract(x, x)  # type: ignore[assignment]  # traced; one element each, which may be no number
+        return nothing if ddof < 1 else ops.multiply(nothing, math.inf)  # type: ignore[return-value]  # traced
+    made = _reduce("variance", x, axes, keepdims, unbiased=ddof == 1)
     if ddof in (0, 1):
         return made
-    count = _extents(x, _axes(x, axis))
+    count = _extents(x, axes)
     scale = math.inf if count <= ddof else count / (count - ddof)
     return ops.multiply(made, scale)  # type: ignore[return-value]  # traced
 
 
-@maps("std", method="std")
+@maps("std")
 def std(
-    a: Any, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False
+    a: Any,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: float = 0,
+    keepdims: Shared = False,
+    *,
+    correction: float | None = None,
 ) -> Tracer:
-    x = _floating(a, dtype)
-    if ddof in (0, 1) and _axes(x, axis):
-        return _reduce("std", x, axis, keepdims, unbiased=ddof == 1)
-    return ops.sqrt(var(x, axis, None, ddof, keepdims))  # type: ignore[return-value]  # traced
+    return _deviation(a, axis, dtype, _taken_off(ddof, correction), keepdims)
+
+
+@maps(method="std")
+def _deviation(
+    a: Any, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: Shared = False
+) -> Tracer:
+    x = _floating("std", a, dtype)
+    axes = _means_axes(axis, x.ndim)
+    if ddof in (0, 1) and axes:
+        return _reduce("std", x, axes, keepdims, unbiased=ddof == 1)
+    return ops.sqrt(_variance(x, axes, None, ddof, keepdims))  # type: ignore[return-value]  # traced
+
+
+def _taken_off(ddof: float, correction: float | None) -> float:
+    """The number that is taken off the count of elements, under either of its names."""
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
 
 
 @maps("linalg.norm")
-def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: Shared = False) -> Any:
     """The square root of the sum of squares; its derivative at 0 counts as 0, a subgradient."""
-    given = _floating(x, None)
-    if axis is not None and len(_axes(given, axis)) not in (1, 2):
+    given = _floating("linalg.norm", x, None)
+    axis = axis if axis is None or isinstance(axis, tuple) else int(axis)
+    if (axis is not None or ord is not None) and len(reduced_axes(axis, given.ndim)) not in (1, 2):
         raise ValueError("Improper number of dimensions to norm.")
-    is_vector = len(_axes(given, axis)) == 1
+    is_vector = len(reduced_axes(axis, given.ndim)) == 1
     if not (ord is None or (ord == 2 and is_vector) or (ord == "fro" and not is_vector)):
         raise CallError(
             f"np.linalg.norm: ord is {ord!r}; while a function is traced, it is the square root of squares"
@@ -154,13 +262,16 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
 
 def _position(name: str, a: Any, axis: int | None, keepdims: bool) -> Tracer:
     x = tensor(a)
-    if x.size == 0 and _extents(x, _axes(x, axis)) == 0:
+    if x.ndim == 0:
+        reduced_axes(axis, 0)  # is one
+        return full((), 0, np.int64)
+    at = None if axis is None else one_axis(axis, x.ndim)
+    if x.size == 0 and _extents(x, reduced_axes(at, x.ndim)) == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if element(x.dtype).is_bool:
         x = to(x, np.uint8)
-    if x.ndim == 0:
-        return full((), 0, np.int64)
-    return _reduce(name, x, None if axis is None else one_axis(axis, x.ndim), keepdims)
+    made: Tracer = getattr(ops, name)(x, axis=at, keepdims=bool(keepdims))
+    return made
 
 
 @maps("argmax", method="argmax")
@@ -174,10 +285,11 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tracer
 
 
 def _running(name: str, a: Any, axis: int | None, dtype: DTypeLike | None) -> Tracer:
-    x = tensor(a)
-    x = to(x, _wide(x.dtype) if dtype is None else dtype)
-    at = None if axis is None or (x.ndim == 0 and axis in (0, -1)) else one_axis(axis, x.ndim)
-    return getattr(ops, name)(x, axis=at)  # type: ignore[no-any-return]
+    """Sums or products so far; in the dtype bool, whether any or all of the truth values so far hold."""
+    x, at = along(a, axis)
+    wanted = np.dtype(_wide(x.dtype) if dtype is None else dtype)
+    summed = to(to(x, wanted), np.int64) if element(wanted).is_bool else to(x, wanted)
+    return to(getattr(ops, name)(summed, axis=at), wanted)
 
 
 @maps("cumsum", method="cumsum")
@@ -190,8 +302,52 @@ def cumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> 
     return _running("cumprod", a, axis, dtype)
 
 
-def _untyped(function: Any) -> Any:
-    return lambda a, axis, dtype, **rest: function(a if dtype is None else to(tensor(a), dtype), axis, **rest)
+def _reduce_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`ufunc.reduce`, which reduces the first axis where none is named."""
+
+    def reduce(
+        array: Any,
+        axis: Axis = 0,
+        dtype: DTypeLike | None = None,
+        keepdims: Shared = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        return function(array, axis, dtype, keepdims, initial, where)
+
+    return reduce
+
+
+def _untyped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction that has the dtype of its operand."""
+
+    def reduced(
+        a: Any, axis: Axis, dtype: DTypeLike | None, keepdims: Shared, initial: Any, where: Any
+    ) -> Any:
+        return function(a if dtype is None else to(tensor(a), dtype), axis, keepdims, initial, where)
+
+    return reduced
+
+
+def _logical(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
+    def reduced(
+        a: Any, axis: Axis, dtype: DTypeLike | None, keepdims: Shared, initial: Any, where: Any
+    ) -> Any:
+        if dtype is not None and not element(dtype).is_bool:
+            raise TypeError(f"np.{ufunc.__name__}.reduce gives bool, found the dtype {np.dtype(dtype)}")
+        return _begun(ufunc, function(a, axis, keepdims, where), None if initial is None else bool(initial))
+
+    return reduced
+
+
+def _accumulate_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(array: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Any:
+        x = tensor(array)
+        if x.ndim == 0:
+            raise TypeError("cannot accumulate on a scalar")
+        return function(x, index(axis), dtype)
+
+    return accumulate
 
 
 _REDUCE: Final[dict[np.ufunc, Callable[..., Any]]] = {
@@ -199,11 +355,11 @@ _REDUCE: Final[dict[np.ufunc, Callable[..., Any]]] = {
     np.multiply: product,
     np.maximum: _untyped(greatest),
     np.minimum: _untyped(least),
-    np.logical_and: _untyped(every),
-    np.logical_or: _untyped(some),
+    np.logical_and: _logical(every, np.logical_and),
+    np.logical_or: _logical(some, np.logical_or),
 }
 _ACCUMULATE: Final[dict[np.ufunc, Callable[..., Any]]] = {np.add: cumsum, np.multiply: cumprod}
 for _ufunc, _function in _REDUCE.items():
-    as_method("reduce", _ufunc, _function)
+    as_method("reduce", _ufunc, _reduce_of(_function))
 for _ufunc, _function in _ACCUMULATE.items():
-    as_method("accumulate", _ufunc, _function)
+    as_method("accumulate", _ufunc, _accumulate_of(_function))

@@ -5,14 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from .... import ops
 from ....base.errors import CallError
 from .functions import maps
-from .operands import DTypeLike, axes_of, common_dtype, full, one_axis, operand, tensor, to
+from .operands import (
+    DTypeLike,
+    any_axis,
+    axes_of,
+    common_dtype,
+    full,
+    one_axis,
+    operand,
+    reduced_axes,
+    tensor,
+    to,
+    unchecked,
+    whole,
+)
 from .tracer import Tracer
 
 Shape = int | Sequence[int]
@@ -31,19 +44,26 @@ def _dims(shape: Any) -> tuple[int, ...]:
     return (index(shape),)
 
 
+def _wholes(numbers: Any, what: str) -> tuple[int, ...]:
+    """Ints of one or several; raises CallError for other numbers."""
+    numbers = _listed(numbers)
+    return tuple([whole(each, what) for each in (numbers if isinstance(numbers, Sequence) else (numbers,))])
+
+
 @maps("reshape")
 def reshape(a: Any, shape: Any, order: str = "C") -> Tracer:
     if order not in ("C", "A"):
         raise CallError(f"reshape while a function is traced takes order 'C', found {order!r}")
     x = tensor(a)
     dims = _dims(shape)
-    known = math.prod([dim for dim in dims if dim != -1])
-    if dims.count(-1) > 1:
+    known = math.prod([dim for dim in dims if dim >= 0])
+    unknown = len([dim for dim in dims if dim < 0])
+    if unknown > 1:
         raise ValueError("can only specify one unknown dimension")
-    if -1 in dims and (known == 0 or x.size % known):
+    if unknown and (known == 0 or x.size % known):
         raise ValueError(f"cannot reshape array of size {x.size} into shape {dims}")
-    dims = tuple([x.size // known if dim == -1 else dim for dim in dims])
-    if math.prod(dims) != x.size or any([dim < 0 for dim in dims]):
+    dims = tuple([x.size // known if dim < 0 else dim for dim in dims])
+    if math.prod(dims) != x.size:
         raise ValueError(f"cannot reshape array of size {x.size} into shape {dims}")
     if dims == x.shape:
         return x
@@ -55,6 +75,15 @@ def reshape(a: Any, shape: Any, order: str = "C") -> Tracer:
 @maps("ravel", method="ravel")
 def ravel(a: Any, order: str = "C") -> Tracer:
     return reshape(a, (-1,) if tensor(a).size else (0,), "C" if order == "K" else order)
+
+
+def along(a: Any, axis: Any) -> tuple[Tracer, int]:
+    """A tensor and one axis of it, as numpy's functions along an axis have them: without one, that of the flattened
+    tensor; a number is a vector of one element."""
+    x = tensor(a)
+    if axis is None or x.ndim == 0:
+        x, axis = ravel(x), 0 if axis is None else axis
+    return x, one_axis(axis, x.ndim)
 
 
 @maps("permute_dims")
@@ -76,7 +105,7 @@ def matrix_transpose(x: Any) -> Tracer:
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
     x = tensor(a)
     order = list(range(x.ndim))
-    first, second = one_axis(axis1, x.ndim), one_axis(axis2, x.ndim)
+    first, second = any_axis(axis1, x.ndim), any_axis(axis2, x.ndim)
     order[first], order[second] = order[second], order[first]
     return transpose(x, order)
 
@@ -105,7 +134,11 @@ def expand_dims(a: Any, axis: Any) -> Tracer:
 @maps("squeeze", method="squeeze")
 def squeeze(a: Any, axis: Any = None) -> Tracer:
     x = tensor(a)
-    axes = tuple([k for k, dim in enumerate(x.shape) if dim == 1]) if axis is None else axes_of(axis, x.ndim)
+    axes = (
+        tuple([k for k, dim in enumerate(x.shape) if dim == 1])
+        if axis is None
+        else reduced_axes(axis, x.ndim)
+    )
     if any([x.shape[k] != 1 for k in axes]):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return reshape(x, [dim for k, dim in enumerate(x.shape) if k not in axes])
@@ -120,7 +153,7 @@ def atleast_1d(a: Any) -> Tracer:
 @maps("flip")
 def flip(m: Any, axis: Any = None) -> Tracer:
     x = tensor(m)
-    for each in axes_of(axis, x.ndim):
+    for each in range(x.ndim) if axis is None else axes_of(axis, x.ndim):
         x = ops.reverse(x, axis=each) if x.size else x  # type: ignore[assignment]  # traced
     return x
 
@@ -130,10 +163,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     x = tensor(a)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
-    shifts, places = _dims(shift), _dims(axis)
+    if x.ndim == 0:
+        raise ValueError("np.roll along an axis takes a tensor with axes")
+    shifts, places = _wholes(shift, "np.roll"), tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     by: dict[int, int] = {}
     for amount, place in zip(*_as_many(shifts, places), strict=True):
-        at = one_axis(place, x.ndim)
+        at = any_axis(place, x.ndim)
         by[at] = by.get(at, 0) + amount
     for at, amount in by.items() if x.size else ():
         cut = -amount % x.shape[at]
@@ -151,16 +186,15 @@ def _as_many(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], t
 
 
 def _joined(arrays: Any, dtype: DTypeLike | None) -> list[Tracer]:
-    items = [tensor(each) for each in arrays]
+    """The arrays in one dtype, which Python numbers take from the others: to `concatenate`, they are weak."""
+    items = [operand(each) for each in arrays]
     if not items:
         raise ValueError("need at least one array to concatenate")
-    wanted = common_dtype(items) if dtype is None else dtype
+    wanted = common_dtype(items) if dtype is None else np.dtype(dtype)
     for item in items:
-        if not np.can_cast(item.dtype, wanted, "same_kind"):
-            raise TypeError(
-                f"Cannot cast array data from {item.dtype} to {np.dtype(wanted)} by the rule 'same_kind'"
-            )
-    return [to(item, wanted) for item in items]
+        if isinstance(item, Tracer) and not np.can_cast(item.dtype, wanted, "same_kind"):
+            raise TypeError(f"Cannot cast array data from {item.dtype} to {wanted} by the rule 'same_kind'")
+    return [unchecked(item, wanted) for item in items]
 
 
 @maps("concatenate", "concat")
@@ -168,6 +202,8 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     items = _joined(arrays, dtype)
     if axis is None:
         items, axis = [ravel(item) for item in items], 0
+    if not all([item.ndim for item in items]):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
     at = one_axis(axis, items[0].ndim)
     extents = [x.shape[:at] + x.shape[at + 1 :] for x in items]
     if len({x.ndim for x in items}) > 1 or len(set(extents)) > 1:
@@ -180,10 +216,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
 @maps("stack")
 def stack(arrays: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tracer:
-    items = _joined(arrays, dtype)
+    items = [tensor(each) for each in arrays]
+    if not items:
+        raise ValueError("need at least one array to stack")
     if len({x.shape for x in items}) > 1:
         raise ValueError("all input arrays must have the same shape")
-    return concatenate([expand_dims(x, axis) for x in items], axis)
+    at = any_axis(axis, items[0].ndim + 1)
+    return concatenate([expand_dims(x, at) for x in items], at, dtype)
 
 
 @maps("vstack")
@@ -202,17 +241,17 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Tracer:
 @maps("array_split")
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     x = tensor(ary)
-    at = one_axis(axis, x.ndim)
+    at = any_axis(axis, x.ndim)
     extent = x.shape[at]
     cuts = _listed(indices_or_sections)
     if not isinstance(cuts, Sequence):
-        parts = index(cuts)
+        parts = whole(cuts, "np.split")
         if parts <= 0:
             raise ValueError("number sections must be larger than 0.")
         each, more = divmod(extent, parts)
         edges = [k * each + (k if k < more else more) for k in range(parts + 1)]
     else:
-        edges = [0, *_dims(cuts), extent]
+        edges = [0, *_wholes(cuts, "np.split"), extent]
     before: tuple[Any, ...] = (slice(None),) * at
     return [x[(*before, slice(edges[k], edges[k + 1]))] for k in range(len(edges) - 1)]
 
@@ -221,13 +260,12 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     x = tensor(ary)
     parts = _listed(indices_or_sections)
-    if (
-        not isinstance(parts, Sequence)
-        and index(parts) > 0
-        and x.shape[one_axis(axis, x.ndim)] % index(parts)
-    ):
+    if isinstance(parts, Sequence):
+        return array_split(x, parts, axis)
+    count, extent = whole(parts, "np.split"), x.shape[any_axis(axis, x.ndim)]
+    if count > 0 and extent % count:
         raise ValueError("array split does not result in an equal division")
-    return array_split(x, indices_or_sections, axis)
+    return array_split(x, count, axis)
 
 
 @maps("broadcast_to")
@@ -247,21 +285,20 @@ def broadcast_arrays(*args: Any) -> tuple[Tracer, ...]:
 
 @maps("repeat", method="repeat")
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tracer:
-    x = tensor(a)
-    if axis is None or x.ndim == 0:
-        x, axis = ravel(x), 0 if axis is None else axis
-    at = one_axis(axis, x.ndim)
-    times = _listed(repeats)
-    if not isinstance(times, Sequence):
-        return ops.repeat(x, repeats=index(times), axis=at)  # type: ignore[return-value]  # traced
-    places = np.repeat(np.arange(x.shape[at]), _dims(times))
+    x, at = along(a, axis)
+    times = _wholes(repeats, "np.repeat")
+    if any([n < 0 for n in times]):
+        raise ValueError("repeats may not contain negative values.")
+    if len(times) == 1:
+        return ops.repeat(x, repeats=times[0], axis=at)  # type: ignore[return-value]  # traced
+    places = np.repeat(np.arange(x.shape[at]), times)
     found: Tracer = x[(*((slice(None),) * at), places)]
     return found
 
 
 @maps("tile")
 def tile(A: Any, reps: Any) -> Tracer:
-    x, times = tensor(A), _dims(reps)
+    x, times = tensor(A), _wholes(reps, "np.tile")
     x = reshape(x, (1,) * (len(times) - x.ndim) + x.shape)
     times = (1,) * (x.ndim - len(times)) + times
     if 0 in times or x.size == 0:
@@ -269,11 +306,24 @@ def tile(A: Any, reps: Any) -> Tracer:
     return ops.tile(x, reps=times) if times else x  # type: ignore[return-value]  # traced
 
 
+_PAD_MODES: Final = ("constant", "edge", "reflect", "wrap")
+
+
 @maps("pad")
 def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tracer:
     x = tensor(array)
-    width = [int(n) for n in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).ravel()]
-    return ops.pad(x, pad_width=width, pad_value=constant_values, pad_mode=mode)  # type: ignore[return-value]  # traced
+    widths = np.asarray(pad_width)
+    if widths.dtype.kind not in "iu":
+        raise TypeError("`pad_width` must be of integral type.")
+    width = np.broadcast_to(widths, (x.ndim, 2)).ravel().tolist()
+    if min(width, default=0) < 0:
+        raise ValueError("index can't contain negative values")
+    if mode not in _PAD_MODES or np.ndim(constant_values):
+        raise CallError(
+            f"np.pad while a function is traced takes one constant value, and the modes {', '.join(_PAD_MODES)}"
+        )
+    value = np.asarray(constant_values).astype(x.dtype).item()
+    return ops.pad(x, pad_width=width, pad_value=value * 1, pad_mode=mode)  # type: ignore[return-value]  # traced
 
 
 @maps("zeros_like", "empty_like")
@@ -289,8 +339,9 @@ def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Trac
 @maps("full_like")
 def full_like(a: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None) -> Tracer:
     x = tensor(a)
-    value = to(operand(fill_value), x.dtype if dtype is None else dtype)
-    return broadcast_to(value, x.shape if shape is None else shape)
+    value, wanted = operand(fill_value), x.dtype if dtype is None else np.dtype(dtype)
+    filled = to(tensor(value) if type(value) is float else value, wanted)
+    return broadcast_to(filled, x.shape if shape is None else shape)
 
 
 @maps("shape")
@@ -306,4 +357,4 @@ def ndim_of(a: Any) -> int:
 @maps("size")
 def size_of(a: Any, axis: Any = None) -> int:
     x = tensor(a)
-    return math.prod([x.shape[each] for each in axes_of(axis, x.ndim)])
+    return math.prod([x.shape[each] for each in (range(x.ndim) if axis is None else axes_of(axis, x.ndim))])

@@ -13,7 +13,9 @@ from ....base.arith import INTRINSICS
 from ....base.errors import CallError
 from ....base.vocabulary import is_extension_array
 from ....ir import Constant
+from .functions import without_defaults
 from .operands import Operand, common_dtype, element, full, is_weak, operand, promotable, tensor, to
+from .shaping import reshape
 from .tracer import Tracer, weak_result
 
 Loop: TypeAlias = Callable[..., Any]
@@ -43,12 +45,13 @@ def _at_most(x: Tracer, y: Tracer) -> Any:
 
 
 def _int_power(x: Tracer, y: Tracer) -> Any:
-    """By squaring, where the exponent is known."""
-    if not isinstance(y.expr, Constant) or y.expr.data.ndim:
-        return ops.power(x, y)
-    exponent = int(y.expr.data)
-    if exponent < 0:
+    """By squaring, where the exponent is known; exponents that the program computes are not looked at."""
+    known = y.expr.data if isinstance(y.expr, Constant) else None
+    if known is not None and x.size and (known < 0).any():
         raise ValueError("Integers to negative integer powers are not allowed.")
+    if known is None or known.ndim or not x.size:
+        return ops.power(x, y)
+    exponent = int(known)
     found: Any = None
     square: Any = x
     while exponent:
@@ -205,6 +208,8 @@ def _loop(ufunc: np.ufunc, operands: list[Operand], dtype: object) -> tuple[list
     """The dtypes in which numpy computes, and those of the results."""
     known = [promotable(x) for x in operands]
     if ufunc in _LOGICAL:
+        if dtype is not None and not element(dtype).is_bool:  # type: ignore[arg-type]  # what is no dtype raises
+            raise TypeError(f"np.{ufunc.__name__} gives bool, found the dtype {dtype}")
         return [np.dtype(bool)] * len(known), [np.dtype(bool)]
     if any([isinstance(k, np.dtype) and is_extension_array(k) for k in known]):  # weak floats do not widen it
         joined = common_dtype(operands)
@@ -261,11 +266,10 @@ def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: object, **o
         function = _METHODS[method].get(ufunc)
         if function is None:
             raise CallError(f"{name}.{method} is not there while a function is traced")
-        return function(*inputs, **options)
+        return without_defaults(f"{name}.{method}", function)(*inputs, **options)
     if method == "outer":
         x, y = (tensor(value) for value in inputs)
-        columns = ops.reshape(x, (*x.shape, *[1] * y.ndim)) if x.size else x
-        return ufunc(columns, y, **options)
+        return ufunc(reshape(x, (*x.shape, *[1] * y.ndim)), y, **options)
     if method != "__call__":
         raise CallError(f"{name}.{method} is not there while a function is traced")
     dtype = options.pop("dtype", None)
@@ -286,14 +290,5 @@ _METHODS: Final[dict[str, dict[np.ufunc, Loop]]] = {"reduce": {}, "accumulate": 
 
 
 def as_method(method: str, ufunc: np.ufunc, function: Loop) -> None:
-    """Let `ufunc.reduce` or `ufunc.accumulate` be `function`, which takes the axis 0 by default as they do."""
-    _METHODS[method][ufunc] = lambda array, axis=0, dtype=None, **rest: function(
-        array, axis=axis, dtype=dtype, **_kept(rest)
-    )
-
-
-def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a reduction that say something."""
-    if options.pop("out", None) is not None:
-        raise CallError("nothing can be written to `out` while a function is traced")
-    return options
+    """Let `ufunc.reduce` or `ufunc.accumulate` be `function`, whose parameters are those of the method."""
+    _METHODS[method][ufunc] = function
