@@ -196,7 +196,7 @@ def _reduction(values: Values, of: str, x: np.ndarray) -> Expression | None:
     for option, chance in chances.items():
         if values.often(chance):
             options[option] = values.fill(drawn[option], of, x)
-    bounds = _bounds(name, x, options)
+    bounds = _bounds(values, name, x, options)
     if bounds is None:
         return None
     arguments = ", ".join(f"{option}={value}" for option, value in options.items())
@@ -206,10 +206,11 @@ def _reduction(values: Values, of: str, x: np.ndarray) -> Expression | None:
     return Expression(text, *bounds, signs=name not in EXTREMES)
 
 
-def _bounds(name: str, x: np.ndarray, options: dict[str, str]) -> tuple[float, float] | None:
+def _bounds(values: Values, name: str, x: np.ndarray, options: dict[str, str]) -> tuple[float, float] | None:
     """The ULPs and scale of a sum, a product or a mean; None where numpy's own result is nothing to compare with."""
     dtype = options.get("dtype", str(x.dtype))
-    if _loses(x, dtype):
+    begin = np.asarray(values.known(options.get("initial", "0")))
+    if _loses(x, dtype) or _loses(begin, dtype):
         return None
     if not (name in SUMS or name in ("average", "nansum", "median")):
         return 0.0, 0.0
@@ -238,7 +239,7 @@ def _method(values: Values, of: str, x: np.ndarray) -> Expression | None:
         ):
             if values.often(chance):
                 options[option] = values.fill(template, of, x)
-    bounds = _bounds(name, x, options)
+    bounds = _bounds(values, name, x, options)
     if bounds is None:
         return None
     given = ", [0]" if method == "reduceat" else ""
@@ -299,7 +300,8 @@ def _taking(values: Values, of: str, x: np.ndarray) -> Expression:
         shape[values.random.randrange(x.ndim)] = 1
     indices = values.positions(x.shape[at], tuple(shape))
     indices = f"np.array({indices})" if indices.startswith("[") else indices
-    return Expression(f"np.take_along_axis({of}, {indices}, axis={at if values.often(0.8) else axis})")
+    axis = str(at) if values.is_traced(indices) or values.often(0.8) else axis
+    return Expression(f"np.take_along_axis({of}, {indices}, axis={axis})")
 
 
 def _sorting(values: Values, of: str, x: np.ndarray) -> Expression:
