@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ....base import Target
@@ -9,7 +10,7 @@ from ....base.arith import Var
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, narrowing
-from .access import likely_extent, total_extent
+from .access import likely, likely_extent, total_extent
 from .parameters import PANEL_VECTORS, TILE_ROWS
 from .products import LEAST_ROWS, Contraction
 
@@ -29,6 +30,8 @@ class MostRows:
 
 MANY_ROWS: Final = MostRows(8, 12, 5)  # of two vectors each, where there are so many registers
 MANY_SHORT_ROWS: Final = MostRows(14, 16, 10)  # of one vector
+LITTLE_ROWS: Final = MostRows(4, 4, 3)  # of a symbolic number that is likely small, and of little work each
+_LITTLE: Final = 1 << 16  # products of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,26 @@ class Tile:
     alone: bool
 
 
-def tile_of(found: Contraction, target: Target) -> Tile:
-    """The tile of a contraction."""
+def tile_of(found: Contraction, summed: Sequence[IterVar], target: Target) -> Tile:
+    """The tile of a contraction that sums over axes."""
     lanes = target.lanes(found.packed.dtype)
     vectors = -(-likely_extent(found.columns) // lanes)
     most = rows_of(target, vectors)
+    if _is_little(found, summed, most):
+        most = LITTLE_ROWS
     rows = tile_rows(found.row, most)
     wide = PANEL_VECTORS.of(target, panel_vectors(vectors, target.vectors.registers, rows))
     return Tile(rows, lanes * min(vectors, wide), lanes, most, most_rows(found.row, most) is not None)
+
+
+def _is_little(found: Contraction, summed: Sequence[IterVar], most: MostRows) -> bool:
+    """Whether large tiles, and schedules for few rows, would take longer to compile than they ever save.
+
+    Each form of a tile that is not full is code of its own, and so few rows of so little work are soon computed.
+    """
+    rows = found.row.extent
+    few = isinstance(rows, Var) and likely(rows) <= most.alone and most_rows(found.row, most) is None
+    return few and likely_extent((*found.columns, *summed)) < _LITTLE
 
 
 def rows_of(target: Target, vectors: int) -> MostRows:
@@ -123,7 +138,7 @@ def narrow(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -
     than they save.
     """
     rows, columns = found.row.extent, found.columns[-1].extent
-    if isinstance(rows, Var) and not tile.alone:
+    if isinstance(rows, Var) and not tile.alone and tile.most is not LITTLE_ROWS:
         if not constant:
             schedule.narrowings.append(narrowing(rows, 1, 1))
         if total_extent(found.columns) is not None:
