@@ -158,6 +158,11 @@ def arange(size: int) -> np.ndarray:
     return np.arange(size, dtype=np.int64)
 
 
+def ones_of(x: Expr, kind: str) -> Expr:
+    """Ones of a dtype in the shape of a tensor, whose dims may be open."""
+    return cast(op.ones_like(x), kind)
+
+
 def full(to: Sequence[int], value: object, kind: str) -> Expr:
     """A constant tensor of one value."""
     room(*to, itemsize=DType(kind).numpy.itemsize)
