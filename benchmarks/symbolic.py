@@ -1,20 +1,25 @@
 """Programs compiled once for all sizes beside the same compiled for each: how many times the processor time.
 
     python -m benchmarks.symbolic [--only matmul,softmax] [--repeats 9]
+    python -m benchmarks.symbolic --models [NAME ...] [--details] [--json FILE]
 
 One thread; each figure is the least of interleaved repeats.  The last lines are a transformer encoder of two layers.
+With `--models`, ONNX models with open dims beside onnxruntime too (`open_models.py`): exit code 1 where values differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 import opgen_runtime as rt
+from benchmarks import open_models
 from opgen_runtime import ir, ops
 
 Dims = Mapping[str, object]  # ints, or symbolic dims
@@ -153,11 +158,22 @@ def compared(case: Case, repeats: int) -> Iterator[tuple[tuple[int, ...], float,
         yield size, a, b
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="")
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--models", nargs="*", metavar="NAME", help="ONNX models instead; all by default")
+    parser.add_argument("--shapes", type=int, default=10, help="of each model")
+    parser.add_argument("--seed", type=int, default=0, help="of their sizes")
+    parser.add_argument("--details", action="store_true", help="a line for each size too")
+    parser.add_argument("--json", type=Path, help="the file for what was measured of models")
     given = parser.parse_args()
+    if given.models is not None:
+        return open_models.table(
+            given.models, given.shapes, given.repeats, given.seed, given.details, given.json
+        )
     wanted = [name for name in given.only.split(",") if name]
     for name, case in CASES.items():
         if wanted and not any(word in name for word in wanted):
@@ -169,7 +185,8 @@ def main() -> None:
                 f"{symbolic / static:6.2f}",
                 flush=True,
             )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

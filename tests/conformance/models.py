@@ -80,7 +80,8 @@ def cache() -> Path:
 def wheels(model: RealModel) -> list[Path]:
     """The wheels of a model's package that are there."""
     name, _, version = model.package.partition("==")
-    return sorted(cache().glob(f"{name.replace('-', '_')}-{version}-*.whl"))
+    start = f"{name.replace('-', '_')}-{version}-".lower()  # of a file's name, which may have capitals
+    return sorted([path for path in cache().glob("*.whl") if path.name.lower().startswith(start)])
 
 
 def fetch(model: RealModel) -> ModelProto:

@@ -255,6 +255,17 @@ def test_slices_whose_dims_are_not_known() -> None:
         np.testing.assert_array_equal(found, arrays[data][0][[1, 0, 1]])
 
 
+def test_epilogues_of_symbolic_sizes_that_are_made_anew() -> None:
+    n, h, w = dim("n"), dim("h"), dim("w")
+    data, bias = x("data", TensorType((n, 3, h, w), "float32")), x("bias", TensorType((8, 1, 1), "float32"))
+    weight = x("weight", TensorType((8, 3, 3, 3), "float32"))
+    made = ops.conv2d(data, weight, strides=(2, 2), padding=(1, 1))
+    assert segments(ops.relu(ops.add(made, bias))) == [["conv2d", "add", "relu"]]
+    # of sizes that may differ, one of which may be 1, each element of the sum may read one for all
+    other = ops.conv2d(data, weight, strides=(2, 2))
+    assert segments(ops.add(made, other)) == [["conv2d"], ["conv2d"], ["add"]]
+
+
 def test_the_program_that_is_fused_stays_as_it_was() -> None:
     module = InferType()(ir.IRModule.from_expr(ops.squeeze(ops.exp(ops.add(image(), 1.0)), axis=(0,))))
     before = str(module)

@@ -54,6 +54,7 @@ from .types import (
     meeting,
     parse_layout,
     relate,
+    same_shape,
     says_more,
     shape_text,
     stored_indices,
@@ -70,8 +71,8 @@ __all__ = [
     "TypeSolver", "TypeVar", "attr", "bind", "binding_of", "broadcast", "canonical_indices",
     "certainly_different", "decided", "dim", "dims_equal", "document_attrs", "has_op", "infer_unknown", "is_absent",
     "is_narrower", "list_ops", "meeting", "needs_of", "parse_layout", "prefer", "register_class", "register_op",
-    "relate", "says_more", "set_op_loader", "shape_text", "simplified", "stored_indices", "to_canonical", "told",
-    "value_text",
+    "relate", "same_shape", "says_more", "set_op_loader", "shape_text", "simplified", "stored_indices", "to_canonical",
+    "told", "value_text",
 ]  # fmt: skip
 
 register_class(Type)

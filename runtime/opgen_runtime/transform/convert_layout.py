@@ -28,7 +28,7 @@ from ..declaration import OpDeclaration, call_tensors, pattern_of
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild
 from ..lower.library.fusion.dataflow import is_segment
 from ..lower.library.strategy import StrategyCall, choose
-from ..operator import Op, TensorType, TupleType, Type, parse_layout
+from ..operator import Op, TensorType, TupleType, Type, parse_layout, same_shape
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
 from .context import PassContext
@@ -318,7 +318,7 @@ class _Conversion:
             return None
         if all([axis == UNIT for axis in axes]):
             return self.value(arg)  # one element for all
-        if type_.shape == result.shape:
+        if same_shape(type_.shape, result.shape):
             return self.stored(arg, laid.original, laid.layout)
         if parse_layout(laid.layout).is_blocked or parse_layout(laid.original).is_blocked:
             return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from opgen_runtime.base import arith
-from opgen_runtime.base.arith import Analyzer, Var
+from opgen_runtime.base.arith import Analyzer, Var, dim, floordiv, ge
+from opgen_runtime.base.arith.polynomial import Poly, PolyKey
+from opgen_runtime.base.arith.prover import Prover
 from opgen_runtime.base.vocabulary import INDEX, INT64
 
 
@@ -57,3 +59,24 @@ def test_the_distance_of_two_elements_may_wrap() -> None:
     analyzer = Analyzer()
     analyzer.bind(z, 0, arith.maximum(high - low, 0))
     assert not analyzer.prove(arith.lt(low + arith.cast(z, INT64), 9))
+
+
+def test_what_was_sought_in_vain_is_sought_again_when_more_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    search = Prover._search
+
+    def counted(self: Prover, p: Poly, depth: int, seen: set[PolyKey]) -> bool:
+        searches.append(depth)
+        return search(self, p, depth, seen)
+
+    monkeypatch.setattr(Prover, "_search", counted)
+    n, m = dim("n"), dim("m")
+    analyzer, claim = Analyzer(), ge(floordiv(n, 3) * 2, floordiv(m, 5))
+    assert not analyzer.prove(claim)
+    first = len(searches)
+    assert first > 0
+    assert not analyzer.prove(claim)
+    assert len(searches) == first
+    with analyzer.assume(ge(floordiv(n, 3), floordiv(m, 5))):
+        assert analyzer.prove(claim)
+    assert not analyzer.prove(claim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ MODELS = {
         w=f32(16, 16) / 8,
         g=f32(16),
         h=f32(16),
+    ),
+    "dropout": model(
+        "g (float[batch, sequence, 16] x) => (float[a, b, 16] y) { d, m = Dropout (x)  s = Where (m, d, zero) "
+        "y = Relu (s) }",
+        zero=np.array(0, np.float32),
     ),
     "heads": model(
         "g (float[batch, sequence, 16] x) => (float[a, 4, b, 4] y) { r = Reshape (x, to) "
@@ -107,11 +113,20 @@ def test_shapes_after_the_first_have_one_program(name: str) -> None:
     np.testing.assert_array_equal(program([arrays[0]])[0], found[0])
 
 
+DEFECTS = (RecursionError, AttributeError, ZeroDivisionError, KeyError, RuntimeError, NotImplementedError)
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
 def test_a_defect_of_the_program_for_all_sizes_leaves_those_of_each_shape(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, defect: type[Exception]
 ) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))  # where the reason is kept, too
+    attempts = 0
+
     def fails(self: object, *given: object) -> None:
-        raise RecursionError("maximum recursion depth exceeded")
+        nonlocal attempts
+        attempts += 1
+        raise defect("a mistake")
 
     expected = prepare(MODELS["attention"], "llvm -num-threads=1")
     program = prepare(MODELS["attention"], "llvm -num-threads=1")
@@ -119,7 +134,8 @@ def test_a_defect_of_the_program_for_all_sizes_leaves_those_of_each_shape(
     with monkeypatch.context() as patch:
         patch.setattr(SymbolicKernel, "__init__", fails)
         found = [program([x])[0] for x in arrays]
-    assert "for each combination of shapes: internal error: RecursionError" in program.explain()
+    assert attempts == 1  # it is not made again
+    assert f"for each combination of shapes: internal error: {defect.__name__}: " in program.explain()
     for x, y in zip(arrays, found, strict=True):
         np.testing.assert_allclose(y, expected([x])[0], rtol=1e-4, atol=1e-5)
 

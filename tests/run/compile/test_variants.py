@@ -100,6 +100,30 @@ def test_a_segment_without_a_contraction_or_rows_has_one_schedule() -> None:
     assert "variants" not in rt.build(function(ops.exp(var("x", N, K)))).explain()
 
 
+def test_likely_few_rows_of_little_work_have_one_small_schedule() -> None:
+    """Forms for each number of rows that may be left take longer to compile than they ever save."""
+
+    def made(hint: int, width: int) -> rt.Executable:
+        weight = np.random.default_rng(0).standard_normal((88, width)).astype(np.float32)
+        return rt.build(
+            function(ops.relu(ops.dense(var("x", dim("n", hint=hint), width), ir.const(weight)))),
+            target=TARGET,
+        )
+
+    def code(executable: rt.Executable) -> int:
+        return max([len(kernel.image.code) for kernel in executable.compiled])
+
+    little, much, many = made(2, 24), made(2, 768), made(64, 24)
+    assert "variants" not in little.explain()
+    assert "variants" in much.explain()
+    assert "variants" in many.explain()
+    assert 2 * code(little) < code(many)
+    weight = np.random.default_rng(0).standard_normal((88, 24)).astype(np.float32)
+    for n in (1, 2, 3, 4, 5, 6, 7, 8, 13, 64):
+        x = np.random.default_rng(n).standard_normal((n, 24)).astype(np.float32)
+        np.testing.assert_allclose(little.run([x]), np.maximum(x @ weight.T, 0), rtol=1e-5, atol=1e-5)
+
+
 def test_rows_that_fit_one_vector_have_a_schedule_of_their_own() -> None:
     executable = rt.build(function(ops.softmax(var("x", N, K))))
     lanes = Target.host().lanes(DType("float32"))

@@ -35,6 +35,7 @@ from .build import (
     truncdiv,
     truncmod,
 )
+from .conditions import conjuncts
 from .convert import register_range
 from .evaluate import evaluate_scalar, hinted
 from .expr import (
@@ -100,6 +101,7 @@ __all__ = [
     "cast",
     "common_dtype",
     "comparing",
+    "conjuncts",
     "const",
     "dim",
     "div",

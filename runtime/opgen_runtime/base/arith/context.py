@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .expr import Expr
 from .intervals import ANYTHING, Interval
-from .polynomial import Monomial, Poly
+from .polynomial import Monomial, Poly, PolyKey
 
 if TYPE_CHECKING:
     from .witness import Witness
@@ -32,6 +32,8 @@ class Context:
     simplified: dict[int, tuple[Expr, Expr]] = field(default_factory=dict)
     atom_ranges: dict[int, Interval] = field(default_factory=dict)
     atom_facts: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
+    # whether polynomials are proved to be >= 0, and with how much fuel that was sought
+    sought: dict[PolyKey, tuple[bool, int]] = field(default_factory=dict)
     # values at which all this holds, as far as they were sought; None: of that kind there are none
     witnesses: list[Witness | None] = field(default_factory=list)
 
@@ -53,6 +55,7 @@ class Context:
         self.atom_facts.clear()
         self.simplified.clear()
         self.witnesses.clear()
+        self.sought = {}
 
     def add(self, fact: Poly) -> None:
         """Remember `fact >= 0`."""

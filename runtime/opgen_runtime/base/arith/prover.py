@@ -64,18 +64,26 @@ class Prover(Ranges):
             return False
         if self._is_negative_somewhere(p):
             return False
-        goal = id(self.context), poly.key(p)
+        context, name = self.context, poly.key(p)
+        fuel = FUEL if self._fuel is None else self._fuel
+        first = not self._goals and not self._derived  # what stands within another is cut where that is known
+        sought = context.sought
+        known = sought.get(name) if first else None
+        if known is not None and (known[0] or fuel <= known[1]):
+            return known[0]
+        goal = id(context), name
         if goal in self._goals or len(self._goals) >= _NESTED:
             self.given_up += 1
             return False
         self._goals.add(goal)
         try:
-            if self._fuel is not None:
-                return self._search(p, 0, set())
-            with self.fuel(FUEL):
-                return self._search(p, 0, set())
+            with self.fuel(fuel):
+                found = self._search(p, 0, set())
         finally:
             self._goals.discard(goal)
+        if first and context.sought is sought:  # a search that added facts may find more the next time
+            sought[name] = found, fuel
+        return found
 
     def _is_negative_somewhere(self, p: Poly) -> bool:
         """Whether p is negative for values of which all that is known holds; False where none are found."""

@@ -25,7 +25,9 @@ _DEEPEST: Final = 32  # suppositions inside each other
 class Ranges(ABC):
     """Ranges of atoms and polynomials in the current context, and the facts that come with atoms."""
 
-    __slots__ = ("_cases", "_credit", "_fuel", "_goals", "_open", "_supposed", "context", "given_up", "table")
+    __slots__ = (
+        "_cases", "_credit", "_derived", "_fuel", "_goals", "_open", "_supposed", "context", "given_up", "table"
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.table = AtomTable()
@@ -34,6 +36,7 @@ class Ranges(ABC):
         self._credit = CREDIT
         self._supposed = 0  # suppositions around
         self._cases = 0
+        self._derived = 0  # atoms whose ranges or facts are being derived: little is known of them meanwhile
         self._open: set[int] = set()
         self._goals: set[tuple[int, PolyKey]] = set()  # being proved, by context
         self.given_up = 0  # how often a goal met itself, or too many others
@@ -91,7 +94,11 @@ class Ranges(ABC):
             found = cache[number] = atom.range.meet(self.context.ranges.get(number, ANYTHING))
             if atom.kind not in ("var", "element"):
                 before = self.given_up
-                found = found.meet(self._derived_range(atom))
+                self._derived += 1
+                try:
+                    found = found.meet(self._derived_range(atom))
+                finally:
+                    self._derived -= 1
                 self._keep(self.context.atom_ranges, number, found, before)
         return found
 
@@ -186,7 +193,11 @@ class Ranges(ABC):
         if found is None:
             cache[number] = ()  # a proof that is needed on the way does not come back here
             before = self.given_up
-            found = tuple(self._facts_of(self.table.atoms[number]))
+            self._derived += 1
+            try:
+                found = tuple(self._facts_of(self.table.atoms[number]))
+            finally:
+                self._derived -= 1
             self._keep(self.context.atom_facts, number, found, before)
         return found
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from ...base import arith
-from ...base.arith.expr import Const, Dim, Expr, Select, Var
+from ...base.arith.expr import Compare, Const, Dim, Expr, Select, Var
 from ...base.vocabulary import INDEX
 from .tensor import Read
 
@@ -30,7 +30,35 @@ def is_plainly_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim], fact
         return True
     if any(isinstance(e, int) and e == 0 for e in extents.values()):  # the domain is empty
         return True
-    return isinstance(extent, int) and arith.is_inside(index, extent, extents, facts)
+    if isinstance(extent, int):
+        return arith.is_inside(index, extent, extents, facts)
+    return _is_seen_inside(index, extent, extents, facts)
+
+
+def _is_seen_inside(index: Expr, extent: Expr, extents: Mapping[Var, Dim], facts: Iterable[Expr]) -> bool:
+    """Whether 0 <= index < extent is written there, of a symbolic extent.
+
+    The index runs over that extent, or is 0 where one does; it is either of two of which it is written; facts say it.
+    """
+    if isinstance(index, Select):
+        return all([_is_seen_inside(each, extent, extents, facts) for each in (index.then, index.otherwise)])
+    if isinstance(index, Var) and _is_dim(extents.get(index), extent):
+        return True
+    if isinstance(index, Const) and index.value == 0 and any([_is_dim(n, extent) for n in extents.values()]):
+        return True
+    said = [part for fact in facts for part, holds in arith.conjuncts(fact, True) if holds]
+    least = any([_says(part, "le", arith.const(0, INDEX), index) for part in said])
+    return least and any([_says(part, "lt", index, extent) for part in said])
+
+
+def _is_dim(own: Dim | None, extent: Expr) -> bool:
+    return isinstance(own, Expr) and arith.structural_equal(own, extent)
+
+
+def _says(part: Expr, op: str, a: Expr, b: Expr) -> bool:
+    """Whether a condition is `a op b` as it is written."""
+    equal = arith.structural_equal
+    return isinstance(part, Compare) and part.op == op and equal(part.a, a) and equal(part.b, b)
 
 
 def why_not_inside(

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from .signature import Signature
     from .specialised import Specialisation
 
+_DEFECTS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 _KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
 
 
@@ -208,8 +217,9 @@ class Program:
                 self._cache.keep(made, values, is_open=True)
             except OpgenError as error:
                 self._why_not_open = said(error)
-            except (RecursionError, AssertionError, LookupError, TypeError, ValueError) as error:
-                # a defect of the compiler: programs of one shape each serve the caller meanwhile
+            except (
+                _DEFECTS
+            ) as error:  # of the compiler: programs of one shape each serve the caller meanwhile
                 self._why_not_open = f"internal error: {type(error).__name__}: {error}"
             if self._why_not_open is not None:
                 self._cache.keep_closed(values, self._why_not_open)

@@ -78,6 +78,11 @@ MAX_LAPPED_WORK: Final = Heuristic(
 
 # ---------------------------------------------------------------- contractions
 
+MAX_LITTLE_PRODUCTS: Final = Heuristic(
+    "contraction.max_little_products",
+    1 << 16,
+    "products of a row, of few rows, for which tiles stay small: code takes longer to compile than it saves",
+)
 MIN_ROWS: Final = Heuristic("contraction.min_rows", 2, "rows; one is a sum like others")
 MIN_COLUMNS: Final = Heuristic("contraction.min_columns", 4, "columns, or elements of a line")
 MIN_SUMMED_STEPS: Final = Heuristic(

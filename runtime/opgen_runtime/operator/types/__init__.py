@@ -38,6 +38,7 @@ from .shapes import (
     dims_equal,
     meeting,
     normalise_dim,
+    same_shape,
     says_more,
     shape_text,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "normalise_dim",
     "parse_layout",
     "relate",
+    "same_shape",
     "says_more",
     "shape_text",
     "stored_indices",

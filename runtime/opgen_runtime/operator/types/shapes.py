@@ -62,6 +62,14 @@ def dims_equal(a: Dim, b: Dim) -> bool:
     return structural_equal(a, b)
 
 
+def same_shape(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are the same whatever their dims are; an unknown dim is the same as itself alone."""
+    return a == b or (
+        len(a) == len(b)
+        and all(x is y or (not isinstance(x, AnyDim) and dims_equal(x, y)) for x, y in zip(a, b, strict=True))
+    )
+
+
 def says_more(a: Dim, b: Dim) -> bool:
     """Whether a dim that is said of a value is more than what is known of it: neither `?` nor seen to be equal."""
     if isinstance(a, AnyDim) or dims_equal(a, b):

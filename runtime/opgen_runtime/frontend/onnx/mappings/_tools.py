@@ -192,6 +192,11 @@ def positions(size: Dim, ndim: int = 1, axis: int = 0) -> Expr:
     return unsqueeze(found, [d for d in range(ndim) if d != axis])
 
 
+def ones_of(x: Expr, kind: str) -> Expr:
+    """Ones of a dtype in the shape of a tensor, whose dims may be open."""
+    return cast(op.ones_like(x), kind)
+
+
 def full(to: Sequence[int], value: object, kind: str) -> Expr:
     """A constant tensor of one value."""
     room(*to, itemsize=DType(kind).numpy.itemsize)

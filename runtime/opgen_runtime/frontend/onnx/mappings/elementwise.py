@@ -16,7 +16,7 @@ from ..narrow import Narrow, NarrowType
 from ..rules import Flag, Rename, Tensor, converts, renames
 from ..texts import Texts
 from ._narrowing import narrowed
-from ._tools import axis_of, broadcast_shape, dtype, full, ndim, reshape, shape
+from ._tools import axis_of, broadcast_shape, dtype, full, ndim, ones_of, reshape, shape
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -260,4 +260,4 @@ def swish(x: Expr, *, alpha: float = 1.0) -> Expr:
 def dropout_7(x: Expr, *, ratio: float = 0.5, node: NodeView) -> object:
     if node.num_outputs < 2:
         return x
-    return x, full(shape(x), True, "bool" if node.version >= 10 else dtype(x))
+    return x, ones_of(x, "bool" if node.version >= 10 else dtype(x))

@@ -12,7 +12,7 @@ from ....ir import Expr, const
 from ..element_types import dtype_of
 from ..emit import op
 from ..rules import Naturals, Positive, converts
-from ._tools import cast, dtype, exactly, full, reshape, scalar, shape
+from ._tools import cast, dtype, exactly, ones_of, reshape, scalar, shape
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -151,7 +151,7 @@ def dropout(
     """In training elements are dropped with probability `ratio` and the others scaled up."""
     rate = 0.5 if ratio is None else float(ratio)
     if not training or rate == 0.0:
-        return (x, full(shape(x), True, "bool")) if node.num_outputs > 1 else x
+        return (x, ones_of(x, "bool")) if node.num_outputs > 1 else x
     wide = _wide(dtype(x))
     kept = op.greater_equal(uniform(shape(x), _key(seed, node), wide), rate)
     scaled = op.multiply(x, scalar(1.0 / (1.0 - rate), dtype(x)))

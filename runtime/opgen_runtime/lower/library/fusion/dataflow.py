@@ -13,7 +13,7 @@ from ....base.vocabulary import OpPattern
 from ....declaration import pattern_of
 from ....ir import Call, Expr, Function, Tuple, TupleGetItem, post_order
 from ....ir.scopes import Block, blocks_of
-from ....operator import Op, TensorType
+from ....operator import Op, TensorType, same_shape
 
 
 @dataclass(eq=False, slots=True)
@@ -166,6 +166,10 @@ def _edge(user: Node, operand: Expr) -> OpPattern:
     """How `user` reads `operand`: a broadcast that does not widen this operand reads it element by element."""
     if user.pattern == OpPattern.BROADCAST:
         found, result = operand.checked_type, user.expr.checked_type
-        if isinstance(found, TensorType) and isinstance(result, TensorType) and found.shape == result.shape:
+        if (
+            isinstance(found, TensorType)
+            and isinstance(result, TensorType)
+            and same_shape(found.shape, result.shape)
+        ):
             return OpPattern.ELEMWISE
     return user.pattern

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....base.vocabulary import OpPattern
-from ....operator import TensorType
+from ....operator import TensorType, same_shape
 from ..heuristics import MAX_RESULTS
 from .dataflow import Node, position
 from .groups import Group, Groups
@@ -39,7 +39,7 @@ def _sweeps(group: Group, node: Node) -> bool:
         group.pattern <= OpPattern.INJECTIVE
         and isinstance(shape, TensorType)
         and isinstance(own, TensorType)
-        and shape.shape == own.shape
+        and same_shape(shape.shape, own.shape)
         and len(shape.shape) > 0
         and (group.root.block is node.block or node.call is None)
     )

@@ -114,7 +114,7 @@ def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, targe
     """Loops for one contraction, whose result a leader stores; gives the stages that have loops then."""
     lines = lines_of(schedule, form, target)
     found = lines or form.contraction
-    tile = tile_of(found, target)
+    tile = tile_of(found, stage.reduce_axes, target)
     # columns as one axis, of what lies side by side
     made = _make(schedule, stage, form, tile)
     wide = cover_columns(schedule, made[-1], lines is not None, tile.rows, tile.panel, target)

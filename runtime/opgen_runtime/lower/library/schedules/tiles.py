@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....base import Target
 from ....base.arith import Var
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, narrowing
-from ..heuristics import MIN_ROWS, USUAL_PANEL_VECTORS
-from .access import likely_extent, total_extent
+from ..heuristics import MAX_LITTLE_PRODUCTS, MIN_ROWS, USUAL_PANEL_VECTORS
+from .access import likely, likely_extent, total_extent
 from .parameters import PANEL_VECTORS, TILE_ROWS
 from .products import Contraction
 
@@ -27,6 +29,7 @@ class Tile:
     """What stays in registers over all of k: so many rows of a panel of columns, of which a vector has `lanes`.
 
     It has `most` rows at most; `alone`: there are no others, of rows of a symbolic number, which guards stand around.
+    `little`: larger tiles, and schedules for few rows, would take longer to compile than they ever save.
     """
 
     rows: int
@@ -34,16 +37,30 @@ class Tile:
     lanes: int
     most: MostRows
     alone: bool
+    little: bool
 
 
-def tile_of(found: Contraction, target: Target) -> Tile:
-    """The tile of a contraction."""
+def tile_of(found: Contraction, summed: Sequence[IterVar], target: Target) -> Tile:
+    """The tile of a contraction that sums over axes."""
     lanes = target.lanes(found.packed.dtype)
     vectors = -(-likely_extent(found.columns) // lanes)
     most = rows_of(target, vectors)
+    little = _is_little(found, summed, most)
+    if little:
+        most = MostRows(4, 4, 3)
     rows = tile_rows(found.row, most)
     wide = PANEL_VECTORS.of(target, panel_vectors(vectors, target, rows))
-    return Tile(rows, lanes * min(vectors, wide), lanes, most, most_rows(found.row, most) is not None)
+    return Tile(rows, lanes * min(vectors, wide), lanes, most, most_rows(found.row, most) is not None, little)
+
+
+def _is_little(found: Contraction, summed: Sequence[IterVar], most: MostRows) -> bool:
+    """Whether rows of a symbolic number are likely few, and of little work each.
+
+    Each form of a tile that is not full is code of its own.
+    """
+    rows = found.row.extent
+    few = isinstance(rows, Var) and likely(rows) <= most.alone and most_rows(found.row, most) is None
+    return few and likely_extent((*found.columns, *summed)) < MAX_LITTLE_PRODUCTS.value
 
 
 def rows_of(target: Target, vectors: int) -> MostRows:
@@ -120,7 +137,7 @@ def narrow(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -
     than they save.
     """
     rows, columns = found.row.extent, found.columns[-1].extent
-    if isinstance(rows, Var) and not tile.alone:
+    if isinstance(rows, Var) and not tile.alone and not tile.little:
         if not constant:
             schedule.narrowings.append(narrowing(rows, 1, 1))
         if total_extent(found.columns) is not None:

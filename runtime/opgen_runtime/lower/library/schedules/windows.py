@@ -40,7 +40,7 @@ def schedule_windows(schedule: Schedule, stage: Stage, target: Target) -> list[S
 
 def _rows_at_once(stage: Stage, lines: Stage, target: Target) -> int:
     """Of how many rows lines are made before any is read: a load of parts of what two stores just left must wait."""
-    rows, line = likely(stage.axes[-2].extent), likely(lines.axes[-1].extent)
+    rows, line = max(1, likely(stage.axes[-2].extent)), max(1, likely(lines.axes[-1].extent))
     most = max(1, target.machine.l1_window // (line * lines.tensor.dtype.bits // 8))
     return -(-rows // -(-rows // most))
 
