@@ -36,7 +36,7 @@ from ..edge_partition import EdgePartition, Linear, guard_form, shifted
 from ..folding import fold_substitute
 from ..live_lanes import live_lanes
 from ..nest import ZERO
-from ..open_partition import WithoutGuards, cut_of, ended
+from ..open_partition import Ended, WithoutGuards, cut_of, ended
 from ..part_tiles import PartTiles
 from ..piece_partition import PiecePartition
 from ..relocate import fresh_buffers
@@ -119,7 +119,7 @@ class _Partition(StmtMutator):
             last = map_exprs(
                 _Rolled(cut.guards).stmt(s.body), lambda e: fold_substitute(e, {s.var: cut.whole})
             )
-            rest: Stmt = If(lt(cut.whole, s.extent), last)
+            rest: Stmt = If(lt(cut.whole, s.extent), Ended().stmt(last))
         else:
             body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + cut.whole}))
             rest = For(s.var, ZERO, s.extent - cut.whole, s.kind, body)
