@@ -107,6 +107,8 @@ def prefetch_panel(product: Product, packing: Stage | None, steps: IterVar, tile
     reads, flattened = (analyse(each.packed, each.packed.dtype).reads for each in (found, whole))
     if len(reads) != 1 or len(flattened) != 1:
         return
+    if packing is None and flattened[0].tensor is not reads[0].tensor:
+        return  # a copy, of what covers the columns
     (read,), column = reads, found.columns[-1].var
     size = math.prod([likely(extent) for extent in read.tensor.shape])
     itemsize = read.tensor.dtype.itemsize
@@ -119,7 +121,7 @@ def prefetch_panel(product: Product, packing: Stage | None, steps: IterVar, tile
         size * itemsize <= _NEAR
         or likely_extent(mine) >= _AGAIN * size
         or step < 2
-        or not 0 < apart * panel <= planes
+        or not 0 < apart * panel < planes  # one panel a line has no next one beside it
     ):
         return
     lines = max(1, panel // step)
