@@ -17,8 +17,8 @@ from tests.work import Work
 
 TARGET: Final = "llvm -num-threads=1 -mcpu=x86-64-v3"
 MOST: Final = 1.3  # times the work of the static program
-# Vectors at the edges gather, of which an open row has some where a static one has single elements: so many a row.
-# Vectors at the edges gather, some in each open row where a static one has single elements.
+# Vectors at the edges gather, some in each open row where a static one has single elements; moments of planes with an
+# open width are stored twice as often; tiles of contractions have last rows and columns under guards.
 MOST_OF: Final = {
     "pad of edges": 3.0,
     "pad by reflection": 3.0,
