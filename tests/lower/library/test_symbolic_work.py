@@ -12,7 +12,7 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
-from tests.open_ops import CONVOLUTIONS, FAMILIES, PRODUCTS, Family, program, weight
+from tests.open_ops import CONVOLUTIONS, FAMILIES, NORMS, POOLS, PRODUCTS, Family, program, weight
 from tests.work import Work
 
 TARGET: Final = "llvm -num-threads=1 -mcpu=x86-64-v3"
@@ -22,7 +22,7 @@ MOST: Final = 1.3  # times the work of the static program
 MOST_OF: Final = {
     "pad of edges": 3.0,
     "pad by reflection": 3.0,
-    **dict.fromkeys(("group_norm", "instance_norm", *PRODUCTS, *CONVOLUTIONS, "attention by hand"), 2.5),
+    **dict.fromkeys((*NORMS, *POOLS, *PRODUCTS, *CONVOLUTIONS, "attention by hand"), 2.5),
 }
 
 
