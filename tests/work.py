@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Final
 
 from opgen_runtime import ir
-from opgen_runtime.base.arith import Expr, Var, evaluate_scalar, free_vars, post_order
+from opgen_runtime.base.arith import (
+    Const,
+    Expr,
+    Var,
+    evaluate_scalar,
+    free_vars,
+    post_order,
+    substitute,
+    to_text,
+)
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.stmt import Allocate, Block, For, If, LetStmt, Load, PrimFunc, Stmt, Store
-from opgen_runtime.run.compile.pipeline import requested, through_kernel, upto
+from opgen_runtime.lower.tir.stmt import (
+    Allocate,
+    Block,
+    For,
+    If,
+    LetStmt,
+    Load,
+    PrimFunc,
+    Ramp,
+    Splat,
+    Stmt,
+    Store,
+)
+from opgen_runtime.lower.tir.vector import lanes_of
+from opgen_runtime.run.compile.pipeline import optimise, requested, through_kernel, upto
 from opgen_runtime.run.compile.records import Lowered
+from opgen_runtime.run.compile.segments import segments_of
 from opgen_runtime.transform import PassContext
 
 Values = Mapping[Var, int]
+_FUNCTIONS: Final = {"min": min, "max": max}
 _LAST: Final = tir.PHASES[-1].name
 
 
@@ -28,18 +54,46 @@ def kernels_of(function: ir.Function, target: str) -> list[PrimFunc]:
 
 
 def stores(func: PrimFunc, values: Values) -> int:
-    """How many stores a kernel executes for values of its dims, a vector as one.
+    """How many stores a kernel executes for values of its dims, a vector as one, and how many elements are gathered.
 
     A branch is taken as its condition says; one that reads elements counts as the longer of both sides.
     """
     return _Counter().count(func.body, dict(values))
 
 
+def work(function: ir.Function, sizes: Mapping[str, int], target: str) -> int:
+    """The stores of a whole program, of which dims have sizes by name."""
+    return Work(function, target).at(sizes)
+
+
+class Work:
+    """What a program does, as a function of the sizes of its dims."""
+
+    def __init__(self, function: ir.Function, target: str) -> None:
+        module = optimise(ir.IRModule.from_expr(function))
+        segments = segments_of(*module.functions.values()).functions
+        self._kernels = [kernels_of(segment, target) for segment in segments]
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """The stores where dims have these sizes, by name."""
+        return sum(total(kernels, sizes) for kernels in self._kernels)
+
+
+def _gathered(s: Store) -> int:
+    """How many elements a store reads one by one: lanes of vectors that lie neither side by side nor in steps."""
+    found = 0
+    for node in post_order(s.value):
+        index = node.indices[0] if isinstance(node, Load) and len(node.indices) == 1 else None
+        if index is not None and lanes_of(index) > 1 and not isinstance(index, Ramp | Splat):
+            found += lanes_of(index)
+    return found
+
+
 class _Counter:
     def count(self, s: Stmt, values: dict[Var, int]) -> int:
         match s:
             case Store():
-                return 1
+                return 1 + _gathered(s)
             case Block():
                 return sum(self.count(part, values) for part in s.body)
             case Allocate():
@@ -90,7 +144,23 @@ def _decisive(s: Stmt) -> set[Var]:
 
 
 def _value(e: Expr, values: Values) -> int:
-    return int(evaluate_scalar(e, dict(values)))
+    """What a scalar is; compiled to Python, since that is asked for in every iteration."""
+    if isinstance(e, Const):
+        return int(e.value)
+    variables, compiled = _compiled(e)
+    try:
+        return int(
+            eval(compiled, {**_FUNCTIONS, **{f"v{n}": values[var] for n, var in enumerate(variables)}})
+        )
+    except ZeroDivisionError:  # a quotient by 0 is 0
+        return int(evaluate_scalar(e, dict(values)))
+
+
+@lru_cache(maxsize=10_000)  # by identity
+def _compiled(e: Expr) -> tuple[tuple[Var, ...], CodeType]:
+    variables = tuple(free_vars(e))
+    named = {var: Var(var.dtype, f"v{n}") for n, var in enumerate(variables)}
+    return variables, compile(to_text(substitute(e, named)), "<expression>", "eval")
 
 
 def total(funcs: Sequence[PrimFunc], sizes: Mapping[str, int]) -> int:

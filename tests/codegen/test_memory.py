@@ -14,7 +14,19 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.codegen.objects import load as jit
-from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Splat, Store
+from opgen_runtime.lower.tir.stmt import (
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    LetStmt,
+    Load,
+    PrimFunc,
+    Ramp,
+    Splat,
+    Stmt,
+    Store,
+)
 from tests.fenced import Fenced
 
 STRIDES = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]
@@ -114,6 +126,49 @@ def test_squares_are_turned(build: SimpleNamespace, name: str, dtype: str, lanes
         np.testing.assert_array_equal(found, expected, err_msg=f"stride {stride}")
         assert ("gather" in emit(func, target)) == bool(rows % lanes), stride
         source.open()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32"])
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_squares_of_symbolic_extents_are_turned(name: str, dtype: str, lanes: int, masked: bool) -> None:
+    """out[i*lanes + k] = a[i + k*stride] for k < inside, where a dim says each; parts of squares at the ends."""
+    target = Target.parse(TARGETS[name])
+    if not target.is_host:
+        pytest.skip("code of another machine")
+    kind = DType(dtype)
+    stride, rows, inside, i = arith.dim("s"), arith.dim("r"), arith.dim("k"), Var(INDEX, "i")
+    where = Var(BOOL, "lanes") if masked else None
+    at = Ramp(INDEX, arith.const(0, INDEX), arith.const(1, INDEX), lanes)
+    along = Ramp(INDEX, arith.mul(i, lanes), arith.const(1, INDEX), lanes)
+    a, out = Buffer("a", (400,), kind), Buffer("out", (3 * lanes * lanes,), kind)
+    value = Load(kind, a, (Ramp(INDEX, i, stride, lanes),), where)
+    body: Stmt = Store(out, (along,), value, where)
+    if where is not None:
+        body = LetStmt(where, Compare(BOOL, "lt", at, Splat(INDEX, inside, lanes)), body)
+    loop = For(i, arith.const(0, INDEX), rows, ForKind.SERIAL, body)
+    func = PrimFunc("kernel", (a,), (out,), loop, (stride, rows, inside))
+    has_masks = 0 < target.vectors.masked_bits <= max(8, kind.bits)
+    assert ("gather" in emit(func, target)) == (not has_masks)
+    compiled = optimise_and_compile(emit(func, target), target, choose_pipeline(func))
+    loaded = jit.load(compiled.object_code, func.name)
+    kernel = _SIGNATURE(loaded.address)
+    for s, r in ((1, 1), (3, lanes - 1), (lanes, lanes), (9, lanes + 3), (20, 2 * lanes + 1), (5, 0)):
+        for k in (1, lanes - 1, lanes) if masked else (lanes,):
+            values = (np.arange(max(0, r + s * (k - 1))) % 97 % (2 if dtype == "bool" else 97)).astype(
+                kind.numpy
+            )
+            expected = np.ones((3 * lanes, lanes), kind.numpy)
+            expected[:r, :k] = values[np.arange(r)[:, None] + s * np.arange(k)]
+            dims = np.array([s, r, k])
+            for at_end in (False, True):
+                fenced = [Fenced(each, at_end) for each in (values, np.ones_like(expected))]
+                data = (ctypes.c_void_p * 2)(*(each.array.ctypes.data for each in fenced))
+                assert kernel(ctypes.addressof(data), dims.ctypes.data, 0, 0) == 0
+                np.testing.assert_array_equal(fenced[1].array, expected, err_msg=f"{s} {r} {k}")
+                for each in fenced:
+                    each.open()
 
 
 def test_strides_up_to_four_need_no_gather() -> None:

@@ -407,3 +407,26 @@ def test_positions_of_slices_are_inside() -> None:
     analyzer = Analyzer()
     analyzer.bind(i, 0, (n + 1) // 2)
     assert analyzer.prove(logical_and(ge(n - 1 - i * 2, 0), lt(n - 1 - i * 2, n)))
+
+
+def test_a_product_of_quotients_that_is_positive_makes_their_dividends_positive() -> None:
+    """As of the extent of a loop over images, and parts of their planes."""
+    n, h, w, x = dim("n"), dim("h"), dim("w"), var("x")
+    known = Analyzer()
+    known.learn(ge(n * ((h * w + 31) // 32), 1), True)
+    assert known.prove(ge(w, 1))
+    assert known.prove(ge(h, 1))
+    assert to_text(known.simplify(x // w * w + x % w)) == "x"
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (1, 2), (3, 4), (0, 2), (5, 0)])
+def test_mirrored_positions_are_inside(low: int, high: int) -> None:
+    """Where a case of a maximum contradicts what is known, nothing is left to prove in it."""
+    n, i = dim("n"), var("i")
+    known = analyzer((i, n + (low + high)))
+    period = maximum(n * 2 - 2, 1)
+    folded = (i - low) % period
+    place = select(lt(folded, n), folded, period - folded)
+    assert not known.prove(lt(place, n))
+    known.learn(ge(n, 1), True)
+    assert known.prove(inside(place, n))

@@ -64,6 +64,7 @@ OPEN = {
     "MeanVarianceNormalization": "y = MeanVarianceNormalization (x)",
     "OneHot": "i = Cast <to = 7> (x)  y = OneHot (i, depth, values)",
     "Pad": "y = Pad (x, pads)",
+    "Pad, reflect": 'y = Pad <mode = "reflect"> (x, pads)',
     "QLinearConv": "q = QuantizeLinear (x, scale, zero) "
     "y = QLinearConv (q, scale, zero, bytes, scale, zero, scale, zero)",
     "Range": "s = Shape <start = 2, end = 3> (x)  l = Squeeze (s)  y = Range (start, l, step)",
@@ -102,10 +103,7 @@ SPECIALISED = {
     "Squeeze": "y = Squeeze (x)",
 }
 # converted, but without machine code for all sizes
-BY_HAND = {
-    "MaxPool": "y, i = MaxPool <kernel_shape = [2, 2]> (x)",
-    "Pad": 'y = Pad <mode = "reflect"> (x, pads)',
-}
+BY_HAND = {"MaxPool": "y, i = MaxPool <kernel_shape = [2, 2]> (x)"}
 CONSTANTS = {
     "filters": np.ones((4, 4, 3, 3), np.float32),
     "bytes": np.ones((4, 4, 3, 3), np.uint8),

@@ -237,3 +237,43 @@ def test_slices_of_open_axes_are_those_of_numpy(begin: int, end: int, step: int)
     for n in range(13):
         array = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
         np.testing.assert_array_equal(built.run([array]), array[begin:end:step])
+
+
+def test_transpositions_of_open_axes() -> None:
+    """Parts of squares at the ends are those of numpy."""
+    x = var("x", N, M)
+    built = rt.build(ir.Function((x,), ops.transpose(x, axes=(1, 0))), target="llvm -num-threads=1")
+    for n in (0, 1, 3, 16, 17, 40):
+        for m in (0, 1, 5, 63, 64, 65, 130):
+            array = np.arange(n * m, dtype=np.float32).reshape(n, m)
+            np.testing.assert_array_equal(built.run([array]), array.T)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_scans_along_and_across_open_axes(axis: int) -> None:
+    x = var("x", N, M)
+    built = rt.build(ir.Function((x,), ops.cumsum(x, axis=axis)))
+    for n in (0, 1, 2, 3, 5, 9):
+        for m in (0, 1, 2, 15, 16, 33, 512, 600):
+            array = np.random.default_rng(m).integers(-9, 9, (n, m)).astype(np.float32)
+            np.testing.assert_array_equal(built.run([array]), np.cumsum(array, axis))
+
+
+@pytest.mark.parametrize("width", [(1, 1), (3, 4)])
+def test_open_axes_are_padded_by_reflection(width: tuple[int, int]) -> None:
+    x = var("x", 2, N)
+    built = rt.build(ir.Function((x,), ops.pad(x, pad_width=(0, 0, *width), pad_mode="reflect")))
+    assert built.why_interpreted is None
+    for n in (1, 2, 3, 7, 16, 40):
+        array = np.arange(2 * n, dtype=np.float32).reshape(2, n)
+        np.testing.assert_array_equal(built.run([array]), np.pad(array, ((0, 0), width), mode="reflect"))
+
+
+def test_columns_that_are_copied_are_not_fetched_ahead() -> None:
+    """Of a convolution of one step a window, in groups, of an image with a border on one side."""
+    n, h, w = (dim(name) for name in "nhw")
+    x, weight = var("x", n, 32, h, w), var("w", 64, 4, 1, 1)
+    body = ops.conv2d(x, weight, strides=(2, 3), padding=(1, 0, 2, 0), groups=8)
+    function = ir.Function((x, weight), body)
+    given = arrays(function, {n: 2, h: 9, w: 13})
+    np.testing.assert_allclose(rt.build(function).run(given), static(function, given), rtol=1e-5, atol=1e-5)

@@ -186,7 +186,7 @@ class Conditions(Converter):
                 and all((self.atom_range(a).lo or -1) >= 0 or self._zero(a) for a in m)
             ):
                 for number in set(m):
-                    self.context.add({(number,): 1, (): -1})
+                    self._fact({(number,): 1, (): -1})
 
     def _dividends(self, p: Poly) -> None:
         """x // n >= k makes x >= n * k, for constants n and k."""

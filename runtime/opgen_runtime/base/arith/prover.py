@@ -259,11 +259,20 @@ class Prover(Ranges):
             difference = poly.scale(difference, -1)
         with self.scope():
             self.context.add(difference)
-            if not self.nonneg(x_case):
+            if not self.nonneg(x_case) and not self._never():
                 return False
         with self.scope():
             self.context.add(poly.scale(difference, -1))
-            return self.nonneg(y_case)
+            return self.nonneg(y_case) or self._never()
+
+    def _never(self) -> bool:
+        """Whether what is known cannot hold: some fact is negative by the ranges of what it is made of."""
+        for known in self.context.facts.values():
+            for fact in known:
+                hi = self.range(fact).hi
+                if hi is not None and hi < 0:
+                    return True
+        return False
 
     def _table_cases(self, p: Poly, atom: Atom) -> bool:
         position = self.range(atom.x)

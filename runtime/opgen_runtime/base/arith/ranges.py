@@ -148,6 +148,8 @@ class Ranges(ABC):
             if y.hi is not None and y.hi < 0 and atom.kind == "mod" and y.lo is not None:
                 return Interval(y.lo + 1, 0)
             return ANYTHING
+        if atom.kind == "mod" and x.hi is None:  # nothing follows of the sign of x
+            return Interval(0, None if y.hi is None else max(y.hi - 1, 0))
         natural = (x.lo is not None and x.lo >= 0) or self.nonneg(atom.x)
         if atom.kind == "mod":
             hi = None if y.hi is None else max(y.hi - 1, 0)

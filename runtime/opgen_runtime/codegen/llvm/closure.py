@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...base.arith.expr import Var
-from ...lower.tir.stmt import Buffer, For, Stmt
+from ...base.arith.expr import Expr, Var
+from ...lower.tir.stmt import Buffer, For, LetStmt, Stmt, Store
+from .expression import ExpressionEmitter
 from .memory import Memory
 from .text import FunctionText, ModuleText, Value
 
@@ -21,7 +23,7 @@ class Closure:
 
 
 class Body(Protocol):
-    """A function whose statements are being written (`StatementEmitter`), as `outline.py` sees it."""
+    """A function whose statements are being written (`StatementEmitter`), as `outline.py` and `loops.py` see it."""
 
     module: ModuleText
     f: FunctionText
@@ -29,6 +31,8 @@ class Body(Protocol):
     is_alone: bool
     closure: Closure | None
     can_fail: bool
+    depth: int
+    expressions: ExpressionEmitter
 
     def variable(self, var: Var) -> Value: ...
 
@@ -47,6 +51,14 @@ class Body(Protocol):
     def inner(self, role: str, is_alone: bool) -> Body: ...
 
     def emit(self, stmt: Stmt) -> None: ...
+
+    def evaluate(self, expr: Expr) -> Value: ...
+
+    def let(self, stmt: LetStmt) -> None: ...
+
+    def store(
+        self, stmt: Store, known: Iterable[tuple[Expr, Value]] = (), where: Value | None = None
+    ) -> None: ...
 
     def loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None: ...
 

@@ -4,36 +4,47 @@ for i in range(n): out[i] = a[i : i + lanes*s : s]
 -->
 for i in range(0, n, lanes): r = turned(a[i + k*s : i + k*s + lanes] for k in range(lanes)); out[i + k] = r[k] for k ...
 
-The same elements are read as before, each row of the square at once, and not one by one.
+The same elements are read as before, each row of the square at once, and not one by one.  Of the last square there may
+be a part only: `rest` iterations, and lanes under a mask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import post_order
-from ...base.arith.expr import Binary, Const, Expr, Var
-from ...base.vocabulary import dataclass
-from ...lower.tir.stmt import For, ForKind, Load, Ramp, Store
-from . import memory, strided
+from ...base.arith import Expr, Var, free_vars, post_order
+from ...base.arith.expr import Binary, Const
+from ...base.vocabulary import BOOL, INDEX, dataclass
+from ...lower.tir.stmt import For, ForKind, LetStmt, Load, Ramp, Store
+from . import arithmetic, memory, strided
+from .expression import ExpressionEmitter
 from .memory import Memory
-from .text import FunctionText, Value
-from .text.types import memory_type
+from .text import FunctionText, Value, constant, ramp, register, splat
+from .text.types import memory_type, register_type
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """The one store of a loop, and the reads that jump with its lanes and step with its iterations."""
+    """The one store of a loop, and the reads that jump with its lanes and step with its iterations.
+
+    `lets`: what stands around the store and no iteration changes.  `alone`: nothing else is read.
+    """
 
     store: Store
     loads: tuple[Load, ...]
     lanes: int
+    lets: tuple[LetStmt, ...]
+    alone: bool
 
 
 def crossing(loop: For) -> Crossing | None:
     """What the body of such a loop is; None of other loops."""
+    lets: list[LetStmt] = []
     store, extent = loop.body, loop.extent
-    if not isinstance(store, Store) or store.mask is not None or loop.kind is not ForKind.SERIAL:
+    while isinstance(store, LetStmt) and loop.var not in free_vars(store.value):
+        lets.append(store)
+        store = store.body
+    if not isinstance(store, Store) or loop.kind is not ForKind.SERIAL or not _is_still(store.mask, loop.var):
         return None
     reads = [node for node in post_order(store.value) if isinstance(node, Load)]
     crossed = tuple(load for load in reads if _crosses(load, loop.var))
@@ -41,22 +52,32 @@ def crossing(loop: For) -> Crossing | None:
     if len(lanes) != 1 or any(load.buffer is store.buffer for load in reads):
         return None
     (width,) = lanes
-    if width & (width - 1) or not isinstance(extent, Const) or not extent.value or int(extent.value) % width:
+    if width & (width - 1) or (isinstance(extent, Const) and (not extent.value or int(extent.value) % width)):
         return None
-    return Crossing(store, crossed, width)
+    return Crossing(store, crossed, width, tuple(lets), len(crossed) == len(reads))
+
+
+def _is_still(mask: Expr | None, var: Var) -> bool:
+    return mask is None or var not in free_vars(mask)
 
 
 def _crosses(load: Load, var: Var) -> bool:
     index = load.indices[0]
     return (
-        load.mask is None
-        and len(load.indices) == 1
+        len(load.indices) == 1
+        and _is_still(load.mask, var)
         and isinstance(index, Ramp)
-        and isinstance(index.stride, Const)
-        and abs(int(index.stride.value)) >= strided.LEAST_GATHERED
+        and _is_far(index.stride, var)
         and index.lanes >= strided.FEWEST_LANES
         and _coefficient(index.base, var) == 1
     )
+
+
+def _is_far(stride: Expr, var: Var) -> bool:
+    """Whether a stride is one that only gathers serve, as one is taken to be that dims tell."""
+    if isinstance(stride, Const):
+        return abs(int(stride.value)) >= strided.LEAST_GATHERED
+    return all(each.size for each in free_vars(stride))
 
 
 def _coefficient(e: Expr, var: Var) -> int | None:
@@ -77,12 +98,53 @@ def _coefficient(e: Expr, var: Var) -> int | None:
     return None
 
 
-def load(f: FunctionText, source: Memory, index: Value) -> list[Value]:
-    """What `lanes` iterations read, of which the first reads at `index`."""
-    assert index.ramp is not None
-    first, stride = index.ramp
-    rows = [memory.load_row(f, source, first, k * stride, index.lanes) for k in range(index.lanes)]
-    return [memory.from_memory(f, source.dtype, index.lanes, text) for text in _turned(f, source, rows)]
+def load(f: FunctionText, source: Memory, first: Value, stride: Value, lanes: int, part: Part) -> list[Value]:
+    """What `lanes` iterations read, of which the first reads from `first` on every `stride`-th element."""
+    rows = []
+    for k in range(lanes):
+        offset = arithmetic.binary(f, "mul", constant(INDEX, k), stride)
+        rows.append(memory.load_row(f, source, first, offset, lanes, part.row(f, k, lanes)))
+    return [memory.from_memory(f, source.dtype, lanes, text) for text in _turned(f, source, rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is there of a square: the first `rest` iterations, and the lanes of a mask; None: all."""
+
+    rest: Value | None = None
+    mask: Value | None = None
+
+    def row(self, f: FunctionText, number: int, lanes: int) -> Value | None:
+        """Where the row of one lane is read."""
+        where = None
+        if self.rest is not None:
+            steps = ramp(constant(INDEX, 0), 1, lanes)
+            where = arithmetic.compare(f, "lt", steps, splat(self.rest, lanes))
+        if self.mask is None:
+            return where
+        lane = splat(_lane(f, self.mask, number), lanes)
+        return lane if where is None else arithmetic.binary(f, "and", where, lane)
+
+    def iteration(self, f: FunctionText, number: int) -> Value | None:
+        """Whether an iteration is there; None: it surely is."""
+        if self.rest is None:
+            return None
+        return arithmetic.compare(f, "lt", constant(INDEX, number), self.rest)
+
+
+def places(expressions: ExpressionEmitter, node: Load) -> tuple[Value, Value, Value | None]:
+    """Where the first lane of a crossed read is, how far the next one is from it, and the mask."""
+    index = node.indices[0]
+    assert isinstance(index, Ramp)
+    mask = None if node.mask is None else expressions.emit(node.mask)
+    return expressions.emit(index.base), expressions.emit(index.stride), mask
+
+
+def _lane(f: FunctionText, mask: Value, number: int) -> Value:
+    if mask.uniform is not None:
+        return mask.uniform
+    vector = f"{register_type(BOOL, mask.lanes)} {f.vector(mask, mask.lanes)}"
+    return register(BOOL, 1, f.emit(f"extractelement {vector}, i32 {number}"))
 
 
 def _turned(f: FunctionText, source: Memory, rows: Sequence[str]) -> list[str]:

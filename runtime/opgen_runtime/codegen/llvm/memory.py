@@ -195,13 +195,24 @@ def _load_sequence(f: FunctionText, memory: Memory, index: Value, mask: Value | 
     return from_memory(f, memory.dtype, lanes, text)
 
 
-def load_row(f: FunctionText, memory: Memory, first: Value, offset: int, lanes: int) -> str:
-    """Consecutive elements as they are in memory, from `offset` elements beyond `first` on."""
+def load_row(
+    f: FunctionText, memory: Memory, first: Value, offset: Value, lanes: int, mask: Value | None
+) -> str:
+    """Consecutive elements as they are in memory, from `offset` elements beyond `first` on; 0 without the mask."""
     kind, align = memory_type(memory.dtype), memory.dtype.itemsize
-    address = _address(f, memory, first, inbounds=True)
-    address = f.emit(f"getelementptr inbounds {kind}, ptr {address}, i64 {offset}") if offset else address
-    return f.emit(
-        f"load {memory_type(memory.dtype, lanes)}, ptr {address}, align {align}{memory.load_metadata}"
+    flag = "inbounds " if mask is None else ""
+    address = _address(f, memory, first, inbounds=mask is None)
+    if offset.literal != 0:
+        address = f.emit(f"getelementptr {flag}{kind}, ptr {address}, i64 {_wide(f, offset)}")
+    row = memory_type(memory.dtype, lanes)
+    if mask is None:
+        return f.emit(f"load {row}, ptr {address}, align {align}{memory.load_metadata}")
+    flags = (register_type(BOOL, lanes), f.vector(mask, lanes))
+    return f.call(
+        f"llvm.masked.load.{suffix(row)}.p0",
+        row,
+        ((f"ptr align {align}", address), flags, (row, "zeroinitializer")),
+        attributes=memory.load_metadata,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from ...base.arith import post_order
 from ...base.arith.expr import Const, Expr, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX
@@ -23,14 +22,12 @@ from ...lower.tir.stmt import (
     Store,
 )
 from ...lower.tir.streaming import is_streamable
-from . import arithmetic, crossing, memory, outline, weaving
+from . import arithmetic, loops, memory, outline, weaving
 from .aliasing import Aliasing
 from .closure import Body, Closure
 from .conversion import cast
-from .crossing import Crossing
 from .expression import ExpressionEmitter, flat_index
 from .extents import entry_size
-from .hints import loop_metadata
 from .memory import Memory
 from .repetition import Repetition, repetitions
 from .temporaries import ALIGNMENT, block_of, give, taken, taken_at_entry
@@ -67,12 +64,12 @@ class StatementEmitter:
         self._variables: dict[Var, Value] = {}
         self._has_vectors = False  # among the values of variables, which no function taken out can know
         self._buffers: dict[Buffer, Memory] = {}
-        self._expressions = ExpressionEmitter(self.f, self)
+        self.expressions = ExpressionEmitter(self.f, self)
         self.closure = None if closure is None else Closure(closure[0], closure[1], [])
         self._data: str | None = "%data" if closure is None else None
         self._status: str | None = None if closure is None else closure[1]
         self._inner = 0
-        self._depth = 0  # loops around what is written
+        self.depth = 0  # loops around what is written
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
         self._hoisted: list[tuple[str, str]] = []  # (pointer, bytes) of temporaries made once a call
         self.can_fail = False
@@ -159,19 +156,19 @@ class StatementEmitter:
         """Emit one statement at the end of the function."""
         match stmt:
             case Block(body):
-                copies = outline.copies(body) if self._depth else set()
+                copies = outline.copies(body) if self.depth else set()
                 for part in weaving.woven(tuple(repetitions(body, self._operands))):
                     if isinstance(part, Repetition):
                         outline.repetition(self, part)
                     elif isinstance(part, Woven):
                         target = self.buffer(part.stores[0].buffer)
-                        weaving.store(self.f, self._expressions, target, part)
+                        weaving.store(self.f, self.expressions, target, part)
                     elif isinstance(part, For) and part in copies and not self._has_vectors:
                         outline.loop(self, part)
                     else:
                         self.emit(part)
             case Store():
-                self._store(stmt)
+                self.store(stmt)
             case For():
                 self._for(stmt)
             case If():
@@ -179,42 +176,52 @@ class StatementEmitter:
             case Allocate():
                 self._allocate(stmt)
             case LetStmt():
-                self._expressions.forget()
-                self.define_variable(stmt.var, self._expressions.emit(stmt.value))
+                self.let(stmt)
                 self.emit(stmt.body)
             case Prefetch():
                 memory.prefetch(self.f, self.buffer(stmt.buffer), self._index(stmt.indices[0]))
             case _:
                 raise CodegenError(f"statement {type(stmt).__name__} cannot be compiled")
 
-    def _evaluate(self, expr: Expr) -> Value:
-        self._expressions.forget()
-        value = self._expressions.emit(expr)
+    def let(self, stmt: LetStmt) -> None:
+        """What follows may use the variable."""
+        self.expressions.forget()
+        self.define_variable(stmt.var, self.expressions.emit(stmt.value))
+
+    def evaluate(self, expr: Expr) -> Value:
+        """A scalar, where the statements so far are written.  Raises CodegenError for a vector."""
+        self.expressions.forget()
+        value = self.expressions.emit(expr)
         if value.lanes != 1:
             raise CodegenError("a vector is used where a statement needs a scalar")
         return value
 
     def _index(self, expr: Expr) -> Value:
-        return cast(self.f, self._evaluate(expr), INDEX)
+        return cast(self.f, self.evaluate(expr), INDEX)
 
-    def _store(self, stmt: Store, known: Iterable[tuple[Expr, Value]] = ()) -> None:
-        """`known`: values of nodes of the statement that have been found already."""
-        expressions = self._expressions
+    def store(
+        self, stmt: Store, known: Iterable[tuple[Expr, Value]] = (), where: Value | None = None
+    ) -> None:
+        """`known`: values of nodes of the statement that have been found already; `where`: whether it is done."""
+        expressions = self.expressions
         expressions.forget()
         for node, found in known:
             expressions.know(node, found)
         expressions.accumulates(stmt)
         value = expressions.emit(stmt.value)
         index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
-        if stmt.buffer in self.streaming and is_streamable(stmt, self.module.target.machine.line):
+        line = self.module.target.machine.line
+        if where is None and stmt.buffer in self.streaming and is_streamable(stmt, line):
             memory.stream(self.f, self.buffer(stmt.buffer), index, value)
             return
         mask = None if stmt.mask is None else expressions.emit(stmt.mask)
+        if where is not None:
+            mask = where if mask is None else arithmetic.binary(self.f, "and", mask, where)
         memory.store(self.f, self.buffer(stmt.buffer), index, value, mask)
 
     def _if(self, stmt: If) -> None:
         f = self.f
-        condition = self._evaluate(stmt.condition)
+        condition = self.evaluate(stmt.condition)
         if condition.literal is not None:
             taken = stmt.then if condition.literal else stmt.otherwise
             if taken is not None:
@@ -248,57 +255,9 @@ class StatementEmitter:
             end = arithmetic.binary(self.f, "add", minimum, extent)
             self.loop(stmt, minimum, end, guarded=not isinstance(extent.literal, int))
 
-    def _turned(self, stmt: For, found: Crossing) -> None:
-        """As many iterations at once as vectors have lanes."""
-        f, first = self.f, self.variable(stmt.var)
-        rows = []
-        for node in found.loads:
-            self._expressions.forget()
-            index = self._expressions.emit(node.indices[0])
-            rows.append(crossing.load(f, self.buffer(node.buffer), index))
-        for k in range(found.lanes):
-            self.define_variable(stmt.var, arithmetic.binary(f, "add", first, constant(INDEX, k)))
-            self._store(found.store, zip(found.loads, (row[k] for row in rows), strict=True))
-
     def loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
         """A loop with its test at the bottom, entered through a test if it may be empty."""
-        f = self.f
-        crossed = crossing.crossing(stmt)
-        step = 1 if crossed is None else crossed.lanes
-        lower, upper = f.vector(minimum, 1), f.vector(end, 1)
-        head, exit_label = f.label("loop"), f.label("endloop")
-        entry = f.block
-        if guarded:
-            is_some = f.emit(f"icmp slt i64 {lower}, {upper}")
-            f.branch_if(is_some, head, exit_label)
-        else:
-            f.branch(head)
-        f.start(head)
-        recurrence = f.recurrence("i64", lower, entry)
-        variable = recurrence.name
-        nonnegative = minimum.nonnegative
-        self.define_variable(stmt.var, register(INDEX, 1, variable, clean=True, nonnegative=nonnegative))
-        if crossed is None:
-            self._depth += 1
-            self.emit(self._while(stmt, exit_label))
-            self._depth -= 1
-        else:
-            self._turned(stmt, crossed)
-        following = f.emit(f"add nsw i64 {variable}, {step}")
-        recurrence.again(following, f.block)
-        again = f.emit(f"icmp slt i64 {following}, {upper}")
-        f.branch_if(again, head, exit_label, loop_metadata(self.module, stmt.body))
-        f.start(exit_label)
-
-    def _while(self, stmt: For, exit_label: str) -> Stmt:
-        """The body; of a loop over `if c: ...` the loop is left where `c` fails, which no iteration changes then."""
-        body, f = stmt.body, self.f
-        if not isinstance(body, If) or body.otherwise is not None or stmt.var in post_order(body.condition):
-            return body
-        condition, inside = self._evaluate(body.condition), f.label("more")
-        f.branch_if(f.vector(condition, 1), inside, exit_label)
-        f.start(inside)
-        return body.then
+        loops.loop(self, stmt, minimum, end, guarded)
 
     # storage
 

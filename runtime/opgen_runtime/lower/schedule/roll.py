@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.arith import Expr, Var, post_order, sub
+from ...base.arith import Analyzer, Expr, Var, le, post_order, sub
 from ...compute.te.tensor import IterVar, Reduce, Tensor
 from .rows import Line, Rows, constant, is_aligned, row_reads
 from .stage import Stage
@@ -13,11 +13,11 @@ from .stage import Stage
 class Roller:
     """Finds which stages can follow a scan row by row, and how many rows are then needed.
 
-    `extent` is the number of steps; `whole` collects the tensors of which all rows are needed.
+    `whole` collects the tensors of which all rows are needed.
     """
 
-    def __init__(self, rows: Rows[Stage], extent: int) -> None:
-        self.rows, self.extent = rows, extent
+    def __init__(self, rows: Rows[Stage]) -> None:
+        self.rows = rows
         self.lines = dict(rows.lines)
         self.members = list(rows.members)
         self.closing: list[Stage] = []
@@ -58,6 +58,9 @@ class Roller:
 
     def _closes(self, stage: Stage, alone: bool) -> bool:
         """Whether the stage reads the same rows at each position; they are kept, as old as they are in the end."""
+        extent = self.rows.extent
+        if not isinstance(extent, int):
+            return False  # there may be no last row
         steps: list[tuple[Tensor, int]] = []
         for read in row_reads(stage, self.lines):
             line = self.lines[read.tensor]
@@ -66,7 +69,7 @@ class Roller:
                 return False
             steps.append((read.tensor, step))
         for tensor, step in steps:
-            self._keep(tensor, max(0, self.extent - 1 - step))
+            self._keep(tensor, max(0, extent - 1 - step))
         inside = alone and self.rows.separable and not isinstance(stage.body, Reduce)
         if inside and is_aligned(stage, self.rows.members[0], self.lines):
             self.closing.append(stage)
@@ -90,12 +93,8 @@ class Roller:
             found.append((read.tensor, line.sign * offset + line.start))
         assert along is not None
         dim, sign = along
-        extent = stage.axes[dim].extent
-        start = max(start for _, start in found)
-        if not isinstance(extent, int) or not extent:
-            return None
-        start += max(0, -min(start, start + sign * (extent - 1)))
-        if max(start, start + sign * (extent - 1)) >= self.extent:
+        start = self._start(stage.axes[dim].extent, sign, max(start for _, start in found))
+        if start is None:
             return None
         made = Line(dim, sign, start)
         lines = {**self.lines, stage.tensor: made}
@@ -106,6 +105,16 @@ class Roller:
             self._keep(tensor, start - own)
         return made
 
+    def _start(self, extent: int | Expr, sign: int, start: int) -> int | None:
+        """The step of row 0 of a stage, not before `start`, so that each of its rows has a step; None if none is."""
+        if isinstance(extent, int) and isinstance(self.rows.extent, int):
+            if not extent:
+                return None
+            start += max(0, -min(start, start + sign * (extent - 1)))
+            return start if max(start, start + sign * (extent - 1)) < self.rows.extent else None
+        start = max(start, 0)
+        return start if sign > 0 and Analyzer().prove(le(start + extent, self.rows.extent)) else None
+
     def apply(self, outputs: set[Tensor]) -> None:
         """Change the scan's rows; nothing changes where every tensor is needed whole."""
         rows = self.rows
@@ -114,7 +123,7 @@ class Roller:
             for tensor in self.lines
             if tensor not in self.whole
             and tensor not in outputs
-            and (age := self.ages.get(tensor, 0) + 1) < self.extent
+            and self._are_few(age := self.ages.get(tensor, 0) + 1)
         }
         if not windows:
             return
@@ -123,6 +132,10 @@ class Roller:
             rows.local = windows.keys() - self.shared
         for stage in (*self.members, *self.closing):
             stage.follow(rows)
+
+    def _are_few(self, rows: int) -> bool:
+        """Whether so many rows are fewer than all, or may be."""
+        return not isinstance(self.rows.extent, int) or rows < self.rows.extent
 
 
 def _slope(index: Expr, axes: Sequence[IterVar]) -> tuple[int, int, int] | None:

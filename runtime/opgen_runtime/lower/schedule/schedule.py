@@ -259,10 +259,8 @@ class Schedule(ScheduleBase):
         rows = scan.rows
         if rows is None:
             raise ScheduleError(f"roll of {tensor.name}: it is no state of a scan")
-        if not isinstance(rows.extent, int):
-            return
         dependants = {scan}
-        roller = Roller(rows, rows.extent)
+        roller = Roller(rows)
         position = self.stages.index(scan)
         for stage in self.stages[position + 1 :]:
             reads = reads_of(stage)

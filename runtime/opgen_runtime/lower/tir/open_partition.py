@@ -177,3 +177,11 @@ class WithoutGuards(StmtMutator):
 
     def branch(self, s: If) -> Stmt:
         return self.stmt(s.then) if id(s) in self.known else super().branch(s)
+
+
+class Ended(StmtMutator):
+    """A statement whose serial loops of constant extents end where their guards leave nothing to do."""
+
+    def loop(self, s: For) -> Stmt:
+        short = ended(s) if s.kind is ForKind.SERIAL and trips(s) is not None else None
+        return super().loop(s if short is None else short)

@@ -11,7 +11,20 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...base.arith import Expr, Var, cast, const, floordiv, floormod, ge, lt, post_order
+from ...base.arith import (
+    Const,
+    Expr,
+    Var,
+    cast,
+    const,
+    floordiv,
+    floormod,
+    ge,
+    hinted,
+    lt,
+    minimum,
+    post_order,
+)
 from ...base.vocabulary import BOOL, INDEX
 from ...compute.te.tensor import IterVar, Read, Tensor
 from ..schedule import ForKind, Stage
@@ -93,7 +106,7 @@ class _Separable:
         if self.after:
             return self._columns()
         before = self.before
-        if before and isinstance(before[-1].extent, int) and before[-1].extent >= _ROWS_TOGETHER:
+        if before and hinted(as_index(before[-1].extent)) >= _ROWS_TOGETHER:
             return self._rows(before[-1].extent)
         position = [axis.var for axis in before]
         return _nest(before, self._steps(position, within=const(True, BOOL)), shared=True)
@@ -188,39 +201,46 @@ class _Separable:
 
     # ------------------------------------------------------------------ positions
 
-    def _rows(self, extent: int) -> Stmt:
+    def _rows(self, extent: int | Expr) -> Stmt:
         """A scan along the last dim: a few rows at a time, since each one waits for its own last element."""
         outer = [axis.var for axis in self.before[:-1]]
-        whole = extent // _ROWS_TOGETHER
+        rows = as_index(extent)
+        whole, left = floordiv(rows, _ROWS_TOGETHER), floormod(rows, _ROWS_TOGETHER)
         group, member, rest = Var(INDEX, "group"), Var(INDEX, "member"), Var(INDEX, "rest")
         together = self._steps([*outer, group * _ROWS_TOGETHER + member])
         together = For(member, ZERO, const(_ROWS_TOGETHER, INDEX), ForKind.VIRTUAL, together)
         kind = ForKind.SERIAL if outer else ForKind.PARALLEL
-        body: Stmt = For(group, ZERO, const(whole, INDEX), kind, together)
-        if extent % _ROWS_TOGETHER:
+        body: Stmt = For(group, ZERO, whole, kind, together)
+        if not isinstance(left, Const) or left.value:
             alone = self._steps([*outer, rest + whole * _ROWS_TOGETHER])
-            body = block(body, For(rest, ZERO, const(extent % _ROWS_TOGETHER, INDEX), ForKind.SERIAL, alone))
+            body = block(body, For(rest, ZERO, left, ForKind.SERIAL, alone))
         return _nest(self.before[:-1], body, shared=True)
 
     def _columns(self) -> Stmt:
         """A scan along another dim: vectors along the last dim, or all after it, in blocks that stay near."""
         before, after = self.before, self.after
         flat = self._flat_extent()
-        last = after[-1].extent if flat is None else flat
+        last = as_index(after[-1].extent if flat is None else flat)
         itemsize = max(member.tensor.dtype.itemsize for member in self.rows.members)
         lanes = max(1, _VECTOR_BYTES // itemsize)
-        if not isinstance(last, int) or last < lanes:
+        likely = hinted(last)
+        if likely < lanes:
             alone = [axis.var for axis in (*before, *after)]
             made = self._steps(alone, within=const(True, BOOL))
             return _nest([*before, *after], made, shared=True)
-        blocks, width = -(-last // _COLUMNS), min(_COLUMNS, -(-last // lanes) * lanes)
+        size = int(last.value) if isinstance(last, Const) else None
+        blocks = floordiv(last + (_COLUMNS - 1), _COLUMNS)
+        width = _COLUMNS if size is None else min(_COLUMNS, -(-size // lanes) * lanes)
         part, vector, lane = Var(INDEX, "part"), Var(INDEX, "vector"), Var(INDEX, "lane")
         column = vector * lanes + lane
         outer = before if flat is not None else [*before, *after[:-1]]
-        at = part * _COLUMNS + column if blocks > 1 else column
+        at = part * _COLUMNS + column if size is None or size > _COLUMNS else column
         position: list[Expr] = [axis.var for axis in outer]
         position += [at] if flat is None else _unravelled(at, after)
-        guards = [lt(at, last)] if last % lanes or last % _COLUMNS else []
+        guards = [lt(at, last)] if size is None or size % lanes or size % _COLUMNS else []
+        vectors: Expr = const(width // lanes, INDEX)
+        if size is None:
+            vectors = minimum(floordiv(last - part * _COLUMNS + (lanes - 1), lanes), vectors)
 
         def each_lane(made: Stmt) -> Stmt:
             return For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, made)
@@ -229,16 +249,16 @@ class _Separable:
             return each_lane(guarded(guards, made))
 
         def columns_of(made: Stmt) -> Stmt:
-            return For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, lanes_of(made))
+            return For(vector, ZERO, vectors, ForKind.SERIAL, lanes_of(made))
 
         if self._stays_in_place():
             within = guards[0] if guards else const(True, BOOL)
             body = self._steps(position, (lanes,), (lane,), lanes_of, within, each_lane)
-            body = For(vector, ZERO, const(width // lanes, INDEX), ForKind.SERIAL, body)
+            body = For(vector, ZERO, vectors, ForKind.SERIAL, body)
         else:
             body = self._steps(position, (width,), (column,), columns_of)
         only = all(axis.extent == 1 for axis in outer)
-        body = For(part, ZERO, const(blocks, INDEX), ForKind.PARALLEL if only else ForKind.SERIAL, body)
+        body = For(part, ZERO, blocks, ForKind.PARALLEL if only else ForKind.SERIAL, body)
         return _nest(outer, body, shared=not only)
 
     def _flat_extent(self) -> int | None:

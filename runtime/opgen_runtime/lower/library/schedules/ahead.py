@@ -103,6 +103,8 @@ def prefetch_panel(
     reads, flattened = (analyse(each.packed, each.packed.dtype).reads for each in (found, whole))
     if len(reads) != 1 or len(flattened) != 1:
         return
+    if packing is None and flattened[0].tensor is not reads[0].tensor:
+        return  # a copy, of what covers the columns
     (read,), column = reads, found.columns[-1].var
     size = math.prod([likely(extent) for extent in read.tensor.shape])
     itemsize = read.tensor.dtype.itemsize
@@ -115,7 +117,7 @@ def prefetch_panel(
         size * itemsize <= target.machine.l2_streaming
         or likely_extent(mine) >= MIN_REUSE.value * size
         or step < 2
-        or not 0 < apart * panel <= planes
+        or not 0 < apart * panel < planes  # one panel a line has no next one beside it
     ):
         return
     lines = max(1, panel // step)

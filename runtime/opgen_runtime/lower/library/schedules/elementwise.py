@@ -109,8 +109,7 @@ def interleaved(stage: Stage, accesses: Accesses, target: Target) -> dict[IterVa
     """By which number each axis is split whose remainders by it lie far apart in what is read."""
     last = stage.loop_axes[-1]
     factors = divided_axes(stage, accesses)
-    most = target.machine.max_stride
-    fits = isinstance(last.extent, int) and 1 < factors.get(last, 0) <= most < last.extent
+    fits = 1 < factors.get(last, 0) <= target.machine.max_stride < likely(last.extent)
     return factors if fits else {}
 
 
@@ -128,10 +127,9 @@ def divided_axes(stage: Stage, accesses: Accesses) -> dict[IterVar, int]:
     return {
         axis: min(found[axis.var])
         for axis in stage.loop_axes
-        if isinstance(axis.extent, int)
-        and axis.var not in used
+        if axis.var not in used
         and len(found.get(axis.var, ())) == 1
-        and 1 < min(found[axis.var]) < axis.extent
+        and 1 < min(found[axis.var]) < likely(axis.extent)
     }
 
 
@@ -185,9 +183,8 @@ def _interleave(
     last = stage.loop_axes[-1]
     inner = vectorize_residues(stage, last, factors[last], accesses, target)
     stage.reorder(*outer, *inner)
-    work = total_extent(stage.loop_axes)
-    shared = not attached and target.num_threads > 1 and work is not None
-    if shared and outer and work is not None and work * accesses.cost > target.parallel_threshold:
+    work = likely_extent(stage.loop_axes) * accesses.cost
+    if outer and not attached and is_shared(stage.loop_axes, work, target):
         stage.parallel(stage.fuse(*outer))
 
 
@@ -197,8 +194,7 @@ def vectorize_residues(
     """for x  -->  for q_o: unrolled for r in range(factor): vectorized for q_i; these loops"""
     quotient, remainder = stage.split(axis, factor)
     stage.unroll(remainder)
-    assert isinstance(quotient.extent, int)
-    lanes = min(target.lanes(accesses.widest), 1 << (quotient.extent.bit_length() - 1))
+    lanes = min(target.lanes(accesses.widest), 1 << (likely(quotient.extent).bit_length() - 1))
     vectors, lane = stage.split(quotient, lanes)
     stage.reorder(vectors, remainder, lane)
     if lanes > 1:

@@ -32,7 +32,7 @@ from ....base.vocabulary import INDEX
 from ..folding import fold_substitute
 from ..linear import Linear, guard_form, shifted
 from ..nest import ZERO
-from ..open_partition import WithoutGuards, cut_of, ended
+from ..open_partition import Ended, WithoutGuards, cut_of, ended
 from ..relocate import fresh_buffers
 from ..stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
@@ -108,7 +108,7 @@ class _Partition(StmtMutator):
             last = map_exprs(
                 _Rolled(cut.guards).stmt(s.body), lambda e: fold_substitute(e, {s.var: cut.whole})
             )
-            rest: Stmt = If(lt(cut.whole, s.extent), last)
+            rest: Stmt = If(lt(cut.whole, s.extent), Ended().stmt(last))
         else:
             body = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: s.var + cut.whole}))
             rest = For(s.var, ZERO, s.extent - cut.whole, s.kind, body)
