@@ -191,6 +191,9 @@ def test_keys_of_kernels_have_the_values_of_a_machine_and_not_its_name() -> None
     target = Target.parse("llvm -machine=zen4")
     renamed = replace(target, machine=replace(target.machine, name="mine"))
     assert renamed.kernel_key == target.kernel_key != str(target)
+    whole = {name: int(cost) if cost == int(cost) else cost for name, cost in target.machine.cycles.items()}
+    same = replace(target, machine=replace(target.machine, cycles=whole))
+    assert same.kernel_key == target.kernel_key
     keys = {target.kernel_key}
     entries = ("l1", "l2", "llc", "line", "page", "lanes", "registers", "max_stride", "gather_bits")
     for name in entries:
