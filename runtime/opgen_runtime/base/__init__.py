@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING
 from .late import late
 
 if TYPE_CHECKING:
+    from .target import GENERIC as GENERIC
     from .target import Machine as Machine
     from .target import Target as Target
     from .target import Vectors as Vectors
     from .target import architecture_of as architecture_of
     from .target import ask as ask
     from .target import available_cpus as available_cpus
+    from .target import machines_stamp as machines_stamp
 else:  # errors and names alone are needed earlier and by more
-    __getattr__ = late(
-        __name__,
-        dict.fromkeys(("Machine", "Target", "Vectors", "architecture_of", "ask", "available_cpus"), "target"),
-    )
+    _NAMES = (
+        "GENERIC", "Machine", "Target", "Vectors", "architecture_of", "ask", "available_cpus", "machines_stamp",
+    )  # fmt: skip
+    __getattr__ = late(__name__, dict.fromkeys(_NAMES, "target"))

@@ -13,7 +13,6 @@ import pytest
 
 from opgen_runtime.base.errors import StrategyError
 from opgen_runtime.base.target import GENERIC, Target
-from opgen_runtime.base.target import target as targets
 from opgen_runtime.base.target.host import caches
 from opgen_runtime.base.target.machine import ROWS, machine_of, measured
 
@@ -192,6 +191,9 @@ def test_keys_of_kernels_have_the_values_of_a_machine_and_not_its_name() -> None
     target = Target.parse("llvm -machine=zen4")
     renamed = replace(target, machine=replace(target.machine, name="mine"))
     assert renamed.kernel_key == target.kernel_key != str(target)
+    whole = {name: int(cost) if cost == int(cost) else cost for name, cost in target.machine.cycles.items()}
+    same = replace(target, machine=replace(target.machine, cycles=whole))
+    assert same.kernel_key == target.kernel_key
     keys = {target.kernel_key}
     entries = ("l1", "l2", "llc", "line", "page", "lanes", "registers", "max_stride", "gather_bits")
     for name in entries:
@@ -205,15 +207,17 @@ def test_keys_of_kernels_have_the_values_of_a_machine_and_not_its_name() -> None
 def test_tuning_keys_have_the_instruction_set_and_the_row() -> None:
     """A record of a text without a row is for the row that the CPU has."""
     text = f"llvm -mtriple={X86} -mcpu=znver4 -mattr=+avx2,-avx512f -keys=cpu -num-threads=2"
-    assert targets.tuning_key(text) == Target.parse(f"{text} -machine=zen4").tuning_key
+    assert Target.tuning_key_of(text) == Target.parse(f"{text} -machine=zen4").tuning_key
     assert (
-        targets.tuning_key(text)
+        Target.tuning_key_of(text)
         == Target.parse(text.replace("znver4", "x86-64") + " -machine=zen4").tuning_key
     )
-    assert targets.tuning_key(text) == targets.tuning_key(text.replace("+avx2,-avx512f", "-avx512vl,+avx2"))
+    assert Target.tuning_key_of(text) == Target.tuning_key_of(
+        text.replace("+avx2,-avx512f", "-avx512vl,+avx2")
+    )
     others = [f"{text} -machine=zen3", text.replace("+avx2", "+avx2,+fma"), text.replace("=2", "=1")]
-    assert targets.tuning_key(text) not in [targets.tuning_key(each) for each in others]
-    assert targets.tuning_key("no target") == "no target"
+    assert Target.tuning_key_of(text) not in [Target.tuning_key_of(each) for each in others]
+    assert Target.tuning_key_of("no target") == "no target"
 
 
 def test_rows_are_in_buckets_and_generic_ones_as_schedules_were_measured() -> None:

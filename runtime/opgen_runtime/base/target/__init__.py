@@ -5,6 +5,7 @@ from .architecture import Architecture, Vectors
 from .families import architecture_of
 from .host import available_cpus
 from .machine import GENERIC, Machine
+from .machine_file import machines_stamp
 from .target import Target
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "architecture_of",
     "ask",
     "available_cpus",
+    "machines_stamp",
 ]

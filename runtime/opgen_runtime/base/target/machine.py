@@ -74,10 +74,11 @@ class Machine:
     cycles: Mapping[str, float] = field(default_factory=lambda: _CYCLES, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cycles", MappingProxyType(dict(self.cycles)))
         problem = self._problem()
         if problem is not None:
             raise StrategyError(f"machine {self.name}: {problem}")
+        costs = {name: float(cost) for name, cost in self.cycles.items()}
+        object.__setattr__(self, "cycles", MappingProxyType(costs))
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = [getattr(self, each.name) for each in fields(self)]

@@ -95,6 +95,14 @@ class Target:
         """Pickled by what it is, without what was found of it since."""
         return Target, tuple([getattr(self, field.name) for field in fields(self)])
 
+    @staticmethod
+    def tuning_key_of(text: str) -> str:
+        """The `tuning_key` of a target's text, without asking LLVM; the text itself where it is no such text."""
+        try:
+            return _read(text).tuning_key
+        except StrategyError:
+            return text
+
     def tuned_to(self, values: Mapping[str, int]) -> Target:
         """The same target with these values of parameters of schedules, and no others."""
         return replace(self, tuned=tuple(sorted(values.items())))
@@ -184,14 +192,6 @@ def _machine(triple: str, cpu: str, features: str) -> Machine:
 
 
 _OPTIONS: Final = ("mcpu", "mattr", "mtriple", "keys", "num-threads", "machine", "tuned")
-
-
-def tuning_key(text: str) -> str:
-    """The `tuning_key` of a target's text, without asking LLVM; the text itself where it is no such text."""
-    try:
-        return _read(text).tuning_key
-    except StrategyError:
-        return text
 
 
 @lru_cache(maxsize=64)

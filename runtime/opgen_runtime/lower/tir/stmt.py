@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...base import Vectors
+from ...base import GENERIC, Machine, Vectors
 from ...base.arith import register_printer
 from ...base.arith import to_text as expr_text
 from ...base.arith.expr import Expr, Shape, Var
-from ...base.target.machine import GENERIC, Machine
 from ...base.vocabulary import DType, dataclass
 from ..schedule.kind import ForKind as ForKind
 

@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from .... import ir
-from ....base import Target
+from ....base import Target, machines_stamp
 from ....base.errors import StrategyError, shown
-from ....base.target.machine_file import machines_stamp
-from ....base.target.target import tuning_key
 from ....base.vocabulary import dataclass
 from ....lower.library import schedules
 from ..tuned_file import records_file as records_file
@@ -52,7 +50,7 @@ class Record:
     @property
     def key(self) -> tuple[str, str, tuple[int, ...]]:
         """What a record is looked up by: the target's `tuning_key`, segment and constants."""
-        return tuning_key(self.target), self.segment, self.constant
+        return Target.tuning_key_of(self.target), self.segment, self.constant
 
 
 def tuned(target: Target, function: ir.Function, digest: str, constant: Collection[int]) -> Target:
