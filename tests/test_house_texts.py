@@ -73,6 +73,8 @@ def test_renames_are_no_difference(folders: tuple[Path, Path]) -> None:
     assert file == "a.txt"
     assert lines[3:5] == ["-c.turn(turns, i)", "+c.swap(turns, i)"]
     assert list(differences(before, after, {"turn": "swap"})) == []
+    assert list(differences(before, after, {"*.turn(*": "*.swap(*"})) == []
+    assert [file for file, _ in differences(before, after, {"*turn*": "*swap*"})] == ["a.txt"]  # `turns`, too
     assert [file for file, _ in differences(before, after, {"turn": "swap", "c": "d"})] == ["a.txt", "b.txt"]
 
 
