@@ -93,7 +93,7 @@ def test_the_command_of_comparison(folders: tuple[Path, Path], tmp_path: Path) -
     for more, status, said in (
         ([], 1, "1 files differ"),
         (["--renamed", renames], 0, "no difference"),
-        (["--renamed", folders[0] / "a.txt"], 2, "a.txt:1: expected `old new`, found 'c.turn"),
+        (["--renamed", folders[0] / "a.txt"], 2, "a.txt:2: expected `old new`, found 'c.vectorize"),
     ):
         done = subprocess.run(
             [*command, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
