@@ -274,7 +274,10 @@ def read_renamed(path: Path) -> dict[str, str]:
 
 def differences(before: Path, after: Path, renamed: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
     """(file, first lines of the difference) of each file of two folders that differs, or is in one of them only."""
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, renamed))})(?!\w)") if renamed else None
+    words = [rf"(?<!\w){re.escape(old)}(?!\w)" for old in renamed if not old.startswith("*")]
+    words += [re.escape(old.strip("*")) for old in renamed if old.startswith("*")]
+    known = {old.strip("*"): new.strip("*") for old, new in renamed.items()}
+    pattern = re.compile("|".join(words)) if words else None
     files = {path.relative_to(folder) for folder in (before, after) for path in folder.rglob("*.txt")}
     for file in sorted(files):
         one, other = before / file, after / file
@@ -283,7 +286,7 @@ def differences(before: Path, after: Path, renamed: dict[str, str]) -> Iterator[
             continue
         text = one.read_text(encoding="utf-8")
         if pattern is not None:
-            text = pattern.sub(lambda match: renamed[match[0]], text)
+            text = pattern.sub(lambda match: known[match[0]], text)
         now = other.read_text(encoding="utf-8")
         if text != now:
             lines = unified_diff(text.splitlines(), now.splitlines(), str(one), str(other), lineterm="", n=2)

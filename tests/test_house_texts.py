@@ -73,6 +73,8 @@ def test_renames_are_no_difference(folders: tuple[Path, Path]) -> None:
     assert file == "a.txt"
     assert lines[3:5] == ["-c.turn(turns, i)", "+c.swap(turns, i)"]
     assert list(differences(before, after, {"turn": "swap"})) == []
+    assert list(differences(before, after, {"*.turn(*": "*.swap(*"})) == []
+    assert [file for file, _ in differences(before, after, {"*turn*": "*swap*"})] == ["a.txt"]  # `turns`, too
     assert [file for file, _ in differences(before, after, {"turn": "swap", "c": "d"})] == ["a.txt", "b.txt"]
 
 
@@ -91,7 +93,7 @@ def test_the_command_of_comparison(folders: tuple[Path, Path], tmp_path: Path) -
     for more, status, said in (
         ([], 1, "1 files differ"),
         (["--renamed", renames], 0, "no difference"),
-        (["--renamed", folders[0] / "a.txt"], 2, "a.txt:1: expected `old new`, found 'c.turn"),
+        (["--renamed", folders[0] / "a.txt"], 2, "a.txt:2: expected `old new`, found 'c.vectorize"),
     ):
         done = subprocess.run(
             [*command, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
