@@ -70,6 +70,8 @@ OPEN = {
     "Range": "s = Shape <start = 2, end = 3> (x)  l = Squeeze (s)  y = Range (start, l, step)",
     "ReduceSum": "y = ReduceSum (x, axis)",
     "Reshape": "y = Reshape (x, kept)",
+    "Reshape, a size less 2": "s = Shape <start = 3> (x)  k = Sub (s, axis)  u = Concat <axis = 0> (k, axis) "
+    "y = Reshape (x, u)",
     "Resize, linear": 'y = Resize <mode = "linear"> (x, , twice)',
     "Resize, cubic": 'y = Resize <mode = "cubic", coordinate_transformation_mode = "align_corners"> (x, , half_more)',
     "Resize, nearest": 'y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> '

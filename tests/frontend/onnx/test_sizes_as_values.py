@@ -112,6 +112,19 @@ def test_one_program_for_all_sizes(name: str) -> None:
     assert len({id(each) for each in made_for}) == 2, "the first, and one for all"
 
 
+def test_sizes_that_grow_are_numbers_that_the_program_computes() -> None:
+    """Each squared: neither numbers nor expressions grow without end while the model is converted."""
+    squares = "  ".join([f"q{k + 1} = Mul (q{k}, q{k})" for k in range(60)])
+    made = model(f"s = Shape (x)  q0 = Concat <axis = 0> (s, third)  {squares}  y = Cast <to = 1> (q60)")
+    program = prepare(made)
+    for shape in SHAPES[:3]:
+        wanted = np.array([*shape, 2])
+        for _ in range(60):
+            wanted = wanted * wanted
+        np.testing.assert_array_equal(program([np.ones(shape, np.float32)])[0], wanted.astype(np.float32))
+    assert "for all sizes:" in program.explain()
+
+
 DECODER = """
 g (int64[batch, seq] ids, float[batch, 2, past, 4] pk, float[batch, 2, past, 4] pv)
     => (float[batch, seq, 8] y, float[batch, 2, total, 4] k, float[batch, 2, total, 4] v) {

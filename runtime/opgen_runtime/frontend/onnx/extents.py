@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from onnx import TensorProto
 
-from ...base.arith import AnyDim, Const, Expr, eq, ge, gt, le, lt, maximum, minimum
+from ...base.arith import AnyDim, Const, Expr, eq, ge, gt, le, lt, maximum, minimum, post_order
 from ...operator import Dim, decided, simplified
 
 Sizes = np.ndarray
@@ -111,6 +111,7 @@ _OPERATORS: Final[dict[str, Callable[..., Sizes]]] = {
     "Where": _each(lambda condition, a, b: a if condition else b, 3),
 }
 _TRUTHS: Final = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or")
+_MOST_TERMS: Final = 256  # of one size
 MOST: Final = 256  # elements of an array of sizes: no shape has as many
 _WHOLE: Final = {TensorProto.INT64: "int64", TensorProto.INT32: "int32"}
 
@@ -160,8 +161,23 @@ def _simplified(sizes: Sizes) -> Sizes:
 
 
 def _simple(n: Any) -> Any:
-    found = simplified(n) if isinstance(n, Expr) else n
-    return found.value if isinstance(found, Const) else found
+    """Raises ValueError for an int that int64 does not hold, and for an expression that no shape would be."""
+    if isinstance(n, Expr):
+        _check_terms(n)
+        n = simplified(n)
+    found = n.value if isinstance(n, Const) else n
+    if not isinstance(found, Expr) and not -(1 << 63) <= found < 1 << 63:
+        raise ValueError(f"{found:.3e} is no int64")
+    return found
+
+
+def _check_terms(n: Expr) -> None:
+    """Raises ValueError for an expression that is large where it is written out, such as a square of squares."""
+    terms: dict[int, int] = {}
+    for node in post_order(n):
+        terms[id(node)] = 1 + sum([terms[id(child)] for child in node.children()])
+    if terms[id(n)] > _MOST_TERMS:
+        raise ValueError(f"a size of {terms[id(n)]} terms")
 
 
 def casts_to(operator: str, attributes: Mapping[str, Any]) -> str | None:

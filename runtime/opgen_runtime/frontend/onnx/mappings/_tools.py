@@ -119,6 +119,7 @@ def reshape(x: Expr, to: Sequence[Dim]) -> Expr:
 
 def _reshape_open(x: Expr, to: Sequence[Dim]) -> Expr:
     own = sizes(x)
+    to = [n if isinstance(n, int) else at_least_0(n) for n in to]  # n - 1 is no -1 in disguise
     if len(own) == len(to) and all(dims_equal(a, b) for a, b in zip(own, to, strict=True)):
         return x
     if 0 in to or 0 in own:
