@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from opgen_runtime import ir, ops
 
 Dims = Mapping[str, object]  # ints, or symbolic dims
 TARGET = "llvm -num-threads=1"
-BLOCK = 0.01  # seconds
 
 
 @dataclass(frozen=True)
@@ -125,25 +123,6 @@ def arguments(function: ir.Function) -> list[np.ndarray]:
     ]
 
 
-def least(runs: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Seconds of one call of each; blocks of calls take turns."""
-    counts = []
-    for run in runs:
-        run()
-        run()
-        began = time.process_time()
-        run()
-        counts.append(max(1, int(BLOCK / max(time.process_time() - began, 1e-6))))
-    found = [float("inf")] * len(runs)
-    for _ in range(repeats):
-        for k, (run, count) in enumerate(zip(runs, counts, strict=True)):
-            began = time.process_time()
-            for _ in range(count):
-                run()
-            found[k] = min(found[k], (time.process_time() - began) / count)
-    return found
-
-
 def compared(case: Case, repeats: int) -> Iterator[tuple[tuple[int, ...], float, float]]:
     """(size, seconds of the static program, of the symbolic one) at each size."""
     dims = {name: rt.dim(name, hint=hint) for name, hint in case.hints.items()}
@@ -154,7 +133,9 @@ def compared(case: Case, repeats: int) -> Iterator[tuple[tuple[int, ...], float,
         given = arguments(function)
         wanted = static.run(given)
         np.testing.assert_allclose(symbolic.run(given), wanted, rtol=1e-4, atol=1e-4)
-        a, b = least([lambda f=static, g=given: f.run(g), lambda g=given: symbolic.run(g)], repeats)
+        a, b = open_models.least(
+            [lambda f=static, g=given: f.run(g), lambda g=given: symbolic.run(g)], repeats
+        )
         yield size, a, b
 
 

@@ -19,6 +19,7 @@ REASONS: Final = {
         "base/arith/expr.py",
         "base/arith/expr.py",
     ): "two node classes of the same fields; the field's word for each",
+    ("run/calls/tracing/reductions.py", "run/calls/tracing/reductions.py"): _SIGNATURE,
     ("lower/tir/contract.py", "lower/tir/contract.py"): _WALK,
     ("lower/tir/phases/storage_flatten.py", "lower/tir/relocate.py"): _WALK,
     ("lower/tir/shared.py", "lower/tir/shared.py"): _WALK,

@@ -178,6 +178,9 @@ class _Composer:
         line = min(line, len(self.source.lines) - 1)
         place = self.source.place((line, column), (line, column + 1))
         problem = error.problem or "the text is not YAML"
+        if "nesting depth" in problem:  # the scanner's own limit, which looks ahead of the events
+            self.diagnostics.error("limit", f"nested more than {MAX_DEPTH} deep", place)
+            return
         inside = any(opened.flow for opened in self.stack)
         hint = QUOTE_HINT if inside or "flow" in f"{error.context}" else _hint(problem)
         self.diagnostics.error("yaml", problem, place, hint)

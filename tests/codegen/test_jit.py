@@ -97,7 +97,7 @@ def test_all_code_of_a_process_is_linked_by_one_instance() -> None:
     program = (
         "import llvmlite.binding as llvm\n"
         "made, create = [], llvm.create_lljit_compiler\n"
-        "llvm.create_lljit_compiler = lambda: made.append(0) or create()\n"
+        "llvm.create_lljit_compiler = lambda **options: made.append(0) or create(**options)\n"
         "import numpy as np\nimport opgen_runtime as rt\n"
         "double = rt.jit(lambda a: a + a)\n"
         "for _ in range(3): double(np.ones((512, 512), np.float32))\n"  # a kernel, the pool, an entry

@@ -89,8 +89,8 @@ def test_where_things_go() -> None:
 
 
 SMALL: Final = (
-    "a kind of attr", "an element function", "a dtype", "a target", "a pass", "a schedule", "a phase over loop IR",
-    "an ONNX operator", "an emitter", "a diagnostic",
+    "a kind of attr", "an element function", "a dtype", "a target", "a pass", "a rule of the scheduler",
+    "a phase over loop IR", "an ONNX operator", "an emitter", "a diagnostic",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 
@@ -30,6 +31,15 @@ def fresh(
         return [f"{what}: hangs"]
     problems = [f"{what}: {line}" for line in done.stdout.splitlines()]
     return problems + ([f"{what}: ended with status {done.returncode}"] if done.returncode else [])
+
+
+def in_threads(count: int, work: Callable[[int], None]) -> None:
+    """Calls `work` with each number below `count`, each in a thread of its own, and waits for all."""
+    users = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
 
 
 def repeated(seconds: float, seed: int, step: Callable[[int], tuple[int, list[str]]]) -> Tally:

@@ -15,7 +15,7 @@ import numpy as np
 import opgen_runtime as rt
 from opgen_runtime.codegen.objects import threads
 from tests.campaign import Tally
-from tests.stress._process import fresh, repeated
+from tests.stress._process import fresh, in_threads, repeated
 
 _THREADS = 6
 _CALLS = 40  # a thread, after the first ones
@@ -84,11 +84,7 @@ def problems(seed: int) -> list[str]:
         except Exception as error:  # whatever it is, it is a failure of the call
             found.append(f"thread {number}: {error!r}")
 
-    users = [threading.Thread(target=use, args=(number,)) for number in range(_THREADS)]
-    for user in users:
-        user.start()
-    for user in users:
-        user.join()
+    in_threads(_THREADS, use)
     if not found:
         for number, results in enumerate(first):
             found += [

@@ -17,7 +17,7 @@ import opgen_runtime as rt
 from opgen_runtime.codegen.objects import threads
 from opgen_runtime.run.compile.pipeline import forget_kernels
 from tests.campaign import Tally
-from tests.stress._process import fresh, repeated
+from tests.stress._process import fresh, in_threads, repeated
 from tests.stress.memory import shrink
 
 _THREADS: Final = 4
@@ -83,11 +83,7 @@ def problems(seed: int) -> list[str]:
         except Exception as error:  # whatever it is, it is a failure of the call
             found.append(f"thread {number}: {error!r}")
 
-    users = [threading.Thread(target=use, args=(number,)) for number in range(_THREADS)]
-    for user in users:
-        user.start()
-    for user in users:
-        user.join()
+    in_threads(_THREADS, use)
     return found
 
 

@@ -54,6 +54,22 @@ shown.axis_abs: generic.elemwise, plevel 0: the only one that applies
 ── pattern ─────────────────────────────────────────────────────────────────────────────────────────
 elemwise: every read is at exactly the output's indices; follows shown.axis_abs
 
+── rules ───────────────────────────────────────────────────────────────────────────────────────────
+GEMM and col2im        out: has no reduce axes of its own
+residues               out: has no reduce axes of its own
+scan                   out: is no scan
+tiled                  out: does not choose among alternatives that read a tile
+gather                 out: is no reduction
+depthwise              out: is no sum of products
+weight gradient        out: is no sum of products
+dot products of a row  out: is no sum of products in int32
+contraction            out: is no sum of products
+direct convolution     out: is no reduction with three data axes or more
+pool                   out: has fewer than two reduce axes and two data axes
+rows                   out: reads nothing that is stored for it
+reduction              out: has no reduce axes
+elementwise            out: matches
+
 ── schedule ────────────────────────────────────────────────────────────────────────────────────────
 data: float32[4, 20], input
 out: float32[4, 20], output

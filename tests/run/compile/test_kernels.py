@@ -203,7 +203,7 @@ class TestRefusals:
 def test_stages_cover_the_way_down(make):
     found = dict(pipeline.kernel_texts(make.chain(), Target.host()))
     names = list(found)
-    assert names[:4] == ["tensor expressions", "strategy", "pattern", "schedule"]
+    assert names[:5] == ["tensor expressions", "strategy", "pattern", "rules", "schedule"]
     assert names[-3:] == ["llvm", "llvm optimised", "assembly"]
     assert {"lower", "storage_flatten", "vectorize_loop", "rewrite_unsafe_select"} <= set(names)
     assert all(found.values())

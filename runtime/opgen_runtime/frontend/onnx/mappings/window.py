@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ....base.arith import ge, gt, logical_and, maximum, select
 from ....base.vocabulary import dataclass
-from ....compute.lang import window_out
 from ....ir import Expr, const
 from ....operator import Dim
 from ..emit import op
@@ -69,16 +69,13 @@ class Windows:
 
     def _count(self, d: int) -> Dim:
         size, low, high, step = self.sizes[d], self.low[d], self.high[d], self.strides[d]
-        if not isinstance(size, int) or not isinstance(low, int) or not isinstance(high, int):
-            found: Dim = window_out(size, self.kernel[d], step, self.dilations[d], low, high, self.ceil_mode)
-            return simple(found)
         span = size + low + high - self.dilations[d] * (self.kernel[d] - 1) - 1
-        if span < 0:
-            return 0
+        steps = -(-span // step) if self.ceil_mode else span // step
+        count = maximum(steps + 1, 0)
         if not self.ceil_mode:
-            return span // step + 1
-        count = -(-span // step) + 1
-        return count - 1 if (count - 1) * step >= size + low else count
+            return simple(count)
+        beyond = logical_and(gt(count, 0), ge((count - 1) * step, size + low))
+        return simple(select(beyond, count - 1, count))
 
     @property
     def outputs(self) -> tuple[int, ...]:

@@ -13,11 +13,11 @@ from ....base import Target
 from ....base.arith import Binary, Expr, post_order
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar, Read, Reduce
-from ...schedule import Schedule, Stage, divided, positions, simplified, slope
+from ...schedule import Schedule, Stage, positions, simplified, slope
 from ..heuristics import MAX_WINDOW_ROWS, MIN_COLUMNS
 from .access import analyse, is_shared, likely_extent
 from .elementwise import covering_of
-from .products import factors_of, is_plain, is_sum_of_products, vars_of
+from .products import divided_as_read, factors_of, is_plain, is_sum_of_products, vars_of
 from .rule import WhyNot
 
 
@@ -35,11 +35,7 @@ def match_correlation(schedule: Schedule, stage: Stage, target: Target) -> Stage
     """A sum over planes of which few rows share a window, divided by what its operands divide its axes by."""
     if stage.follows is not None or not stage.axes or not is_sum_of_products(stage.body):
         return WhyNot("is no sum of products")
-    factors = factors_of(stage)
-    made = stage
-    if factors:
-        tensor, _ = divided(stage, factors, first=False)
-        made = Stage((tensor,), tensor.op)
+    _, made = divided_as_read(stage)
     assert isinstance(made.body, Reduce)
     found = _correlation_of(made.axes, simplified(made.axes, made.body), target)
     if found is None:

@@ -79,11 +79,7 @@ def form_of(stage: Stage) -> Form | WhyNot:
     """How a stage is a contraction that is worth packing.  The stage stays as it is."""
     if not is_sum_of_products(stage.body) or not stage.reduce_axes or not isinstance(stage.body, Reduce):
         return WhyNot("is no sum of products")
-    factors = factors_of(stage)
-    made = stage
-    if factors:
-        tensor, _ = divided(stage, factors, first=False)
-        made = Stage((tensor,), tensor.op)
+    factors, made = divided_as_read(stage)
     body = made.body
     assert isinstance(body, Reduce)
     conditional = body.condition is not None
@@ -94,6 +90,15 @@ def form_of(stage: Stage) -> Form | WhyNot:
     assert isinstance(body, Reduce)
     why_not = why_not_large_enough(found, body)
     return WhyNot(why_not) if why_not is not None else Form(found, factors, conditional, made.axes, body)
+
+
+def divided_as_read(stage: Stage) -> tuple[dict[IterVar, int], Stage]:
+    """What the operands of a stage divide its data axes by, and the stage of which these are divided."""
+    factors = factors_of(stage)
+    if not factors:
+        return factors, stage
+    tensor, _ = divided(stage, factors, first=False)
+    return factors, Stage((tensor,), tensor.op)
 
 
 def line_of(found: Contraction, apart: int = 1) -> int:

@@ -28,9 +28,12 @@ def match_rows(schedule: Schedule, stage: Stage, target: Target) -> Placement | 
     """An output with stages that can be computed inside its loops, while their results are still in a cache."""
     if not stage.is_output or stage.body is None or stage.reduce_axes:
         return WhyNot("is no output without reduce axes")
-    taken = {*constant_stages(schedule), *[each for each in schedule.stages if each.rule is not None]}
-    if not any([each not in taken for each in stored_before(schedule, stage)]):
+    stored = stored_before(schedule, stage)
+    if not stored:  # as of many outputs, for each of which all stages would be gone through
         return WhyNot("reads nothing that is stored for it")
+    taken = {*constant_stages(schedule), *[each for each in schedule.stages if each.rule is not None]}
+    if taken >= set(stored):
+        return WhyNot("reads nothing that is stored for it alone")
     readers, position = readers_of(schedule), {each: n for n, each in enumerate(schedule.stages)}
     least, most = ROW_PARTS.of(target) * target.num_threads, target.machine.l2_stage
     found = place_near(schedule, stage, readers, position, taken, least, most)
