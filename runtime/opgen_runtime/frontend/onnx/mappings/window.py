@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....base.arith import ge, gt, logical_and, maximum, select
+from ....base.arith import ge, select
 from ....base.vocabulary import dataclass
 from ....ir import Expr, const
 from ....operator import Dim
@@ -68,14 +68,17 @@ class Windows:
         return tuple([self._count(d) for d in range(len(self.sizes))])
 
     def _count(self, d: int) -> Dim:
-        size, low, high, step = self.sizes[d], self.low[d], self.high[d], self.strides[d]
-        span = size + low + high - self.dilations[d] * (self.kernel[d] - 1) - 1
-        steps = -(-span // step) if self.ceil_mode else span // step
-        count = maximum(steps + 1, 0)
+        size, low, step = self.sizes[d], self.low[d], self.strides[d]
+        span = size + low + self.high[d] - self.dilations[d] * (self.kernel[d] - 1) - 1
+        if isinstance(span, int) and span < 0:
+            return 0
         if not self.ceil_mode:
-            return simple(count)
-        beyond = logical_and(gt(count, 0), ge((count - 1) * step, size + low))
-        return simple(select(beyond, count - 1, count))
+            return at_least_0(span // step + 1)
+        count = at_least_0((span + step - 1) // step + 1)
+        beyond = (count - 1) * step - size - low  # at least 0 where the last window begins in the padding
+        if isinstance(beyond, int):
+            return count - 1 if beyond >= 0 else count
+        return simple(select(ge(beyond, 0), count - 1, count))
 
     @property
     def outputs(self) -> tuple[int, ...]:
