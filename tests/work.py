@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import Final
@@ -43,14 +43,10 @@ _FUNCTIONS: Final = {"min": min, "max": max}
 _LAST: Final = tir.PHASES[-1].name
 
 
-def kernels_of(function: ir.Function, target: str) -> list[PrimFunc]:
-    """The loop IR of a segment after all phases."""
-    request = requested(function, target, PassContext.current())
-    found: list[PrimFunc] = []
-    for _, record in through_kernel(request, upto(_LAST)):
-        if isinstance(record, Lowered):
-            found = list(record.funcs)
-    return found
+def kernel_of(function: ir.Function, target: str) -> Lowered | None:
+    """A segment after all phases over loop IR; None for one that runs in Python."""
+    *_, (_, record) = through_kernel(requested(function, target, PassContext.current()), upto(_LAST))
+    return record if isinstance(record, Lowered) else None
 
 
 def stores(func: PrimFunc, values: Values) -> int:
@@ -72,11 +68,12 @@ class Work:
     def __init__(self, function: ir.Function, target: str) -> None:
         module = optimise(ir.IRModule.from_expr(function))
         segments = segments_of(*module.functions.values()).functions
-        self._kernels = [kernels_of(segment, target) for segment in segments]
+        found = [kernel_of(segment, target) for segment in segments]
+        self._kernels = [kernel for kernel in found if kernel is not None]
 
     def at(self, sizes: Mapping[str, int]) -> int:
         """The stores where dims have these sizes, by name."""
-        return sum(total(kernels, sizes) for kernels in self._kernels)
+        return sum(total(kernel, sizes) for kernel in self._kernels)
 
 
 def _gathered(s: Store) -> int:
@@ -163,6 +160,11 @@ def _compiled(e: Expr) -> tuple[tuple[Var, ...], CodeType]:
     return variables, compile(to_text(substitute(e, named)), "<expression>", "eval")
 
 
-def total(funcs: Sequence[PrimFunc], sizes: Mapping[str, int]) -> int:
-    """The stores of several kernels, of which dims have sizes by name."""
-    return sum(stores(func, {dim: sizes[dim.name] for dim in func.dims}) for func in funcs)
+def total(kernel: Lowered, sizes: Mapping[str, int]) -> int:
+    """The stores of a kernel of which dims have sizes by name: of the first variant whose guard holds."""
+    func = next((each.what for each in kernel.variants if _holds(each.narrowing.guard, sizes)), kernel.func)
+    return stores(func, {dim: sizes[dim.name] for dim in func.dims})
+
+
+def _holds(guard: Expr, sizes: Mapping[str, int]) -> bool:
+    return bool(_value(guard, {dim: sizes[dim.name] for dim in free_vars(guard)}))
