@@ -192,11 +192,11 @@ def request_texts(request: Request) -> Iterator[tuple[str, str]]:
         *_, (_, scheduled) = pipeline.through_kernel(request, pipeline.upto("split"))
         if not isinstance(scheduled, Scheduled):
             return
-        parts = [("", scheduled), ("prepare: ", scheduled.prepare)]
+        parts = [("", scheduled), ("prepare: ", scheduled.precompute)]
         for prefix, part in parts:
             if part is not None:
-                variants = [(f" where {each.narrowing}", each.what) for each in part.variants]
-                for suffix, each in (("", part), *variants):
+                versions = [(f" where {each.narrowing}", each.what) for each in part.versions]
+                for suffix, each in (("", part), *versions):
                     yield f"{prefix}trace{suffix}", str(each.schedule.trace)
                 yield from ((prefix + title, text) for title, text in _lowered(request, part))
     except OpgenError as error:

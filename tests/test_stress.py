@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from opgen_runtime.base.kept import Kept
+from opgen_runtime.base.lru_cache import LRUCache
 from tests.campaign import Tally
 from tests.stress import cache, entry, memory
 from tests.stress._process import fresh
@@ -37,7 +37,7 @@ def test_six_processes_over_one_cache() -> None:
 
 
 def test_a_bounded_memory_that_threads_share() -> None:
-    kept: Kept[int] = Kept(3)
+    kept: LRUCache[int] = LRUCache(3)
     wrong: list[object] = []
 
     def use(number: int) -> None:

@@ -16,7 +16,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.ir import Function, IRModule
 from opgen_runtime.lower.library.schedules import PARAMETERS
 from opgen_runtime.run.compile.dims import dims_in
-from opgen_runtime.run.compile.late import is_late
+from opgen_runtime.run.compile.lazy_kernel import is_lazy
 from opgen_runtime.run.compile.segments import segments_of
 from opgen_runtime.run.compile.tuning.records import (
     Record,
@@ -144,7 +144,7 @@ def _subjects(
     return [
         Subject(function, tuple(sorted(constant)), target, modules)
         for function, constant in zip(segments.functions, segments.constant, strict=True)
-        if not is_late(function) and not dims_in(function)
+        if not is_lazy(function) and not dims_in(function)
     ]
 
 

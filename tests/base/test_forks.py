@@ -63,7 +63,7 @@ def _forked(child: str, seconds: float = 30) -> int:
 
 def test_no_module_of_numpy_is_imported_behind_the_back_of_forks() -> None:
     """`np.random` and its like import on first use, which a fork cannot wait for."""
-    late = set(dir(np)) - set(vars(np)) | {"ma", "random", "testing", "fft"}
+    import_lazily = set(dir(np)) - set(vars(np)) | {"ma", "random", "testing", "fft"}
     runtime = Path(opgen_runtime.__file__).parent
     found = [
         f"{path.relative_to(runtime)}:{node.lineno}: np.{node.attr}"
@@ -71,7 +71,7 @@ def test_no_module_of_numpy_is_imported_behind_the_back_of_forks() -> None:
         if not {"ops", "testing"} & set(path.relative_to(runtime).parts)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        if node.value.id == "np" and node.attr in late
+        if node.value.id == "np" and node.attr in import_lazily
     ]
     assert found == []
 

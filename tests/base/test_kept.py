@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from opgen_runtime.base.kept import Footprint, Kept
+from opgen_runtime.base.lru_cache import Footprint, LRUCache
 
 
 def footprint(arrays: tuple[np.ndarray, ...]) -> Footprint:
@@ -16,7 +16,7 @@ def sized(*sizes: int) -> tuple[np.ndarray, ...]:
 
 
 def test_values_have_sizes() -> None:
-    kept: Kept[tuple[np.ndarray, ...]] = Kept(10, 100, footprint)
+    kept: LRUCache[tuple[np.ndarray, ...]] = LRUCache(10, 100, footprint)
     for number in range(5):
         kept.put(number, sized(30))
     assert (list(kept), kept.nbytes) == ([2, 3, 4], 90)
@@ -32,7 +32,7 @@ def test_values_have_sizes() -> None:
 
 def test_what_values_share_counts_once() -> None:
     (shared,) = sized(60)
-    kept: Kept[tuple[np.ndarray, ...]] = Kept(10, 100, footprint)
+    kept: LRUCache[tuple[np.ndarray, ...]] = LRUCache(10, 100, footprint)
     for number in range(4):
         kept.put(number, (shared, *sized(10)))
     assert (list(kept), kept.nbytes) == ([0, 1, 2, 3], 100)
@@ -43,7 +43,7 @@ def test_what_values_share_counts_once() -> None:
 
 
 def test_few_are_kept_whatever_they_take() -> None:
-    kept: Kept[tuple[np.ndarray, ...]] = Kept(10, 100, footprint, least=2)
+    kept: LRUCache[tuple[np.ndarray, ...]] = LRUCache(10, 100, footprint, least=2)
     for number in range(4):
         kept.put(number, sized(1000))
     assert (list(kept), kept.nbytes) == ([2, 3], 2000)
@@ -57,7 +57,7 @@ def test_few_are_kept_whatever_they_take() -> None:
 
 
 def test_values_without_sizes_are_counted() -> None:
-    kept: Kept[str] = Kept(2)
+    kept: LRUCache[str] = LRUCache(2)
     for key in "abcb":
         kept.put(key, key.upper())
     assert (list(kept), kept.nbytes) == (["c", "b"], 0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opgen_runtime.codegen.objects import threads
-from tests.lower.library.shares import chunks, span_of
+from tests.lower.library.work_partition import chunks, span_of
 
 _BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

@@ -184,7 +184,7 @@ def _primitive(made: Schedule, rng: random.Random) -> None:
     try:
         rng.choice(
             (
-                lambda: stage.split(axis, rng.choice((1, 2, 3, 8, 64)), lapped=rng.random() < 0.3),
+                lambda: stage.split(axis, rng.choice((1, 2, 3, 8, 64)), overlapping=rng.random() < 0.3),
                 lambda: stage.fuse(axis, other),
                 lambda: stage.reorder(axis, other),
                 lambda: stage.vectorize(axis),

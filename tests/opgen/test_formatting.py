@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opgen.formatting import comment_text, docstring_lines, fill, lay_out, module, quote
 from opgen.formatting import expression_text as text_of
-from opgen.formatting import statement_lines as lines_of
+from opgen.formatting import statement_lines as contiguous_rows_of
 from opgen.formatting.module import _is_same
 
 
@@ -119,7 +119,7 @@ def test_statements() -> None:
         "for i, j in zip(a, b):\n    with g(i) as h:\n        x[i] += h\n"
         "def f(p, /, q: int = 1, *r, k, **m) -> None:\n    return"
     )
-    lines = lines_of(ast.parse(source).body)
+    lines = contiguous_rows_of(ast.parse(source).body)
     assert ast.dump(ast.parse("\n".join(lines))) == ast.dump(ast.parse(source))
 
 

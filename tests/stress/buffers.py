@@ -15,7 +15,7 @@ import numpy as np
 
 from opgen_runtime.codegen.objects import threads
 from opgen_runtime.run.calls import eager
-from opgen_runtime.run.compile.buffers import KEPT, POOL
+from opgen_runtime.run.compile.buffers import MAX_FREE_LIST_BYTES, POOL
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 
@@ -60,13 +60,13 @@ def problems(seed: int) -> list[str]:
     for user in users:
         user.join()
     gc.collect()
-    if POOL.kept_bytes > KEPT or POOL.kept_bytes < 0:
-        found.append(f"{POOL.kept_bytes} bytes are kept; at most {KEPT} may be")
+    if POOL.free_list_bytes > MAX_FREE_LIST_BYTES or POOL.free_list_bytes < 0:
+        found.append(f"{POOL.free_list_bytes} bytes are kept; at most {MAX_FREE_LIST_BYTES} may be")
     POOL.clear()
-    if POOL.kept_bytes:
-        found.append(f"{POOL.kept_bytes} bytes are kept after they were cleared")
+    if POOL.free_list_bytes:
+        found.append(f"{POOL.free_list_bytes} bytes are kept after they were cleared")
     peak = _peak()
-    if peak > 3 * _LIVE * 4 * max(_SIZES) + KEPT + (1 << 29):
+    if peak > 3 * _LIVE * 4 * max(_SIZES) + MAX_FREE_LIST_BYTES + (1 << 29):
         found.append(f"the process took {peak >> 20} MiB")
     return found
 

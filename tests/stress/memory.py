@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 import opgen_runtime as rt
-from opgen_runtime.base.kept import Kept
+from opgen_runtime.base.lru_cache import LRUCache
 from tests.campaign import Tally
 
 COUNT: Final = 20_000  # functions, or shapes, of which the caches as users have them become full
@@ -124,14 +124,14 @@ KINDS: Final[dict[str, Callable[[random.Random], Iterator[str]]]] = {"functions"
 
 def shrink(entries: int) -> None:
     """Let the caches of this process hold so many values each, from now on."""
-    make = Kept.__init__
+    make = LRUCache.__init__
 
-    def smaller(self: Kept[Any], limit: int, *rest: Any, **named: Any) -> None:
+    def smaller(self: LRUCache[Any], limit: int, *rest: Any, **named: Any) -> None:
         make(self, min(limit, entries), *rest, **named)
 
-    Kept.__init__ = smaller  # type: ignore[method-assign]
+    LRUCache.__init__ = smaller  # type: ignore[method-assign]
     for each in gc.get_objects():
-        if isinstance(each, Kept):
+        if isinstance(each, LRUCache):
             each.limit = min(each.limit, entries)
 
 

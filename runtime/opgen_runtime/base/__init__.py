@@ -5,10 +5,10 @@ contract.py                  rules in tables
 version.py                   of the package
 functions.py                 functions by dotted name
 dataclass.py                 `dataclass` as in the standard library, made in a quarter of its time
-forks.py  kept.py            what forks, what is kept
+forks.py  lru_cache.py            what forks, the LRU cache
 altered.py                   what a process alters of the runtime
 garbage.py                   how often Python looks for garbage
-lazy.py  late.py             attributes that are made, and names that are imported, with their first use
+lazy.py  lazy_imports.py             attributes that are made, and names that are imported, with their first use
 arith/                       scalar expressions and proofs
 target/                      machines that code is made for; storeys above know them by the names that stand here
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .late import late
+from .lazy_imports import import_lazily
 
 if TYPE_CHECKING:
     from .target import GENERIC as GENERIC
@@ -32,4 +32,4 @@ else:  # errors and names alone are needed earlier and by more
     _NAMES = (
         "GENERIC", "Machine", "Target", "Vectors", "architecture_of", "ask", "available_cpus", "machines_stamp",
     )  # fmt: skip
-    __getattr__ = late(__name__, dict.fromkeys(_NAMES, "target"))
+    __getattr__ = import_lazily(__name__, dict.fromkeys(_NAMES, "target"))

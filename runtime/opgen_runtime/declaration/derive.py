@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.arith import Expr, Shape, const, lt, select
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
-from ..base.kept import Kept
+from ..base.lru_cache import LRUCache
 from ..base.vocabulary import OpPattern, dataclass
 from ..compute.te import (
     Compute,
@@ -66,7 +66,7 @@ class Derived:
         return evaluate([self.output], dict(zip(self.inputs, arrays, strict=True)))[0]
 
 
-_derived: Final[Kept[Derived]] = Kept(1024)
+_derived: Final[LRUCache[Derived]] = LRUCache(1024)
 
 
 def derived(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt: str) -> Derived:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ..base.errors import DTypeError, ExecutorError
-from ..base.kept import Kept
+from ..base.lru_cache import LRUCache
 from ..base.vocabulary import DTYPES, DType, dataclass
 from ..compute.te import evaluate, placeholder
 from ..compute.te.tensor import Tensor
@@ -67,7 +67,7 @@ def call_tensors(
     return CallTensors(binding, tuple(operands), tuple(inputs), outputs, found.lengths)
 
 
-_made: Final[Kept[CallTensors]] = Kept(1024)  # the calls of a program have few types
+_made: Final[LRUCache[CallTensors]] = LRUCache(1024)  # the calls of a program have few types
 
 
 def evaluate_call(call: Call, args: Sequence[Arrays]) -> Arrays:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..base.errors import DTypeError, LanguageError, ShapeError
-from ..base.kept import Kept
+from ..base.lru_cache import LRUCache
 from ..base.vocabulary import dataclass
 from ..compute.te.derivative import Recurrence, rebuilt, recurrence_of
 from ..compute.te.tensor import Tensor
@@ -57,7 +57,7 @@ class Parts:
         return tuple([TensorType(each.shape, each.dtype) for each in self.starts])
 
 
-_parts: Final[Kept[Parts | str]] = Kept(1024)
+_parts: Final[LRUCache[Parts | str]] = LRUCache(1024)
 
 
 def load_part(name: str) -> bool:

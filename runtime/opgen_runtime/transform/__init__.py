@@ -20,7 +20,7 @@ fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 
 from typing import TYPE_CHECKING
 
-from ..base.late import late
+from ..base.lazy_imports import import_lazily
 from .calls import facts
 from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
@@ -61,4 +61,4 @@ if TYPE_CHECKING:
     from .instruments import DiffIR, PassInstrument, PassTiming, PrintIR, VerifyIR
 else:
     _INSTRUMENTS = ("DiffIR", "PassInstrument", "PassTiming", "PrintIR", "VerifyIR")
-    __getattr__ = late(__name__, dict.fromkeys(_INSTRUMENTS, "instruments"))
+    __getattr__ = import_lazily(__name__, dict.fromkeys(_INSTRUMENTS, "instruments"))

@@ -18,8 +18,8 @@ from ..base.arith.expr import Dim
 from ..base.arith.expr import Expr as Scalar
 from ..base.arith.expr import Var as Index
 from ..base.errors import OpgenError
-from ..base.kept import Kept
 from ..base.lazy import lazy
+from ..base.lru_cache import LRUCache
 from ..base.vocabulary import DType, OpPattern, dataclass
 from ..compute.te import Compute, Read, Reduce, Tensor, tensor_order
 from ..compute.te.roles import Role, is_steady, pairing, passed_axes, plain, role
@@ -250,7 +250,7 @@ class _Outcome:
     facts: Facts | None
 
 
-_facts: Final[Kept[_Outcome]] = Kept(4096)
+_facts: Final[LRUCache[_Outcome]] = LRUCache(4096)
 
 
 def _derived(call: Call) -> Facts | None:

@@ -3,7 +3,8 @@
 Each segment becomes a function marked `Primitive`, called in place of its ops.  What is joined, in this order:
 
     level 1   by patterns: elementwise and injective ops with what reads them, reductions with their epilogues
-    level 2   by rows: reductions with what reads them, where the schedule can keep a row near (softmax, layer norm)
+    level 2   by rows: reductions with what reads them, where the schedule can keep a row in the cache (softmax,
+    layer norm)
               sweeps over one shape that share an operand of that shape, as one segment of several results
 
 The fields of an op of several results, such as a split, are joined each for itself with what reads it; those with which

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..base.errors import OpgenError
-from ..base.kept import Kept
+from ..base.lru_cache import LRUCache
 from ..compute.te import Tensor
 from ..compute.te.permuted import Order, is_permuted, result_orders
 from ..declaration import CallTensors, call_tensors
@@ -36,7 +36,7 @@ class _Outcome:
     found: Permuted | None
 
 
-_kept: Final[Kept[_Outcome]] = Kept(4096)
+_kept: Final[LRUCache[_Outcome]] = LRUCache(4096)
 
 
 def permuted(call: Call, orders: Sequence[Order | None]) -> Permuted | None:

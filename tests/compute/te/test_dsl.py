@@ -185,7 +185,7 @@ def test_a_dim_that_only_the_result_has() -> None:
     out = np.empty(5, np.int64)
     f(out)
     np.testing.assert_array_equal(out, [0, 1, 4, 9, 16])
-    with pytest.raises(ExecutorError, match="no array tells the dim n; give the result, too"):
+    with pytest.raises(ExecutorError, match="no array binds the dim n; give the result, too"):
         f()
 
 

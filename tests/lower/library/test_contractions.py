@@ -145,7 +145,7 @@ def test_convolutions_of_constant_weights(program: tuple[list[ir.Var], ir.Expr],
     function = ir.Function(tuple(variables), body, attrs={"Primitive": 1})
     parts = pipeline.compile_parts(function, {1}, target(threads))
     arrays = _arrays(variables)
-    prepared = [] if parts.prepare is None else parts.prepare.run([arrays[k] for k in parts.constants])
+    prepared = [] if parts.precompute is None else parts.precompute.run([arrays[k] for k in parts.constants])
     (found,) = parts.main.run([*[arrays[k] for k in parts.operands], *prepared])
     _equals(found, variables, body, arrays, 2e-5)
 
@@ -345,7 +345,7 @@ def test_windows_are_packed_once_for_each_position() -> None:
     shapes = {
         stage.origin.split(" for")[0]: stage.tensor.shape for stage in generic(outputs, target(1)).stages
     }
-    assert shapes["cover"] == (2, 16, 16, 16)
+    assert shapes["stage_operand"] == (2, 16, 16, 16)
     assert math.prod(shapes["pack"]) == 2 * 14 * 14 * 32
 
 
@@ -373,7 +373,7 @@ def test_windows_with_strides_are_covered_before_they_are_read(
     function = ir.Function((x, w), ops.conv2d(x, w, strides=stride, padding=1), attrs={"Primitive": 1})
     cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
     schedule = generic(segment_of(function, cpu).outputs, cpu)
-    assert any(stage.origin.startswith("cover") for stage in schedule.stages) == covered
+    assert any(stage.origin.startswith("stage_operand") for stage in schedule.stages) == covered
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4])
@@ -609,7 +609,7 @@ def test_windows_that_few_filters_share_are_summed_after_the_products(
     function = ir.Function((x, w), ops.conv2d_transpose(x, w, strides=2), attrs={"Primitive": 1})
     cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
     schedule = generic(segment_of(function, cpu).outputs, cpu)
-    assert any(stage.origin.startswith("scatter") for stage in schedule.stages) == scattered
+    assert any(stage.origin.startswith("gemm_col2im") for stage in schedule.stages) == scattered
 
 
 @pytest.mark.parametrize(
@@ -621,7 +621,7 @@ def test_filters_of_one_group_share_windows(filters: int, window: int, padding: 
     body = ops.conv2d_transpose(x, w, strides=2, padding=padding, groups=4)
     cpu = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
     schedule = generic(segment_of(ir.Function((x, w), body, attrs={"Primitive": 1}), cpu).outputs, cpu)
-    made = [stage for stage in schedule.stages if stage.origin.startswith("scatter")]
+    made = [stage for stage in schedule.stages if stage.origin.startswith("gemm_col2im")]
     assert bool(made) == scattered
     if scattered:
         assert made[1].tensor.shape == (4, filters * window**2, 16, 16)

@@ -15,7 +15,7 @@ from opgen_runtime.lower.library.schedules import PARAMETERS, parameters
 
 LOWER = Path(opgen_runtime.__file__).parent / "lower"
 FOLDERS = (LOWER / "library", LOWER / "schedule")
-FILES = [*sorted([path for each in FOLDERS for path in each.rglob("*.py")]), LOWER / "tir/streaming.py"]
+FILES = [*sorted([path for each in FOLDERS for path in each.rglob("*.py")]), LOWER / "tir/nontemporal.py"]
 EXCEPTIONS = {
     "library/fusion/partition.py PRIMITIVE": "the value of an attribute, as texts of functions have it",
     "library/schedules/access.py Cost": "the scale of costs: what elements cost is counted in its first entry",

@@ -16,7 +16,7 @@ from opgen_runtime.transform import PassContext
 SMALL = Target.parse("llvm -mcpu=x86-64-v3 -num-threads=1 -machine=haswell")  # L2 of 256 KiB, AVX2
 LARGE = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1 -machine=sapphirerapids")  # L2 of 2 MiB, AVX-512
 CHANNELS, HEIGHT, WIDTH = 48, 230, 56
-ROW_BYTES = 4 * CHANNELS * (WIDTH + 2 + WIDTH)  # of what windows cover, and of the result, of one line
+ROW_BYTES = 4 * CHANNELS * (WIDTH + 2 + WIDTH)  # of what windows read, and of the result, of one line
 
 
 def trace(function: ir.Function, target: Target, *constant: int) -> str:

@@ -317,7 +317,7 @@ def test_lowered() -> None:
     r = life(9, 4)
     out = te.compute("out", (9, 4), "int32", lambda t, i: r.row(0, 8 - t, [i]))
     schedule = create_schedule((out,))
-    schedule.roll(r.states[0])
+    schedule.use_rolling_buffers(r.states[0])
     assert tir.to_text(tir.lower(schedule, (r.x,), (out,), "kernel")) == ROW_BY_ROW
     assert str(schedule).splitlines()[:3] == [
         "x: int32[9, 4], input",
@@ -330,7 +330,7 @@ def test_lowered_alone() -> None:
     r = running(9, 4, 1)
     out = te.compute("out", (4,), "int32", lambda i: r.row(0, 8, [i]))
     schedule = create_schedule((out,))
-    schedule.roll(r.states[0])
+    schedule.use_rolling_buffers(r.states[0])
     assert tir.to_text(tir.lower(schedule, (r.x,), (out,), "kernel")) == dedent("""\
         kernel(x: int32[9, 4]) -> (out: int32[4]):
             parallel for i in range(4):
@@ -347,4 +347,4 @@ def test_roll_refuses() -> None:
     x = te.placeholder("x", (3,), "int32")
     out = te.compute("out", (3,), "int32", lambda i: te.read(x, i))
     with pytest.raises(ScheduleError, match="roll of out: it is no state of a scan"):
-        create_schedule((out,)).roll(out)
+        create_schedule((out,)).use_rolling_buffers(out)

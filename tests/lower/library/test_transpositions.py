@@ -67,7 +67,9 @@ def test_no_square_is_in_part() -> None:
     x = te.placeholder((61, 70), name="X")
     out = te.compute((70, 61), lambda i, j: x[j, i], name="C")
     schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
-    assert [(each.factor, each.lapped) for each in schedule[out].relations if isinstance(each, Split)] == [
+    assert [
+        (each.factor, each.overlapping) for each in schedule[out].relations if isinstance(each, Split)
+    ] == [
         (16, True),
         (16, True),
     ]

@@ -26,7 +26,13 @@ from opgen_runtime.base.vocabulary import BOOL
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Reduce
 from opgen_runtime.lower.library import schedules
-from opgen_runtime.lower.schedule import congruences, create_schedule, reads_of, simplified, why_not_separable
+from opgen_runtime.lower.schedule import (
+    create_schedule,
+    reads_of,
+    residue_conditions,
+    simplified,
+    why_not_separable,
+)
 from tests.lower.library.test_library_preserves_results import eager
 from tests.lower.tir.programs import Program, check_lowered, programs, scramble
 
@@ -132,7 +138,11 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
     for stage in list(schedule.stages):
         if stage.body is None:
             continue
-        if isinstance(stage.body, Reduce) and any(congruences(stage.body)) and data.draw(st.booleans()):
+        if (
+            isinstance(stage.body, Reduce)
+            and any(residue_conditions(stage.body))
+            and data.draw(st.booleans())
+        ):
             schedule.solve(stage.tensor)
         if isinstance(stage.body, Reduce) and data.draw(st.booleans()):
             schedule.simplify(stage.tensor)
@@ -189,9 +199,9 @@ def test_windows_are_covered(
     reads = any(isinstance(node, te.Read) and node.tensor is a for node in post_order(known))
     if not reads or (n > 1 < window and dilation and 1 not in (stride, abs(dilation))):
         with pytest.raises(ScheduleError, match=r"one read|by one"):
-            schedule.cover(stage.tensor, operand)
+            schedule.stage_operand(stage.tensor, operand)
     else:
-        covering = schedule[schedule.cover(stage.tensor, operand)]
+        covering = schedule[schedule.stage_operand(stage.tensor, operand)]
         assert covering.tensor.shape[-1] == 2
         scramble(data.draw, covering)
     scramble(data.draw, stage)
@@ -236,7 +246,7 @@ def test_loops_of_a_scan(data: st.DataObject, steps: int, width: int) -> None:
     if not alone:
         scramble(data.draw, schedule[mixed])
     if data.draw(st.booleans()):
-        schedule.roll(states)
+        schedule.use_rolling_buffers(states)
     check_lowered(Program((x,), (states,)), schedule, every_phase=True)
 
 
@@ -270,7 +280,7 @@ def test_separated_windows(data: st.DataObject, program: Program) -> None:
         stage.axes[data_axis].extent == 1 or stage.reduce_axes[1 - window].extent == 1
     )
     if why_not_separable(stage, stage.axes[data_axis], stage.reduce_axes[window]) is None:
-        lines = schedule[schedule.separate(out, stage.axes[data_axis], stage.reduce_axes[window])]
+        lines = schedule[schedule.separate_reduction(out, stage.axes[data_axis], stage.reduce_axes[window])]
         scramble(data.draw, stage)
         if data.draw(st.booleans()):
             lines.compute_at(stage, data.draw(st.sampled_from(stage.leaves)))
@@ -315,9 +325,9 @@ def scatterable(draw: st.DrawFn) -> Program:
 def test_scattered_products(data: st.DataObject, program: Program) -> None:
     schedule = create_schedule(program.outputs)
     (out,) = program.outputs
-    products = schedule[schedule.scatter(out)]
+    products = schedule[schedule.gemm_col2im(out)]
     scramble(data.draw, products)
-    while isinstance(schedule[out].body, Reduce) and any(congruences(schedule[out].body)):
+    while isinstance(schedule[out].body, Reduce) and any(residue_conditions(schedule[out].body)):
         schedule.solve(out)
     scramble(data.draw, schedule[out])
     check_lowered(program, schedule)

@@ -92,7 +92,7 @@ REFUSED: list[tuple[Callable[[Schedule], object], str]] = [
     (lambda s: s[P].split(s[P].axes[0], 0), "split of i0 on stage p: factor must be at least 1, found 0"),
     (lambda s: s[P].split(s[P].axes[0]), "split of i0 on stage p: give either factor or nparts"),
     (
-        lambda s: s[S].split(s[S].axes[0], 3, lapped=True),
+        lambda s: s[S].split(s[S].axes[0], 3, overlapping=True),
         "split of i0 on stage s: it reduces; what is computed twice would count twice",
     ),
     (

@@ -65,8 +65,8 @@ def split(s: Schedule) -> None:
 
 
 def split_lapped(s: Schedule) -> None:
-    s[P].split(s[P].axes[0], 4, lapped=True)
-    s[P].split(s[P].axes[1], 4, lapped=True)
+    s[P].split(s[P].axes[0], 4, overlapping=True)
+    s[P].split(s[P].axes[1], 4, overlapping=True)
 
 
 def split_into_parts(s: Schedule) -> None:
@@ -442,7 +442,7 @@ def fused(*parts: Walk) -> Walk:
     return whole
 
 
-def lap(whole: Walk, factor: int) -> Walk:
+def overlap(whole: Walk, factor: int) -> Walk:
     """Where a position is in its part, of which the last begins earlier."""
     return Walk(whole.value - min(whole.value // factor * factor, whole.extent - factor), factor)
 
@@ -478,7 +478,7 @@ def test_rows_are_the_loops_of_lowering(data: st.DataObject, program: Program) -
         axes = (*stage.axes, *stage.reduce_axes)
         for point in itertools.product(*(range(int(str(axis.extent))) for axis in axes)):
             names = {a.var.name: Walk(v, int(str(a.extent))) for a, v in zip(axes, point, strict=True)}
-            walked = [eval(row[3], {"fuse": fused, "lap": lap}, names).value for row in rows]
+            walked = [eval(row[3], {"fuse": fused, "lap": overlap}, names).value for row in rows]
             loops = {leaf.var: value for leaf, value in zip(stage.leaves, walked, strict=True)}
             assert tuple(evaluate_scalar(domain.values[axis.var], loops) for axis in axes) == point
 

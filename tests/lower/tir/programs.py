@@ -188,8 +188,8 @@ def scramble(draw: st.DrawFn, stage: Stage) -> None:
         action = draw(st.integers(0, 2))
         leaf = draw(st.sampled_from(stage.leaves))
         if action == 0:
-            lapped = not stage.reduce_axes and draw(st.booleans())
-            stage.split(leaf, draw(st.integers(1, 5)), lapped=lapped)
+            overlapping = not stage.reduce_axes and draw(st.booleans())
+            stage.split(leaf, draw(st.integers(1, 5)), overlapping=overlapping)
         elif action == 1:
             position = stage.leaves.index(leaf)
             following = stage.leaves[position + 1 : position + 2]

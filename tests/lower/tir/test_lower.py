@@ -83,9 +83,9 @@ def test_lapped_splits_have_whole_parts() -> None:
     schedule = create_schedule(program.outputs)
     stage = schedule[out]
     i, j = stage.axes
-    outer, _ = stage.split(i, 2, lapped=True)
-    stage.split(outer, 3, lapped=True)
-    stage.split(j, 3, lapped=True)
+    outer, _ = stage.split(i, 2, overlapping=True)
+    stage.split(outer, 3, overlapping=True)
+    stage.split(j, 3, overlapping=True)
     assert tir.to_text(tir.lower(schedule, program.inputs, program.outputs, "kernel")) == (
         "kernel(x: float32[6, 7]) -> (out: float32[7, 6]):\n"
         "    for i0_o_o in range(2):\n"
@@ -240,7 +240,7 @@ def test_a_stage_that_reads_two_scans_follows_one_of_them(first: int, shift: int
         schedule = create_schedule([product])
         scans = {f"sums{k or ''}": s.tensor for k, s in enumerate([s for s in schedule.stages if s.rows])}
         for name in order:
-            schedule.roll(scans[name])
+            schedule.use_rolling_buffers(scans[name])
         check_lowered(Program((X,), (product,)), schedule)
 
 

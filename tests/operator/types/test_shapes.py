@@ -19,8 +19,8 @@ from opgen_runtime.operator.types import (
     TupleType,
     TypeVar,
     broadcast,
+    broadcast_pair,
     certainly_different,
-    meeting,
 )
 
 
@@ -48,8 +48,8 @@ def test_broadcast_symbols() -> None:
     assert broadcast((n,), (5,)) == (5,)
     (met,) = broadcast((n,), (m,))
     assert str(met) == "m if n == 1 else n"
-    assert meeting(met) == (n, m)
-    assert meeting(n) is None
+    assert broadcast_pair(met) == (n, m)
+    assert broadcast_pair(n) is None
     assert broadcast((met,), (m,)) == broadcast((n,), (met,)) == (met,)
     assert broadcast((10, 20), (10, 1)) == (10, 20)
     assert broadcast() == ()

@@ -19,7 +19,7 @@ from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import add, cumsum, multiply, softmax, split
 from opgen_runtime.run.calls import eager
 from opgen_runtime.run.compile import entry as entry_module
-from opgen_runtime.run.compile.buffers import KEPT, LEAST, POOL
+from opgen_runtime.run.compile.buffers import MAX_FREE_LIST_BYTES, MIN_POOLED_BYTES, POOL
 from opgen_runtime.run.compile.pipeline import compile_segment, forget_kernels
 from opgen_runtime.run.executor import Entry, build
 
@@ -191,34 +191,34 @@ def test_large_results_lie_in_buffers_that_are_kept() -> None:
     np.testing.assert_array_equal(first, 2 * a)
     view = first[1:, ::2].T
     del first
-    assert POOL.kept_bytes == 0
+    assert POOL.free_list_bytes == 0
     assert not np.shares_memory(other := new(a, a), view)
     np.testing.assert_array_equal(view, 2 * a[1:, ::2].T)
     del view
-    assert a.nbytes < POOL.kept_bytes < 2 * a.nbytes
+    assert a.nbytes < POOL.free_list_bytes < 2 * a.nbytes
     for _ in range(100):
         assert new(a, a).ctypes.data == where
     assert POOL.empty(a.shape, a.dtype).ctypes.data == where  # those of other ways are the same ones
     assert not np.shares_memory(other, POOL.empty(a.shape, a.dtype))
     assert abs(sys.getrefcount(a.dtype) - dtype_count) < 50
     POOL.clear()
-    assert POOL.kept_bytes == 0
+    assert POOL.free_list_bytes == 0
 
 
 def test_the_buffers_that_are_kept_are_the_latest_and_bounded() -> None:
     assert entry_of(add, (2, 3)) is not None  # there are entries now
     POOL.clear()
-    sizes = [LEAST + 64 * k for k in range(100)]
+    sizes = [MIN_POOLED_BYTES + 64 * k for k in range(100)]
     addresses = [POOL.empty((size,), np.dtype(np.uint8)).ctypes.data for size in sizes]
-    assert 60 * LEAST < POOL.kept_bytes < 66 * LEAST
+    assert 60 * MIN_POOLED_BYTES < POOL.free_list_bytes < 66 * MIN_POOLED_BYTES
     assert POOL.empty((sizes[-1],), np.dtype(np.uint8)).ctypes.data == addresses[-1]
-    before = POOL.kept_bytes
-    whole = POOL.empty((KEPT,), np.dtype(np.uint8))
+    before = POOL.free_list_bytes
+    whole = POOL.empty((MAX_FREE_LIST_BYTES,), np.dtype(np.uint8))
     del whole  # with what is beside it, more than may be kept
-    assert POOL.kept_bytes == before
-    large = POOL.empty((KEPT - LEAST,), np.dtype(np.uint8))
+    assert POOL.free_list_bytes == before
+    large = POOL.empty((MAX_FREE_LIST_BYTES - MIN_POOLED_BYTES,), np.dtype(np.uint8))
     del large
-    assert KEPT - LEAST < POOL.kept_bytes <= KEPT
+    assert MAX_FREE_LIST_BYTES - MIN_POOLED_BYTES < POOL.free_list_bytes <= MAX_FREE_LIST_BYTES
     POOL.clear()
 
 

@@ -17,7 +17,7 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import Analyzer
 from opgen_runtime.base.arith.visit import Remembered
-from opgen_runtime.base.kept import Kept
+from opgen_runtime.base.lru_cache import LRUCache
 from opgen_runtime.codegen import Loaded
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.kernel import NativeKernel
@@ -159,7 +159,7 @@ def test_every_memory_of_what_has_machine_code_is_bounded_by_bytes() -> None:
         late(A)
     rt.create_executor().evaluate(ir.Function((x,), ops.tanh(x)))(A)  # type: ignore[operator]  # a function
     seen = 0
-    for kept in [each for each in gc.get_objects() if isinstance(each, Kept)]:
+    for kept in [each for each in gc.get_objects() if isinstance(each, LRUCache)]:
         values = [kept.get(key) for key in kept]
         if any(hasattr(value, "footprint") for value in values):
             seen += 1

@@ -63,8 +63,10 @@ def test_prepare_and_main_equal_the_whole(program: tuple[list[ir.Var], ir.Expr],
     (wanted,) = unsplit.run(values)
     parts = pipeline.compile_parts(function, constant, on)
     assert constant.issuperset(parts.constants)
-    prepared = [] if parts.prepare is None else parts.prepare.run([values[k] for k in parts.constants])
-    (found,) = parts.main.run([*[values[k] for k in parts.operands], *prepared])
+    precomputed = (
+        [] if parts.precompute is None else parts.precompute.run([values[k] for k in parts.constants])
+    )
+    (found,) = parts.main.run([*[values[k] for k in parts.operands], *precomputed])
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -90,7 +92,7 @@ def test_layers_share_kernels_whatever_their_values(monkeypatch: pytest.MonkeyPa
     params = dict(zip(LAYERS, values[1:], strict=True))
     executable = rt.build(layers(), params)
     assert executable.kernels == ("opgen_dense_relu",) * 3
-    assert executable.prepare_kernels == ("opgen_dense_relu_prepare",) * 3
+    assert executable.precompute_kernels == ("opgen_dense_relu_prepare",) * 3
     assert len(executable.compiled) == 1
     seen = len(translated)
     others = dict(zip(LAYERS, arrays([X, *LAYERS], seed=1)[1:], strict=True))
@@ -123,8 +125,10 @@ def test_what_is_prepared_runs_once_and_is_compiled_in_little_time() -> None:
     )
     *_, (_, scheduled) = pipeline.through_kernel(request, pipeline.upto("split"))
     assert not scheduled.normal.segment.once
-    assert scheduled.prepare.normal.segment.once
-    *_, (_, emitted) = pipeline.through_kernel(request, pipeline.between("split", "emit"), scheduled.prepare)
+    assert scheduled.precompute.normal.segment.once
+    *_, (_, emitted) = pipeline.through_kernel(
+        request, pipeline.between("split", "emit"), scheduled.precompute
+    )
     assert emitted.passes is Pipeline.DIRECT
 
 
@@ -134,13 +138,13 @@ def test_the_disk_has_both_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline.forget_kernels()
     monkeypatch.setattr(steps, "segment_of", None)
     again = pipeline.compile_parts(function, (1,))
-    assert first.prepare is not None
-    assert again.prepare is not None
-    assert again.prepare is not first.prepare
+    assert first.precompute is not None
+    assert again.precompute is not None
+    assert again.precompute is not first.precompute
     assert (again.operands, again.constants) == (first.operands, first.constants) == ((0,), (1,))
     x, w = arrays([X, LAYERS[0]])
-    (wanted,) = first.main.run([x, *first.prepare.run([w])])
-    (found,) = again.main.run([x, *again.prepare.run([w])])
+    (wanted,) = first.main.run([x, *first.precompute.run([w])])
+    (found,) = again.main.run([x, *again.precompute.run([w])])
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -149,7 +153,7 @@ def test_branches_take_what_was_prepared() -> None:
     body = ir.If(condition, ops.dense(X, LAYERS[0]), ops.dense(X, LAYERS[1]))
     x, w0, w1 = arrays([X, *LAYERS[:2]])
     executable = rt.build(ir.Function((condition, X, *LAYERS[:2]), body), {"w0": w0, "w1": w1})
-    assert len(executable.prepare_kernels) == 2
+    assert len(executable.precompute_kernels) == 2
     for choice, w in ((True, w0), (False, w1)):
         wanted = rt.build(ir.Function((X, LAYERS[0]), ops.dense(X, LAYERS[0]))).run([x, w])
         np.testing.assert_array_equal(executable.run([np.array(choice), x]), wanted)
@@ -162,7 +166,7 @@ def test_what_takes_constants_alone_is_a_constant_at_every_level() -> None:
     for level in range(3):
         executable = rt.build(function, {w: value}, opt_level=level)
         assert len(executable.kernels) == 1
-        assert executable.prepare_kernels or executable.kernels == ("opgen_add",)
+        assert executable.precompute_kernels or executable.kernels == ("opgen_add",)
         wanted = rt.build(function).run([given, value])
         np.testing.assert_allclose(executable.run([given]), wanted, rtol=1e-5)
 
@@ -172,7 +176,7 @@ def test_a_constant_that_would_grow_stays() -> None:
     x, w = var("x", 32, 64, dtype="int32"), var("w", 64, 64, dtype="int8")
     function = ir.Function((x, w), ops.dense(x, ops.cast(w, dtype="int32")), attrs={"Primitive": 1})
     parts = pipeline.compile_parts(function, (1,))
-    assert parts.prepare is None
+    assert parts.precompute is None
     a, b = (np.random.default_rng(0).integers(-9, 9, v.checked_type.concrete_shape) for v in (x, w))  # type: ignore[attr-defined]  # tensors
     (found,) = parts.main.run([a.astype(np.int32), b.astype(np.int8)])
     np.testing.assert_array_equal(found, a @ b.T)

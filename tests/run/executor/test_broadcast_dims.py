@@ -109,7 +109,7 @@ def test_constants_that_variants_would_prepare_otherwise_are_prepared_in_each_ru
     weight = np.random.default_rng(3).standard_normal((16, 32)).astype(np.float32)
     x, w, z = var("x", N, 32), var("w", 16, 32), var("z", M, 16)
     parts = compile_parts(ir.Function((x, w, z), ops.add(ops.dense(x, w), z)), [1], "llvm -num-threads=1")
-    assert parts.prepare is None
+    assert parts.precompute is None
     for n, m in ((9, 9), (1, 9), (9, 1), (1, 1), (3, 1), (1, 3)):
         a, b = np.full((n, 32), 0.5, np.float32), np.full((m, 16), 2, np.float32)
         (found,) = parts.main.run([a, weight, b])

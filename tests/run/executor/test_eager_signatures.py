@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from opgen_runtime.base.kept import Kept
+from opgen_runtime.base.lru_cache import LRUCache
 from opgen_runtime.run.calls import eager
 from opgen_runtime.run.calls.eager import eager_op
 
@@ -70,7 +70,7 @@ def test_a_name_is_no_position() -> None:
 
 
 def test_the_least_recently_used_is_dropped() -> None:
-    kept: Kept[str] = Kept(2)
+    kept: LRUCache[str] = LRUCache(2)
     kept.put("a", "A")
     kept.put("b", "B")
     assert kept.get("a") == "A"

@@ -57,7 +57,7 @@ from .expr import (
     dim,
 )
 from .intervals import Interval
-from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, WORDS, Word
+from .intrinsics import DOT_PRODUCTS, ELEMENT_FUNCTIONS, INTRINSICS, DotProduct
 from .linear import is_inside
 from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
 from .operators import comparing, equality
@@ -67,9 +67,9 @@ from .visit import free_vars, holds, identical, is_size, post_order, register_bi
 
 __all__ = [
     "CONSTRUCTORS",
+    "DOT_PRODUCTS",
     "ELEMENT_FUNCTIONS",
     "INTRINSICS",
-    "WORDS",
     "Analyzer",
     "Any",
     "AnyDim",
@@ -80,6 +80,7 @@ __all__ = [
     "Compare",
     "Const",
     "Dim",
+    "DotProduct",
     "Expr",
     "Interval",
     "Not",
@@ -89,7 +90,6 @@ __all__ = [
     "Table",
     "ValueNumbers",
     "Var",
-    "Word",
     "add",
     "bit_and",
     "bit_not",

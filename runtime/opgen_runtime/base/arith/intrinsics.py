@@ -67,7 +67,7 @@ class Intrinsic:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class DotProduct:
     """A word of 32 bits as so many numbers, of which those of a first operand have a sign if `signed`."""
 
     steps: int
@@ -137,12 +137,12 @@ def _unsigned(a: int, dtype: DType) -> int:
     return a & ((1 << dtype.bits) - 1)
 
 
-def _dot(word: Word) -> Intrinsic:
+def _dot(form: DotProduct) -> Intrinsic:
     """The sum of the products of the numbers that two words hold; those of the second have a sign.
 
     The lowest bits of a word hold the first number.
     """
-    bits, signed = 32 // word.steps, word.signed
+    bits, signed = 32 // form.steps, form.signed
     half, mask = 1 << (bits - 1), (1 << bits) - 1
 
     def on_ints(a: int, b: int, dtype: DType) -> int:
@@ -223,8 +223,8 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
     ),
 }
 # Functions of words, int32, which schedules write; the language has no names for them.
-WORDS: Final[dict[str, Word]] = {
-    "dot4": Word(4, signed=False),  # of uint8 with int8
-    "dot2": Word(2, signed=True),  # of int16
+DOT_PRODUCTS: Final[dict[str, DotProduct]] = {
+    "dot4": DotProduct(4, signed=False),  # of uint8 with int8
+    "dot2": DotProduct(2, signed=True),  # of int16
 }
-ELEMENT_FUNCTIONS: Final = {**INTRINSICS, **{name: _dot(word) for name, word in WORDS.items()}}
+ELEMENT_FUNCTIONS: Final = {**INTRINSICS, **{name: _dot(form) for name, form in DOT_PRODUCTS.items()}}

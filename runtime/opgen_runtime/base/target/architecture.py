@@ -48,9 +48,9 @@ class Architecture:
     `names` begin its triples.  `vectors` are widest first, and the last need nothing.  `fma`: what a CPU must have to
     fuse a multiplication and an addition, None if that cannot be known.  `float16` likewise for conversions between
     float16 and "float" or "double" with one rounding.  `levels`: features that the name of a CPU implies.
-    `pause` is an instruction for loops that wait, as a call and its declaration, `stores_fence` one that puts streamed
-    stores before later ones, where they are not anyway; `dots` sum products of narrow numbers; `futex` is the number of
-    Linux's call.
+    `pause` is an instruction for loops that wait, as a call and its declaration, `stores_fence` one that puts
+    non-temporal stores before later ones, where they are not anyway; `dots` sum products of narrow numbers;
+    `futex` is the number of Linux's call.
     """
 
     names: tuple[str, ...]

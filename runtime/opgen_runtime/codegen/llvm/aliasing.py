@@ -14,7 +14,7 @@ from ...lower.tir.visit import statements
 from .repetition import MANY
 from .text import ModuleText
 
-_MOST_TEMPORARIES: Final = 64
+_MAX_TEMPORARIES: Final = 64
 
 
 class Aliasing:
@@ -29,7 +29,7 @@ class Aliasing:
         is_shared = len(operands) >= MANY
         groups += (func.inputs, func.outputs) if is_shared else [(buffer,) for buffer in operands]
         groups += (
-            [temporaries] if len(temporaries) > _MOST_TEMPORARIES else [(buffer,) for buffer in temporaries]
+            [temporaries] if len(temporaries) > _MAX_TEMPORARIES else [(buffer,) for buffer in temporaries]
         )
         domain = module.metadata("distinct !{{self}}")
         scopes = [module.metadata(f"distinct !{{{{self}}, {domain}}}") for _ in groups]

@@ -11,8 +11,8 @@ from . import storage
 from .text import FunctionText, Value, constant, register, splat
 from .text.types import literal, register_type, suffix
 
-_NARROW: Final = 16  # bits of ints to which vectors of floats have no instruction
-_EXACT_INTS: Final = 2.0**24  # float32 holds all ints up to here
+_MAX_NARROW_BITS: Final = 16  # bits of ints to which vectors of floats have no instruction
+_MAX_EXACT_INT: Final = 2.0**24  # float32 holds all ints up to here
 
 
 def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
@@ -35,7 +35,7 @@ def cast(f: FunctionText, a: Value, dtype: DType) -> Value:
             return f.result(
                 dtype, lanes, f"{'fpext' if dtype.bits > 32 else 'fptrunc'} {kind} {operand} to {result}"
             )
-        if lanes > 1 and dtype.bits <= _NARROW:
+        if lanes > 1 and dtype.bits <= _MAX_NARROW_BITS:
             return _int_to_int(f, _within(f, a, dtype), dtype)
         name = f"llvm.fpto{'si' if dtype.is_signed else 'ui'}.sat.{suffix(result)}.{suffix(kind)}"
         return register(dtype, lanes, f.call(name, result, ((kind, operand),)))
@@ -116,7 +116,7 @@ def _int_to_wide(f: FunctionText, a: Value, dtype: DType) -> Value:
     its lowest 11 first, which leave their trace in the bit above them (round to odd), as none decides alone.
     """
     assert dtype.float_format is not None
-    if dtype.float_format.highest < _EXACT_INTS or a.dtype.is_bool or a.dtype.bits <= 16:
+    if dtype.float_format.highest < _MAX_EXACT_INT or a.dtype.is_bool or a.dtype.bits <= 16:
         return cast(f, a, FLOAT32)
     if a.dtype.bits == 64:
         a = _sticky(f, a)

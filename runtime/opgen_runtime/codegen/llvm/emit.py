@@ -12,8 +12,8 @@ from typing import Final
 from ...base import Target
 from ...base.arith.expr import Const
 from ...base.vocabulary import INDEX
+from ...lower.tir.nontemporal import nontemporal_outputs
 from ...lower.tir.stmt import Buffer, PrimFunc
-from ...lower.tir.streaming import streamed_outputs
 from .aliasing import Aliasing
 from .statement import StatementEmitter
 from .text import ModuleText, register
@@ -48,27 +48,29 @@ def emit(func: PrimFunc, target: Target) -> str:
 
 
 def _emit_body(emitter: StatementEmitter, func: PrimFunc) -> None:
-    """The body; where outputs may be streamed twice, chosen by how the caller's memory lies."""
-    streamed = streamed_outputs(func)
-    if not streamed:
+    """The body; where outputs may be written by non-temporal stores: it is there twice, chosen by how the caller's
+    memory lies.
+    """
+    nontemporal = nontemporal_outputs(func)
+    if not nontemporal:
         emitter.emit(func.body)
         return
     f = emitter.f
     low = "0"
     for buffer in func.outputs:
-        if buffer in streamed:
+        if buffer in nontemporal:
             address = f.emit(f"ptrtoint ptr {emitter.buffer(buffer).pointer} to i64")
             low = f.emit(f"or i64 {low}, {address}")
     aligned = f.emit(f"icmp eq i64 {f.emit(f'and i64 {low}, {func.machine.line - 1}')}, 0")
     past, through, done = f.label("past"), f.label("through"), f.label("written")
     f.branch_if(aligned, past, through)
-    for label, chosen in ((past, streamed), (through, frozenset())):
+    for label, chosen in ((past, nontemporal), (through, frozenset())):
         f.start(label)
-        emitter.streaming = chosen
+        emitter.nontemporal = chosen
         emitter.emit(func.body)
         f.branch(done)
     f.start(done)
-    emitter.streaming = streamed
+    emitter.nontemporal = nontemporal
 
 
 def _extent_metadata(module: ModuleText, buffer: Buffer) -> str:

@@ -13,14 +13,14 @@ from ...base.arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX, UINT64
 from ...lower.tir.stmt import Buffer, HorizontalReduce, Load, Packed, Ramp, Splat, Store
-from ...lower.tir.vector import MOST_LANES
+from ...lower.tir.vector import MAX_LANES
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
+from .dot_product import dot, is_dot
 from .memory import Memory
 from .packed import packed
 from .text import FunctionText, Value, constant, ramp, splat
 from .text.types import memory_type
-from .words import dot, is_dot
 
 
 class Names(Protocol):
@@ -176,8 +176,8 @@ def _combined(node: HorizontalReduce) -> list[Expr]:
 
 
 def _check_lanes(lanes: int) -> None:
-    if not 1 <= lanes <= MOST_LANES:
-        raise CodegenError(f"a vector of {lanes} lanes; expected at least 1 and at most {MOST_LANES}")
+    if not 1 <= lanes <= MAX_LANES:
+        raise CodegenError(f"a vector of {lanes} lanes; expected at least 1 and at most {MAX_LANES}")
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:

@@ -9,7 +9,9 @@ from ...lower.tir.stmt import Allocate, Block, If, LetStmt, Load, Stmt, Store
 from .cost import has_vectors, iteration_cost
 from .text import ModuleText
 
-_LITTLE: Final = 8  # operations beside a store; with more of them vectors pay for what they do not spare
+_MAX_CHEAP_OPERATIONS: Final = (
+    8  # operations beside a store; with more of them vectors pay for what they do not spare
+)
 
 
 def loop_metadata(module: ModuleText, body: Stmt) -> str:
@@ -21,9 +23,9 @@ def loop_metadata(module: ModuleText, body: Stmt) -> str:
     vectors = has_vectors(body)
     if not vectors and not scatters(body):
         return ""
-    told = [module.shared_metadata('!"llvm.loop.unroll.disable"')] if vectors else []
-    told.append(module.shared_metadata('!"llvm.loop.vectorize.enable", i1 false'))
-    node = module.metadata(f"distinct !{{{{self}}, {', '.join(told)}}}")
+    hints = [module.shared_metadata('!"llvm.loop.unroll.disable"')] if vectors else []
+    hints.append(module.shared_metadata('!"llvm.loop.vectorize.enable", i1 false'))
+    node = module.metadata(f"distinct !{{{{self}}, {', '.join(hints)}}}")
     return f", !llvm.loop {node}"
 
 
@@ -38,7 +40,7 @@ def scatters(stmt: Stmt) -> bool:
             return scatters(stmt.then) or (stmt.otherwise is not None and scatters(stmt.otherwise))
         case Store():
             is_read = any(isinstance(node, Load) for index in stmt.indices for node in post_order(index))
-            return is_read and _cost(stmt) <= _LITTLE
+            return is_read and _cost(stmt) <= _MAX_CHEAP_OPERATIONS
     return False
 
 

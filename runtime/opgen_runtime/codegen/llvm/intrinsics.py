@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...base.arith import WORDS
+from ...base.arith import DOT_PRODUCTS
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, DType
 from . import math as vector_math
 from .conversion import from_storage, to_storage
+from .dot_product import dot
 from .text import FunctionText, Value, constant, register, splat
 from .text.types import register_type, suffix
-from .words import dot
 
 Lowering = Callable[[FunctionText, Sequence[Value], int], Value]
 
@@ -152,5 +152,5 @@ INT_LOWERINGS: Final[dict[str, Lowering]] = {
     "sign": _int_sign,
     "popcount": _llvm("ctpop"),
     "clz": _llvm_with_flag("ctlz"),
-    **{name: _dot(name) for name in WORDS},
+    **{name: _dot(name) for name in DOT_PRODUCTS},
 }

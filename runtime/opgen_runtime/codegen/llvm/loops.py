@@ -1,4 +1,6 @@
-"""Loops: their tests, their variables, and those whose iterations are taken several at once (`crossing.py`)."""
+"""Loops: their tests, their variables, and those whose iterations are taken several at once
+(`in_register_transpose.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,16 @@ from collections.abc import Callable
 from ...base.arith import post_order
 from ...base.vocabulary import INDEX
 from ...lower.tir.stmt import For, If, Load, Stmt, Store
-from . import arithmetic, crossing, memory
+from . import arithmetic, in_register_transpose, memory
 from .closure import Body
-from .crossing import Crossing, Part
 from .hints import loop_metadata
+from .in_register_transpose import Part, TransposeLoop
 from .text import Value, constant, register
 
 
 def loop(body: Body, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
     """A loop with its test at the bottom, entered through a test if it may be empty."""
-    found = crossing.crossing(stmt)
+    found = in_register_transpose.crossing(stmt)
     if found is None:
         _one_by_one(body, stmt, minimum, end, guarded)
     else:
@@ -32,7 +34,9 @@ def _one_by_one(body: Body, stmt: For, minimum: Value, end: Value, guarded: bool
     _loop(body, stmt, minimum, end, guarded, 1, iteration)
 
 
-def _in_squares(body: Body, stmt: For, found: Crossing, minimum: Value, end: Value, guarded: bool) -> None:
+def _in_squares(
+    body: Body, stmt: For, found: TransposeLoop, minimum: Value, end: Value, guarded: bool
+) -> None:
     """As many iterations at once as vectors have lanes; those that are left under masks, or one by one."""
     f, lanes = body.f, found.lanes
     accesses: tuple[Store | Load, ...] = (found.store, *found.loads)
@@ -64,14 +68,18 @@ def _in_squares(body: Body, stmt: For, found: Crossing, minimum: Value, end: Val
     f.start(done)
 
 
-def _square(body: Body, stmt: For, found: Crossing, rest: Value | None) -> None:
+def _square(body: Body, stmt: For, found: TransposeLoop, rest: Value | None) -> None:
     """As many iterations as there are lanes, or the `rest`."""
     f, first = body.f, body.variable(stmt.var)
     rows = []
     for node in found.loads:
         body.expressions.forget()
-        base, stride, mask = crossing.places(body.expressions, node)
-        rows.append(crossing.load(f, body.buffer(node.buffer), base, stride, found.lanes, Part(rest, mask)))
+        base, stride, mask = in_register_transpose.places(body.expressions, node)
+        rows.append(
+            in_register_transpose.load(
+                f, body.buffer(node.buffer), base, stride, found.lanes, Part(rest, mask)
+            )
+        )
     for k in range(found.lanes):
         body.define_variable(stmt.var, arithmetic.binary(f, "add", first, constant(INDEX, k)))
         known = zip(found.loads, (row[k] for row in rows), strict=True)

@@ -17,7 +17,7 @@ from .conversion import cast
 from .text import FunctionText, Jumps, Value, constant, ramp, register, splat
 from .text.types import memory_type, register_type, suffix
 
-_MOST_PIECES: Final = 5  # of a vector; where there are more, a gather is as good
+_MAX_PIECES: Final = 5  # of a vector; where there are more, a gather is as good
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,17 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
         return _load_strided_where(f, memory, index, mask, lanes)
     if strided.repeats(index):
         return _load_repeated(f, memory, index, mask, lanes)
-    if index.jumps is not None and 1 <= index.stride < strided.LEAST_GATHERED and _is_near(f, memory, index):
+    if (
+        index.jumps is not None
+        and 1 <= index.stride < strided.MIN_GATHERED_STRIDE
+        and _is_neighbour(f, memory, index)
+    ):
         return _load_pieces(f, memory, index.stride, _pieces(f, memory, index, index.jumps, mask), lanes)
     return _gather(f, memory, index, mask, lanes)
 
 
-def stream(f: FunctionText, memory: Memory, index: Value, value: Value) -> None:
-    """Store a vector at a multiple of its own size, past the caches."""
+def store_nontemporal(f: FunctionText, memory: Memory, index: Value, value: Value) -> None:
+    """A non-temporal store of a vector at a multiple of its own size."""
     assert index.ramp is not None
     kind, size = memory_type(memory.dtype, index.lanes), index.lanes * memory.dtype.itemsize
     operand = to_memory(f, value, index.lanes)
@@ -82,7 +86,7 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         _store_sequence(f, memory, index, value, mask, lanes)
     elif strided.is_strided(index) and (mask is None or has_masks(f, memory)):
         _store_strided(f, memory, index, value, mask, lanes)
-    elif index.jumps is not None and index.stride == 1 and _is_near(f, memory, index):
+    elif index.jumps is not None and index.stride == 1 and _is_neighbour(f, memory, index):
         _store_pieces(f, memory, index, index.jumps, value, mask)
     elif index.uniform is not None:
         raise CodegenError(f"a vector of {lanes} lanes is stored to one element of {memory.name}")
@@ -298,10 +302,10 @@ def has_masks(f: FunctionText, memory: Memory) -> bool:
     return 0 < f.module.target.vectors.masked_bits <= max(8, memory.dtype.bits)
 
 
-def _is_near(f: FunctionText, memory: Memory, index: Value) -> bool:
+def _is_neighbour(f: FunctionText, memory: Memory, index: Value) -> bool:
     """Whether a sequence with jumps has few pieces, which the machine reads and writes under masks."""
-    few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MOST_PIECES
-    return few and index.lanes >= strided.FEWEST_LANES and has_masks(f, memory)
+    few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MAX_PIECES
+    return few and index.lanes >= strided.MIN_LANES and has_masks(f, memory)
 
 
 def _pieces(

@@ -18,7 +18,7 @@ from .repetition import Kind, Number, Repetition
 from .text import Value, register
 
 _UNKNOWN_COST: Final = 256
-_LEAST: Final = 1 << 11  # element operations, beside which a call is nothing
+_MIN_OUTLINED_OPERATIONS: Final = 1 << 11  # element operations, beside which a call is nothing
 
 
 def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
@@ -79,7 +79,7 @@ def copies(block: Sequence[Stmt]) -> set[For]:
 def _copied(loop: For) -> set[Buffer]:
     """What a large loop writes and does not add to; nothing where threads share a part of it."""
     cost = iteration_cost(loop)
-    if not isinstance(cost, int) or cost < _LEAST:
+    if not isinstance(cost, int) or cost < _MIN_OUTLINED_OPERATIONS:
         return set()
     made: set[Buffer] = set()
     for part in statements(loop):

@@ -10,7 +10,7 @@ from .memory import from_memory, to_memory
 from .text import FunctionText, Value
 from .text.types import memory_type, register_type, suffix, vector_type
 
-_LEAST_BITS: Final = 128  # of a vector; LLVM has no code for less
+_MIN_VECTOR_BITS: Final = 128  # of a vector; LLVM has no code for less
 
 
 def packed(f: FunctionText, value: Value, mask: Value) -> Value:
@@ -21,7 +21,7 @@ def packed(f: FunctionText, value: Value, mask: Value) -> Value:
     bits, flags, where = vector_type(f"i{width}", lanes), register_type(BOOL, lanes), f.vector(mask, lanes)
     if kind != bits:
         text = f.emit(f"bitcast {kind} {text} to {bits}")
-    whole, full = bits, max(lanes, _LEAST_BITS // width)
+    whole, full = bits, max(lanes, _MIN_VECTOR_BITS // width)
     if full > lanes:
         order = [min(k, lanes) for k in range(full)]
         text = strided.shuffle(f, bits, text, "zeroinitializer", order)

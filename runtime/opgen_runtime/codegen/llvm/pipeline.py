@@ -21,25 +21,27 @@ from ...lower.tir.visit import children, exprs, statements
 from .cost import has_vectors, iteration_cost
 from .passes import Pipeline
 
-_MANY_CHOICES: Final = 24  # in one loop
-_LONG: Final = 64  # iterations of a scalar loop that is worth the vectorizer's time
-_SMALL: Final = 1 << 24  # element operations that take less time than passes that would make them faster
+_MAX_CHOICES_PER_LOOP: Final = 24  # in one loop
+_MIN_SCALAR_ITERATIONS: Final = 64  # iterations of a scalar loop that is worth the vectorizer's time
+_MAX_CHEAP_OPERATIONS: Final = (
+    1 << 24
+)  # element operations that take less time than passes that would make them faster
 
 
-def choose_pipeline(func: PrimFunc, once: bool = False) -> Pipeline:
-    """The cheapest pipeline that does a kernel justice.  `once`: it runs once a build."""
-    if once and _is_small(func.body):
+def choose_pipeline(func: PrimFunc, runs_once: bool = False) -> Pipeline:
+    """The cheapest pipeline that does a kernel justice.  `runs_once`: it runs once a build."""
+    if runs_once and _is_small(func.body):
         return Pipeline.DIRECT
     if not has_vectors(func.body):
-        return Pipeline.CHOICES if _choices(func.body)[1] > _MANY_CHOICES else Pipeline.AUTOMATIC
-    if _has_long_scalar_loop(func.body) and _choices(func.body)[1] <= _MANY_CHOICES:
+        return Pipeline.CHOICES if _choices(func.body)[1] > _MAX_CHOICES_PER_LOOP else Pipeline.AUTOMATIC
+    if _has_long_scalar_loop(func.body) and _choices(func.body)[1] <= _MAX_CHOICES_PER_LOOP:
         return Pipeline.MIXED
     return Pipeline.DIRECT if _streams(func.body, None, set(func.inputs)) else Pipeline.LOOPS
 
 
 def _is_small(stmt: Stmt) -> bool:
     cost = iteration_cost(stmt)
-    return isinstance(cost, int) and cost <= _SMALL
+    return isinstance(cost, int) and cost <= _MAX_CHEAP_OPERATIONS
 
 
 def _has_long_scalar_loop(stmt: Stmt) -> bool:
@@ -48,7 +50,7 @@ def _has_long_scalar_loop(stmt: Stmt) -> bool:
         if not isinstance(loop, For) or any(isinstance(inner, For) for inner in statements(loop.body)):
             continue
         extent = loop.extent
-        is_long = extent.value >= _LONG if isinstance(extent, Const) else not is_size(extent)
+        is_long = extent.value >= _MIN_SCALAR_ITERATIONS if isinstance(extent, Const) else not is_size(extent)
         if is_long and not has_vectors(loop.body):
             return True
     return False

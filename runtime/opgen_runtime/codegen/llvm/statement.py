@@ -9,6 +9,7 @@ from typing import Final
 from ...base.arith.expr import Const, Expr, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX
+from ...lower.tir.nontemporal import is_nontemporal_candidate
 from ...lower.tir.stmt import (
     Allocate,
     Block,
@@ -21,19 +22,18 @@ from ...lower.tir.stmt import (
     Stmt,
     Store,
 )
-from ...lower.tir.streaming import is_streamable
-from . import arithmetic, loops, memory, outline, weaving
+from . import arithmetic, interleaved_stores, loops, memory, outline
 from .aliasing import Aliasing
 from .closure import Body, Closure
 from .conversion import cast
 from .expression import ExpressionEmitter, flat_index
 from .extents import entry_size
+from .interleaved_stores import InterleavedStores
 from .memory import Memory
 from .repetition import Repetition, repetitions
 from .temporaries import ALIGNMENT, block_of, give, taken, taken_at_entry
 from .text import FunctionText, ModuleText, Value, constant, register
 from .text.types import memory_type, register_type
-from .weaving import Woven
 
 _STACK_BYTES: Final = 32768  # a temporary up to this size lies on the stack
 FUNCTION_ATTRIBUTES: Final = "#0"
@@ -73,7 +73,7 @@ class StatementEmitter:
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
         self._hoisted: list[tuple[str, str]] = []  # (pointer, bytes) of temporaries made once a call
         self.can_fail = False
-        self.streaming: frozenset[Buffer] = frozenset()  # outputs that are written past the caches
+        self.nontemporal: frozenset[Buffer] = frozenset()  # outputs that are written by non-temporal stores
 
     # names
 
@@ -147,7 +147,7 @@ class StatementEmitter:
         self._inner += 1
         closure = (self, "%closure")
         made = StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
-        made.streaming = self.streaming
+        made.nontemporal = self.nontemporal
         return made
 
     # statements
@@ -157,12 +157,12 @@ class StatementEmitter:
         match stmt:
             case Block(body):
                 copies = outline.copies(body) if self.depth else set()
-                for part in weaving.woven(tuple(repetitions(body, self._operands))):
+                for part in interleaved_stores.interleave(tuple(repetitions(body, self._operands))):
                     if isinstance(part, Repetition):
                         outline.repetition(self, part)
-                    elif isinstance(part, Woven):
+                    elif isinstance(part, InterleavedStores):
                         target = self.buffer(part.stores[0].buffer)
-                        weaving.store(self.f, self.expressions, target, part)
+                        interleaved_stores.store(self.f, self.expressions, target, part)
                     elif isinstance(part, For) and part in copies and not self._has_vectors:
                         outline.loop(self, part)
                     else:
@@ -211,8 +211,8 @@ class StatementEmitter:
         value = expressions.emit(stmt.value)
         index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
         line = self.module.target.machine.line
-        if where is None and stmt.buffer in self.streaming and is_streamable(stmt, line):
-            memory.stream(self.f, self.buffer(stmt.buffer), index, value)
+        if where is None and stmt.buffer in self.nontemporal and is_nontemporal_candidate(stmt, line):
+            memory.store_nontemporal(self.f, self.buffer(stmt.buffer), index, value)
             return
         mask = None if stmt.mask is None else expressions.emit(stmt.mask)
         if where is not None:
@@ -307,7 +307,7 @@ class StatementEmitter:
         emit = self.f.emit_entry
         some = emit(
             f"icmp sgt i64 {space}, 0"
-        )  # what windows cover of an extent of 0 may be less than nothing
+        )  # what windows read of an extent of 0 may be less than nothing
         least = emit(f"select i1 {some}, i64 {space}, i64 0")
         padded = emit(f"add i64 {least}, {2 * ALIGNMENT - 1}")
         return emit(f"and i64 {padded}, {-ALIGNMENT}")
@@ -331,7 +331,7 @@ class StatementEmitter:
         f.branch("finished")
         f.start("finished")
         self._free_hoisted()
-        if self.streaming:  # such stores are seen by others in any order
+        if self.nontemporal:  # such stores are seen by others in any order
             call, declaration = self.module.target.architecture.stores_fence
             if call:
                 self.module.source(declaration)

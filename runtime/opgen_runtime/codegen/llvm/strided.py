@@ -15,13 +15,15 @@ from ...base.vocabulary import BOOL
 from .text import FunctionText, Value, register
 from .text.types import register_type, suffix, vector_type
 
-FEWEST_LANES: Final = 4
-LEAST_GATHERED: Final = 5  # stride
+MIN_LANES: Final = 4
+MIN_GATHERED_STRIDE: Final = 5  # stride
 
 
 def is_strided(index: Value) -> bool:
     """Whether positions are a sequence that this file takes."""
-    return index.ramp is not None and 1 < abs(index.ramp[1]) < LEAST_GATHERED and index.lanes >= FEWEST_LANES
+    return (
+        index.ramp is not None and 1 < abs(index.ramp[1]) < MIN_GATHERED_STRIDE and index.lanes >= MIN_LANES
+    )
 
 
 def repeats(index: Value) -> bool:

@@ -10,7 +10,7 @@ from .text import FunctionText, ModuleText, fill
 TAKE: Final = "opgen_temporary"  # (bytes) -> a block, or null
 GIVE: Final = "opgen_temporary_end"  # (block or null)
 ALIGNMENT: Final = 64  # of blocks: a cache line and the widest vector
-_NEAR_BYTES: Final = 8192  # of the stack, for all that a function takes of sizes that its dims decide
+_MAX_STACK_BYTES: Final = 8192  # of the stack, for all that a function takes of sizes that its dims decide
 
 
 def taken(module: ModuleText, size: str) -> str:
@@ -37,7 +37,7 @@ def taken_at_entry(
     Of what the dims decide, little lies on the stack: taking a block and giving it back can take longer than a
     kernel on a few elements.
     """
-    near = max(_NEAR_BYTES // len(wanted) // ALIGNMENT, 1) * ALIGNMENT
+    near = max(_MAX_STACK_BYTES // len(wanted) // ALIGNMENT, 1) * ALIGNMENT
     lines = [
         f"  {pointer}.near = alloca [{near} x i8], align {ALIGNMENT}"
         for pointer, size in wanted
@@ -50,7 +50,7 @@ def taken_at_entry(
         else:
             call = taken(module, size)
             lines.append(
-                fill(_NEAR_OR_TAKEN, NAME=pointer, LABEL=f"take{k}", SIZE=size, MOST=near, TAKEN=call)
+                fill(_STACK_OR_TAKEN, NAME=pointer, LABEL=f"take{k}", SIZE=size, MOST=near, TAKEN=call)
             )
         lines.append(f"  %none{k} = icmp eq ptr {pointer}, null")
         lines.append(f"  %any{k} = or i1 {any_failed}, %none{k}")
@@ -59,7 +59,7 @@ def taken_at_entry(
     return lines
 
 
-_NEAR_OR_TAKEN: Final = """\
+_STACK_OR_TAKEN: Final = """\
   br label %$LABEL.ask
 $LABEL.ask:
   $NAME.fits = icmp ule i64 $SIZE, $MOST

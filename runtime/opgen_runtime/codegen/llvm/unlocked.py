@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 
 from ...base import forks
 
-_LANES: Final = 4  # threads that compile at once; more would wait for each other's Python
+_MAX_COMPILING_THREADS: Final = 4  # threads that compile at once; more would wait for each other's Python
 Benches: TypeAlias = (
     "dict[tuple[str, str, str], Any]"  # by triple, processor and features: what compiles for it
 )
@@ -33,7 +33,7 @@ class _Lane:
         self.benches: Benches = {}
 
 
-_lanes: Final = [_Lane() for _ in range(_LANES)]
+_lanes: Final = [_Lane() for _ in range(_MAX_COMPILING_THREADS)]
 _turns: Final = itertools.count()
 
 
@@ -45,7 +45,7 @@ def lane() -> Iterator[Benches]:
             taken = each
             break
     else:
-        taken = _lanes[next(_turns) % _LANES]
+        taken = _lanes[next(_turns) % _MAX_COMPILING_THREADS]
         taken.lock.acquire()
     try:
         yield taken.benches

@@ -28,7 +28,7 @@ _FORMAT: Final = "opgen-object-1"
 _UNFINISHED: Final = ".new-"
 _ABSENT: Final = "is not there"
 _MOST_SHOWN: Final = 200  # characters of the directory's name in a warning
-_ABANDONED: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
+_ABANDONED_SECONDS: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class ObjectCache:
 
 def _sweep(directory: Path) -> None:
     """Remove what processes that were killed while they wrote have left."""
-    oldest = time.time() - _ABANDONED
+    oldest = time.time() - _ABANDONED_SECONDS
     with contextlib.suppress(OSError), os.scandir(directory) as found:
         for entry in found:
             if entry.name.startswith(_UNFINISHED) and entry.stat().st_mtime < oldest:

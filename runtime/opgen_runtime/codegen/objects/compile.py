@@ -21,7 +21,7 @@ from .single_lanes import single_lanes
 LLVM_VERSION: Final = ".".join(str(part) for part in llvm.llvm_version_info)
 LLVMLITE_VERSION: Final[str] = llvmlite.__version__
 
-_MOST_MACHINES: Final = 8  # of a lane
+_MAX_MACHINES_PER_LANE: Final = 8  # of a lane
 
 
 @lru_cache(maxsize=1)
@@ -98,7 +98,7 @@ def _own_bench(target: Target) -> Iterator[_Bench]:
     initialise()
     with lane() as benches:
         if key not in benches:
-            if len(benches) == _MOST_MACHINES:
+            if len(benches) == _MAX_MACHINES_PER_LANE:
                 benches.clear()
             machine = _machine(*key)
             benches[key] = _Bench(machine, Builders(machine))

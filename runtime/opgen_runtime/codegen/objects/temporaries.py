@@ -19,8 +19,8 @@ from .support import LazySymbols, load_module
 SYMBOLS: Final = (TAKE, GIVE)
 _MODULE: Final = "temporaries"
 _SLOTS: Final = 4
-_LEAST: Final = 1 << 16  # smaller ones the C library keeps by itself
-_MOST: Final = 1 << 26
+_MIN_KEPT_BYTES: Final = 1 << 16  # smaller ones the C library keeps by itself
+_MAX_KEPT_BYTES: Final = 1 << 26
 
 # A block begins with its size, in a line of its own.  Who has exchanged a slot for null owns what was in it.
 _TEXT: Final = """
@@ -115,7 +115,7 @@ def module_of(symbol: str) -> tuple[str, str] | None:
 
 def module_text() -> str:
     """The module, which is the same for every machine."""
-    return fill(_TEXT, SLOTS=_SLOTS, LEAST=_LEAST, MOST=_MOST, TAKE=TAKE, GIVE=GIVE)
+    return fill(_TEXT, SLOTS=_SLOTS, LEAST=_MIN_KEPT_BYTES, MOST=_MAX_KEPT_BYTES, TAKE=TAKE, GIVE=GIVE)
 
 
 def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:

@@ -17,7 +17,7 @@ state.py  evaluate.py     what a conversion knows of values
 convert.py                a graph as an expression, for inputs of known types
 program.py                a model that is called: specialised at call time, and kept
 specialised.py            converted and compiled for the types of a call; direct.py: as one run on its inputs
-source.py  remembered.py  what is found again in the cache of programs
+source.py  model_cache.py  what is found again in the cache of programs
 
 Each name is imported with its first use: what is found in the cache runs without the rest.
 """
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...base.late import late
+from ...base.lazy_imports import import_lazily
 from . import installed as installed
 
 __all__ = [
@@ -61,4 +61,4 @@ else:
         "program": ("prepare", "run"),
         "signature": ("random_inputs",),
     }
-    __getattr__ = late(__name__, {name: home for home, names in _HOMES.items() for name in names})
+    __getattr__ = import_lazily(__name__, {name: home for home, names in _HOMES.items() for name in names})

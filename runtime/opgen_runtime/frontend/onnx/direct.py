@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...run.executor import Entry, Executable
 
 

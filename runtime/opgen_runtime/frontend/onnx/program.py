@@ -13,14 +13,14 @@ import numpy as np
 from ...base import Target
 from ...base.errors import OpgenError
 from ...base.forks import importing
-from ...base.kept import Footprint, Kept
 from ...base.lazy import lazy
+from ...base.lru_cache import Footprint, LRUCache
 from ...base.vocabulary import DType
 from ...run.executor import Entry, programs
 from .allowed import DEFAULT_LIMITS, Limits
 from .direct import Direct, Loaded
 from .errors import ModelError, said
-from .remembered import Remembered
+from .model_cache import CompiledModels
 
 if TYPE_CHECKING:
     from ...operator import TensorType
@@ -38,7 +38,7 @@ _DEFECTS: Final = (
     TypeError,
     ValueError,
 )
-_KEPT: Final = 64  # signatures, and specialisations of each: the oldest go
+_MAX_CACHED: Final = 64  # signatures, and specialisations of each: the oldest go
 
 
 class _Known(tuple["Specialisation | Loaded", ...]):
@@ -48,7 +48,7 @@ class _Known(tuple["Specialisation | Loaded", ...]):
 
     def followed_by(self, found: Specialisation | Loaded) -> _Known:
         """With one more, and without the oldest where they become too many or too large."""
-        made: Kept[Specialisation | Loaded] = programs(_KEPT)
+        made: LRUCache[Specialisation | Loaded] = programs(_MAX_CACHED)
         for each in (*self, found):
             made.put(id(each), each)
         return _Known([each for key in made if (each := made.get(key)) is not None])
@@ -71,14 +71,14 @@ class Program:
         """Raises ModelError, and UnsupportedOperatorError, listing every operator of the model without a mapping."""
         self.target = target
         self.limits = limits
-        self._compiled: Kept[_Known] = programs(_KEPT)  # by the types of the inputs
+        self._compiled: LRUCache[_Known] = programs(_MAX_CACHED)  # by the types of the inputs
         self._first: object = None  # types of inputs
         self._open: Specialisation | Loaded | None = None  # for all sizes of the inputs' dims
-        self._direct: Kept[Direct] = programs(_KEPT)  # by the shapes of the inputs
+        self._direct: LRUCache[Direct] = programs(_MAX_CACHED)  # by the shapes of the inputs
         self._entry: Entry | None = (
             None  # of the shapes that came last, where it takes the inputs as they come
         )
-        self._cache = Remembered(model, target, limits)
+        self._cache = CompiledModels(model, target, limits)
         if self._cache.facts is None:
             self._cache.remember(self.model, self.signature, self._why_closed())
         facts = self._cache.facts
@@ -116,7 +116,7 @@ class Program:
                 if direct is not None and direct.takes(arrays):
                     self._entry = direct.entry()
                     return direct.run(arrays)
-                result = self._remembered(arrays)
+                result = self._compiled_models(arrays)
                 if result is not None:
                     return result
             return self._specialised(self.signature.bind(inputs))
@@ -136,7 +136,7 @@ class Program:
             return None
         return arrays if all([type(array) is np.ndarray for array in arrays]) else None
 
-    def _remembered(self, arrays: list[np.ndarray]) -> list[Any] | None:
+    def _compiled_models(self, arrays: list[np.ndarray]) -> list[Any] | None:
         """The outputs of a program that another process has left in the cache; None where there is none.
 
         It is what `_specialised` would take: that of the first shapes, then one for all sizes or for each shape.

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from ...base.forks import importing
-from ...run.executor.kept import in_memory, is_on, looked_at
+from ...run.executor.program_cache import in_memory, is_on, looked_at
 
 if TYPE_CHECKING:
     from .decode import ModelLike

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base import Target
 from ...base.errors import OpgenError
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...operator import Dim, TensorType
 from ...run.executor import Executable, array_type, build_program

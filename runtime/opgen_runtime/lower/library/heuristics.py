@@ -73,7 +73,7 @@ MIN_NARROW_GAIN: Final = Heuristic(
     "elementwise.narrow_gain", 1.22, "times better that narrower squares must fit"
 )
 MAX_LAPPED_WORK: Final = Heuristic(
-    "elementwise.max_lapped_work", 1.1, "times what is computed where tiles lap over least"
+    "elementwise.max_lapped_work", 1.1, "times what is computed where tiles overlap least"
 )
 
 # ---------------------------------------------------------------- contractions

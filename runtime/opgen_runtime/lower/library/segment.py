@@ -18,7 +18,7 @@ from ...compute import te
 from ...compute.te.tensor import Tensor
 from ...declaration import compute_call, pattern_of, stated
 from ...operator import Binding, Op, TensorType, TupleType, Type
-from ..schedule import Narrowing
+from ..schedule import Specialisation
 from .strategy import Selection, StrategyCall, choose
 
 Value = Tensor | tuple["Value", ...]
@@ -60,9 +60,9 @@ class Segment:
 
     `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
-    A part takes only the parameters' tensors at `operands`, and after them what was `prepared`.  Where one of the
-    `narrowings` holds of the dims, the tensors are others.  `met`: the number that a dim meets in broadcasts, and the
-    dim; in the tensors they are one.
+    A part takes only the parameters' tensors at `operands`, and after them what was `precomputed`.  Where one of the
+    `specialisations` holds of the dims, the tensors are others.  `broadcast_number`: the number that a dim meets
+    in broadcasts, and the dim; in the tensors they are one.
     """
 
     function: ir.Function
@@ -74,10 +74,10 @@ class Segment:
     counts: tuple[Count, ...]
     calls: tuple[ChosenCall, ...]
     operands: tuple[int, ...] = ()
-    prepared: tuple[Tensor, ...] = ()
-    narrowings: tuple[Narrowing, ...] = ()
-    met: tuple[Expr, Var] | None = None
-    once: bool = False
+    precomputed: tuple[Tensor, ...] = ()
+    specialisations: tuple[Specialisation, ...] = ()
+    broadcast_number: tuple[Expr, Var] | None = None
+    runs_once: bool = False
 
     @property
     def anchor(self) -> ChosenCall | None:

@@ -156,10 +156,10 @@ def _why_not_placed(made: Made) -> str | None:
             return (
                 f"stage {stage.name} is tensorized at {stage.tile_of.axis.var.name}, which is no loop of it"
             )
-        for ahead in stage.lines_ahead:
-            if not any(leaf is ahead.axis for leaf in stage.leaves):
+        for prefetch in stage.line_prefetches:
+            if not any(leaf is prefetch.axis for leaf in stage.leaves):
                 return (
-                    f"stage {stage.name} prefetches lines of {ahead.tensor.name} at {ahead.axis.var.name}, "
+                    f"stage {stage.name} prefetches lines of {prefetch.tensor.name} at {prefetch.axis.var.name}, "
                     "which is no loop of it"
                 )
         for tensor, axis, offset in stage.prefetches:

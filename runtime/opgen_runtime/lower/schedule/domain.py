@@ -161,7 +161,7 @@ def _join(split: Split, domain: Domain, is_implied: bool) -> None:
     """`is_implied`: the axis is the quotient of another, of a symbolic extent, whose guard is enough."""
     whole, var = domain.extents[split.parent], split.parent.var
     start = domain.values[split.outer.var] * split.factor
-    if isinstance(whole, int) and split.laps(whole):
+    if isinstance(whole, int) and split.has_overlap(whole):
         domain.values[var] = minimum(start, whole - split.factor) + domain.values[split.inner.var]
         return
     value = start + domain.values[split.inner.var]

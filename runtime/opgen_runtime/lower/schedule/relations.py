@@ -8,17 +8,21 @@ from ...compute.te.tensor import IterVar
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Split:
-    """parent = outer * factor + inner; where it laps over, min(outer * factor, extent(parent) - factor) + inner."""
+    """parent = outer * factor + inner; where it overlaps the one before, min(outer * factor, extent(parent) -
+    factor) + inner.
+    """
 
     parent: IterVar
     outer: IterVar
     inner: IterVar
     factor: int
-    lapped: bool = False
+    overlapping: bool = False
 
-    def laps(self, whole: object) -> bool:
+    def has_overlap(self, whole: object) -> bool:
         """Whether the last of the inner loops over so many iterations begins inside the one before."""
-        return self.lapped and isinstance(whole, int) and whole > self.factor and whole % self.factor != 0
+        return (
+            self.overlapping and isinstance(whole, int) and whole > self.factor and whole % self.factor != 0
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -8,19 +8,19 @@ from ...base.arith import Expr, Var, rewrite, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Tensor
-from .congruence import pushed, simplified, solved
-from .cover import covered
-from .dots import dotted
+from .dot_product import dotted
+from .gemm_col2im import gemm_and_col2im
 from .group import Group
 from .intrinsic import Intrinsic
+from .operand_staging import staged_operand
 from .partials import partials
 from .relations import Split
 from .repack import divided, flattened, packed, padded, permuted
 from .replaying import Replay
-from .roll import Roller
-from .scatter import scattered
+from .residues import pushed, simplified, solved
+from .rolling_buffers import RollingBuffers
 from .schedule_base import ScheduleBase, reads_of
-from .separate import separated
+from .separable_reduction import separated_reduction
 from .stage import Stage
 from .trace import primitive
 
@@ -121,28 +121,28 @@ class Schedule(ScheduleBase):
     def solve(self, tensor: Tensor) -> None:
         """C[i] = sum(f(i, k) for k in range(K) if (i - k) % s == 0)  -->  C[i] = sum(f(i, i % s + k * s) for k in ..)
 
-        The first condition of the reduction that is a congruence is solved for one of its axes, which has then
+        The first condition of the reduction that is a residue condition is solved for one of its axes, which has then
         ceil(K / s) steps.  Refuses stages without such a condition, results that are positions, and scheduled loops.
         """
         stage = self._fresh(tensor, "solve")
         stage.set_compute(stage.axes, solved(stage))
 
     @primitive
-    def separate(self, tensor: Tensor, data: IterVar, window: IterVar) -> Tensor:
+    def separate_reduction(self, tensor: Tensor, data: IterVar, window: IterVar) -> Tensor:
         """C[y, x] = max(f(y + r, x + s) for r, s)  -->  V[y, u] = max(f(y + r, u) for r); C[y, x] = max(V[y, x + s] ..)
 
         `window` is a reduce axis that slides along the axis `data`.  Returns the new tensor, which is reduced over the
         other reduce axes.  Refuses what depends on the two otherwise than by their sum, combiners but sum, min and max,
         floats of which parts would be rounded, and scheduled loops.
         """
-        stage = self._fresh(tensor, "separate")
-        made, body = separated(stage, data, window)
-        self._add(Stage((made,), made.op, f"separate of {tensor.name}"), self.stages.index(stage))
+        stage = self._fresh(tensor, "separate_reduction")
+        made, body = separated_reduction(stage, data, window)
+        self._add(Stage((made,), made.op, f"separate_reduction of {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made
 
     @primitive
-    def scatter(self, tensor: Tensor) -> Tensor:
+    def gemm_col2im(self, tensor: Tensor) -> Tensor:
         """C[y] = sum((X[c, y - r] if y >= r else 0) * W[c, r] ..)  -->  V[r, i] = sum(X[c, i] * W[c, r] ..); C[y] = ..
 
         The products of each position of X come first, summed over the axes along which no window moves; their tensor is
@@ -150,27 +150,27 @@ class Schedule(ScheduleBase):
         products over windows of a tensor with what is around it, floats of which parts would be rounded, symbolic
         extents, and scheduled loops.
         """
-        stage = self._fresh(tensor, "scatter")
-        made, body = scattered(stage)
+        stage = self._fresh(tensor, "gemm_col2im")
+        made, body = gemm_and_col2im(stage)
         for each in made:
-            self._add(Stage((each,), each.op, f"scatter of {tensor.name}"), self.stages.index(stage))
+            self._add(Stage((each,), each.op, f"gemm_col2im of {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made[-2]
 
     @primitive
     def dot(
-        self, tensor: Tensor, axis: IterVar, steps: int, turned: int = 0, before: int | None = None
+        self, tensor: Tensor, axis: IterVar, steps: int, sign_flipped: int = 0, before: int | None = None
     ) -> Tensor:
         """C[i, j] = sum((a[i, k] - z) * b[k, j] for k)  -->  D[i, j] = sum(dot4(A[i, k], B[k, j]) for k // 4); C = D ..
 
         Words A and B hold so many `steps` of the reduce axis `axis` each: two ints that fit into int16, or four of 8
         bits, less what does not move with the sum; that is taken out of it, by sums of the other factor.  Of two
-        factors that have a sign both or both none, the one of number `turned` is turned to the other kind.  Words of
-        the one of number `before` are made of all that it reads, once.  Returns the new tensor.  Refuses what is no
-        sum of products of such ints in int32, and scheduled loops.
+        factors that have a sign both or both none, the one of number `sign_flipped` is brought to the other kind,
+        its sign bits flipped.  Words of the one of number `before` are made of all that it reads, once.  Returns
+        the new tensor.  Refuses what is no sum of products of such ints in int32, and scheduled loops.
         """
         stage = self._fresh(tensor, "dot")
-        made, beside, body = dotted(stage, axis, steps, turned, before)
+        made, beside, body = dotted(stage, axis, steps, sign_flipped, before)
         for each in (*beside, made):
             self._add(Stage((each,), each.op, f"dot of {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
@@ -229,23 +229,23 @@ class Schedule(ScheduleBase):
         return made
 
     @primitive
-    def cover(self, tensor: Tensor, operand: Expr) -> Tensor:
+    def stage_operand(self, tensor: Tensor, operand: Expr) -> Tensor:
         """C[i] = sum(f(i + k) * g(k) for k)  -->  P[p] = f(p); C[i] = sum(P[i + k] * g(k) for k)
 
         `operand` is a part of the stage's body that reads one tensor; the new one, which is returned, holds it once for
         each position that is read: what overlapping windows share, with the padding around.  Refuses positions
         that do not move evenly, an operand that depends on more than them, and scheduled loops.
         """
-        stage = self._fresh(tensor, "cover")
-        made, body = covered(stage, operand)
-        self._add(Stage((made,), made.op, f"cover for {tensor.name}"), self.stages.index(stage))
+        stage = self._fresh(tensor, "stage_operand")
+        made, body = staged_operand(stage, operand)
+        self._add(Stage((made,), made.op, f"stage_operand for {tensor.name}"), self.stages.index(stage))
         stage.set_compute(stage.axes, body)
         return made
 
     # ------------------------------------------------------------------ scans
 
     @primitive
-    def roll(self, tensor: Tensor) -> None:
+    def use_rolling_buffers(self, tensor: Tensor) -> None:
         """h: every row, then out[t] = f(h[t])  -->  for each step: h: the rows still needed; out[t] = f(h[t])
 
         `tensor` is a state of a scan.  The stages that read one row of the scan for each of their own run in its
@@ -258,9 +258,9 @@ class Schedule(ScheduleBase):
         scan = self[tensor]
         rows = scan.rows
         if rows is None:
-            raise ScheduleError(f"roll of {tensor.name}: it is no state of a scan")
+            raise ScheduleError(f"use_rolling_buffers of {tensor.name}: it is no state of a scan")
         dependants = {scan}
-        roller = Roller(rows)
+        rolling = RollingBuffers(rows)
         position = self.stages.index(scan)
         for stage in self.stages[position + 1 :]:
             reads = reads_of(stage)
@@ -268,14 +268,14 @@ class Schedule(ScheduleBase):
             if of_scan:
                 dependants.add(stage)
                 if not stage.inlined:  # it was folded into its readers
-                    roller.add(stage, reads, of_scan <= roller.lines.keys())
+                    rolling.add(stage, reads, of_scan <= rolling.lines.keys())
             elif stage.rows is not None and any(
                 self[t] in dependants
                 for own in (*stage.rows.members, *stage.rows.closing)
                 for t in reads_of(own)
             ):
                 dependants.add(stage)  # another scan, in whose steps something runs that needs this one
-        roller.apply(set(self.outputs))
+        rolling.apply(set(self.outputs))
         free = [s for s in self.stages[position:] if s not in dependants]
         self.stages[position:] = [*free, *(s for s in self.stages[position:] if s in dependants)]
 

@@ -9,7 +9,7 @@ from ...base.arith import Expr
 from ...base.errors import ScheduleError
 from ...compute.te.tensor import Compute, Scan, Tensor
 from .inline import Folder
-from .narrowing import Narrowing
+from .specialisation import Specialisation
 from .stage import Stage
 from .text import to_text
 from .trace import Trace
@@ -26,7 +26,9 @@ class ScheduleBase:
         self.stages: list[Stage] = []
         self._of: dict[Tensor, Stage] = {}
         self.trace: Final = Trace(self.__getitem__)
-        self.narrowings: Final[list[Narrowing]] = []  # where another schedule of the program is better
+        self.specialisations: Final[
+            list[Specialisation]
+        ] = []  # where another schedule of the program is better
         for tensor in _producers_first(self.outputs):
             if tensor not in self._of:
                 self._add(Stage(_tensors_of(tensor), tensor.op), len(self.stages))

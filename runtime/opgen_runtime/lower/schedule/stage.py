@@ -8,11 +8,11 @@ from ...base.arith import Expr, Var
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import IterVar, Reduce, Tensor, tensors_read
-from .ahead import LinesAhead
 from .domain import whole
 from .extents import ceil_div, product
 from .intrinsic import Intrinsic
 from .kind import ForKind
+from .line_prefetch import LinePrefetch
 from .matching import match
 from .relations import Fuse, Split
 from .stage_base import Attach, StageBase, Tile
@@ -27,14 +27,20 @@ class Stage(StageBase):
 
     @primitive
     def split(
-        self, axis: IterVar, factor: int | None = None, nparts: int | None = None, *, lapped: bool = False
+        self,
+        axis: IterVar,
+        factor: int | None = None,
+        nparts: int | None = None,
+        *,
+        overlapping: bool = False,
     ) -> tuple[IterVar, IterVar]:
         """for i in range(n)  -->  for i_o in range(ceil(n / factor)): for i_i in range(factor): if i < n
 
         `nparts` gives the extent of the outer loop instead; it needs a constant extent.  Returns (outer, inner).
-        `lapped`: where the extent is a constant, the last of the inner loops begins earlier, i = min(i_o * factor,
-        n - factor) + i_i, and computes again what it laps over, so that none is in part and nothing is guarded.
-        Refuses a factor below 1, an axis that is not a loop of the stage, and lapping of a stage that reduces.
+        `overlapping`: where the extent is a constant, the last of the inner loops begins earlier, i = min(i_o * factor,
+        n - factor) + i_i, and computes again what it overlaps, so that none is in part and nothing is guarded.
+        Refuses a factor below 1, an axis that is not a loop of the stage, and overlapping tiles of a stage that
+        reduces.
         """
         self.require_loops("split")
         position = self.leaf(axis, "split")
@@ -48,7 +54,7 @@ class Stage(StageBase):
             raise ScheduleError(
                 f"split of {axis.var.name} on stage {self.name}: {what} must be at least 1, found {given}"
             )
-        if lapped and self.reduce_axes:
+        if overlapping and self.reduce_axes:
             raise ScheduleError(
                 f"split of {axis.var.name} on stage {self.name}: it reduces; what is computed twice would count twice"
             )
@@ -61,7 +67,7 @@ class Stage(StageBase):
             factor = max(1, -(-axis.extent // given))
         outer = self._axis(f"{axis.var.name}_o", ceil_div(axis.extent, factor), axis.kind)
         inner = self._axis(f"{axis.var.name}_i", factor, axis.kind)
-        self.relations.append(Split(axis, outer, inner, factor, lapped))
+        self.relations.append(Split(axis, outer, inner, factor, overlapping))
         self.leaves[position : position + 1] = [outer, inner]
         return outer, inner
 
@@ -326,7 +332,7 @@ class Stage(StageBase):
                 f"prefetch_lines of {tensor.name} on stage {self.name}: "
                 f"{lines} lines of {step} columns, {offset} ahead, are not shared out by {each} to tiles of {rows} rows"
             )
-        self.lines_ahead.append(LinesAhead(tensor, axis, column, row, rows, offset, step, lines, each))
+        self.line_prefetches.append(LinePrefetch(tensor, axis, column, row, rows, offset, step, lines, each))
 
     @primitive
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:

@@ -8,10 +8,10 @@ from ...base.arith import Expr
 from ...base.errors import ScheduleError
 from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, IterVar, Operation, Placeholder, Reduce, Scan, Tensor
-from .ahead import LinesAhead
 from .extents import is_schedulable
 from .intrinsic import Intrinsic
 from .kind import ForKind
+from .line_prefetch import LinePrefetch
 from .relations import Fuse, Relation
 from .rows import Line, Rows, others, rows_of
 from .trace import Trace
@@ -62,7 +62,7 @@ class StageBase:
         self.is_output = False
         self.scope: str | None = None
         self.prefetches: list[tuple[Tensor, IterVar, int]] = []
-        self.lines_ahead: list[LinesAhead] = []
+        self.line_prefetches: list[LinePrefetch] = []
         self.alignment: dict[int, tuple[int, int]] = {}
         self.follows: Rows[Self] | None = None
         self.rows: Rows[Self] | None = None
@@ -167,7 +167,8 @@ class StageBase:
             raise ScheduleError(f"{use} on stage {self.name}: the stage is inlined, it has no loops")
         if self.follows is not None and (self.follows.local or self.follows.closing):
             raise ScheduleError(
-                f"{use} on stage {self.name}: each position runs through the scan by itself since roll; do it first"
+                f"{use} on stage {self.name}: each position runs through the scan by itself "
+                "since use_rolling_buffers; do it first"
             )
 
     def require_whole(self, use: str) -> None:

@@ -64,9 +64,10 @@ def _stage_lines(stage: Stage, inside: Mapping[IterVar, Sequence[Stage]]) -> Ite
             for tensor, axis, offset in stage.prefetches:
                 if axis is leaf:
                     yield f"{_INDENT * 2}prefetch {tensor.name}, {offset} ahead"
-            for ahead in stage.lines_ahead:
-                if ahead.axis is leaf:
-                    yield f"{_INDENT * 2}prefetch {ahead.lines} lines of {ahead.tensor.name}, {ahead.offset} ahead"
+            for prefetch in stage.line_prefetches:
+                if prefetch.axis is leaf:
+                    lines = f"{prefetch.lines} lines of {prefetch.tensor.name}"
+                    yield f"{_INDENT * 2}prefetch {lines}, {prefetch.offset} ahead"
             for member in inside.get(leaf, ()):
                 yield from (_INDENT * 2 + line for line in _stage_lines(member, inside))
     indices = ", ".join(axis.var.name for axis in stage.axes) or "()"
@@ -178,10 +179,10 @@ def _walks(stage: Stage) -> dict[IterVar, str]:
     for relation in stage.relations:
         if isinstance(relation, Split):
             parent = texts.get(relation.parent, relation.parent.var.name)
-            laps = relation.laps(trips[relation.parent])
+            has_overlap = relation.has_overlap(trips[relation.parent])
             texts[relation.outer] = f"{parent} // {relation.factor}"
             texts[relation.inner] = (
-                f"lap({parent}, {relation.factor})" if laps else f"{parent} % {relation.factor}"
+                f"overlap({parent}, {relation.factor})" if has_overlap else f"{parent} % {relation.factor}"
             )
             continue
         both = (relation.outer, relation.inner)
@@ -199,7 +200,7 @@ def _guards(stage: Stage) -> list[str]:
         if isinstance(split, Fuse) or (stage.attach is not None and split.parent.kind == "data"):
             continue
         whole = trips[split.parent]
-        if split.laps(whole):
+        if split.has_overlap(whole):
             continue
         if not isinstance(whole, int) or (whole % split.factor and whole > split.factor):
             found.append(f"{split.parent.var.name} < {_number(whole)}")

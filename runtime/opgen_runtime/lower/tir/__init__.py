@@ -9,7 +9,7 @@ choice.py        one kernel of several, by conditions on dims
 lower.py         schedules to loop IR: stages in their loops
 nest.py          building blocks of loop nests
 values.py        tensor reads to loads; reductions inside expressions to loops
-ahead.py         hints for lines that a later tile needs
+line_prefetch.py         prefetches of lines that a later tile needs
 reduction.py     reduction stages: accumulators, tiles of them, vectors of them
 linear.py, open_partition.py: where loops are split, by guards
 combine.py       what a reduction is: identity, joining, positions
@@ -17,7 +17,7 @@ tensorize.py     tiles that intrinsics compute
 scan.py          scans: rows one after the other, and what follows them
 positions.py     scans whose steps run inside the loop over positions
 update.py        updates
-compacted.py     loops that pick elements; packing.py: with the count in a register, in vectors;
+stream_compaction.py     stream compaction; compaction_loops.py: with the count in a register, in vectors;
                  limited.py: nests of rows that callers see a part of
 vector.py        expressions of vectors
 phases/          one file each: from lowered loop IR to what code generation takes

@@ -207,7 +207,7 @@ def read_region(stage: Stage, domain: Domain, tensor: Tensor, axis: IterVar) -> 
     return [(linear(each[0], each[1]), each[2]) for each in whole if each is not None]
 
 
-def is_told_surely(stage: Stage, tensor: Tensor) -> bool:
+def is_certainly_read(stage: Stage, tensor: Tensor) -> bool:
     """Whether every iteration reads the elements that tell what it reads of a tensor: no choice is around them."""
     assert stage.body is not None
     surely: set[int] = set()

@@ -8,7 +8,7 @@ from typing import Final
 from ...base.arith import Expr, Select, const
 from ...base.vocabulary import BOOL, dataclass
 
-_DEEPEST: Final = 64  # choices around a node, beyond which it counts as guarded by several
+_MAX_CHOICE_DEPTH: Final = 64  # choices around a node, beyond which it counts as guarded by several
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,7 +56,7 @@ class _Guards:
 
     def _under(self, outer: Guard | None, condition: Expr, inverted: bool) -> Guard:
         depth = 1 if outer is None else outer.depth + 1
-        if outer is SEVERAL or depth > _DEEPEST:
+        if outer is SEVERAL or depth > _MAX_CHOICE_DEPTH:
             return SEVERAL
         key = (id(outer), id(condition), inverted)
         guard = self.made.get(key)

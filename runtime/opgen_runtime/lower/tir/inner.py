@@ -26,7 +26,7 @@ from .visit import block
 AT: Final = (ZERO,)
 _Loop = tuple[Var, Prelude, Expr]  # its var, what must run before it, its trips
 _VECTOR_BYTES: Final = 64
-_NARROWEST: Final = 4  # bytes of elements that may be read under a mask
+_MIN_MASKED_ELEMENT_BYTES: Final = 4  # bytes of elements that may be read under a mask
 
 
 class InnerReduction:
@@ -72,7 +72,10 @@ class InnerReduction:
         nodes = [node for part in parts for node in post_order(part, self.given)]
         reads = [node for node in nodes if isinstance(node, Read)]
         widths = [read.dtype.itemsize for read in reads]
-        if any(isinstance(node, Reduce) for node in nodes) or min(widths, default=0) < _NARROWEST:
+        if (
+            any(isinstance(node, Reduce) for node in nodes)
+            or min(widths, default=0) < _MIN_MASKED_ELEMENT_BYTES
+        ):
             return 1
         slopes = [_slopes(read, last.var) for read in reads]
         if [1] not in [slope[-1:] for slope in slopes]:

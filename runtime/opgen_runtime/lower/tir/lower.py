@@ -11,8 +11,8 @@ from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, Extern, IterVar, Placeholder, Read, Scan, Tensor, Update
 from ..schedule import Domain, ForKind, Schedule, Stage, reads_of
-from .ahead import lines_ahead
-from .bound import infer_bound, is_told_surely, read_region
+from .bound import infer_bound, is_certainly_read, read_region
+from .line_prefetch import line_prefetches
 from .nest import ZERO, as_index, guarded, loop
 from .reduction import ReductionStage
 from .scan import lower_scan, window_place
@@ -166,9 +166,9 @@ class _Lowering:
             if axis is leaf
             for hint in self._prefetch(stage, tensor, axis, offset)
         ]
-        for ahead in stage.lines_ahead:
-            if ahead.axis is leaf:
-                hints += lines_ahead(self.schedule, stage, ahead, self.domains[stage], self.values)
+        for prefetch in stage.line_prefetches:
+            if prefetch.axis is leaf:
+                hints += line_prefetches(self.schedule, stage, prefetch, self.domains[stage], self.values)
         body = block(*hints, body) if hints else body
         stages = self.attached.get(leaf, ())
         made = [(self.buffers[stage.tensor], self._stage(stage)) for stage in stages]
@@ -190,7 +190,7 @@ class _Lowering:
             return []
         later = axis.var + offset
         if any(holds(start, Read) for start, _ in region):
-            if domain.data_guards or not is_told_surely(stage, tensor):
+            if domain.data_guards or not is_certainly_read(stage, tensor):
                 return []
             later = minimum(later, domain.extents[axis] - 1)
         starts = [self.values.lower(substitute(start, {axis.var: later}), {})[1] for start, _ in region]

@@ -4,7 +4,7 @@
 -->
     parallel for i: for step: h[step % 2, i] = f(h[(step - 1) % 2, i], x[i, ...])
 
-What a position reads stays near from step to step, and threads meet once, not in every step.
+What a position reads stays cached from step to step, and threads meet once, not in every step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...base.arith import structural_equal, substitute
 from ...compute.te.tensor import IterVar
 from ..schedule import ForKind, Fuse, Split, Stage
 from ..schedule.rows import Rows, is_aligned
-from .settled import steps
+from .early_exit import steps
 from .stmt import For, Stmt
 from .visit import block, map_exprs
 
@@ -51,7 +51,7 @@ def _blocked(stage: Stage) -> tuple[list[IterVar], int]:
     """The axes that the outermost loop is fused of, and how many of their positions it has in a block."""
     leaf = stage.leaves[0]
     for relation in stage.relations:
-        if isinstance(relation, Split) and relation.outer is leaf and not relation.lapped:
+        if isinstance(relation, Split) and relation.outer is leaf and not relation.overlapping:
             return _fused(stage, relation.parent), relation.factor
     return _fused(stage, leaf), 1
 

@@ -29,9 +29,9 @@ from ...base.vocabulary import BOOL, INDEX
 from ...compute.te.tensor import IterVar, Read, Tensor
 from ..schedule import ForKind, Stage
 from ..schedule.rows import constant, others
+from .early_exit import Going, going, steps
 from .nest import ZERO, as_index, guarded
 from .positions import by_positions
-from .settled import Going, going, steps
 from .stmt import Allocate, Buffer, For, Load, Stmt, Store
 from .values import Place, ValueLowering
 from .visit import block
@@ -39,11 +39,11 @@ from .visit import block
 Lower = Callable[[Stage], Stmt]
 Inner = Callable[[Stmt], Stmt]
 
-_ROWS_TOGETHER: Final = 4  # independent chains of additions in flight
-_VECTORS_TOGETHER: Final = 4
-_COLUMNS: Final = 512  # of a block
+_INTERLEAVED_ROWS: Final = 4  # independent chains of additions in flight
+_INTERLEAVED_VECTORS: Final = 4
+_BLOCK_COLUMNS: Final = 512  # of a block
 _VECTOR_BYTES: Final = 64
-_MOST_MOVED: Final = 4  # rows that move from one place to the next in each step
+_MAX_MOVED_ROWS: Final = 4  # rows that move from one place to the next in each step
 
 
 def window_place(stage: Stage, tensor: Tensor) -> Place:
@@ -106,7 +106,7 @@ class _Separable:
         if self.after:
             return self._columns()
         before = self.before
-        if before and hinted(as_index(before[-1].extent)) >= _ROWS_TOGETHER:
+        if before and hinted(as_index(before[-1].extent)) >= _INTERLEAVED_ROWS:
             return self._rows(before[-1].extent)
         position = [axis.var for axis in before]
         return _nest(before, self._steps(position, within=const(True, BOOL)), shared=True)
@@ -129,7 +129,7 @@ class _Separable:
         all steps are done.
         """
         around = inner or (lambda made: made)
-        moving = all(self.rows.windows[t] <= _MOST_MOVED for t in self.kept)
+        moving = all(self.rows.windows[t] <= _MAX_MOVED_ROWS for t in self.kept)
         buffers = []
         for tensor in self.kept:
             buffer = Buffer(tensor.name, (self.rows.windows[tensor], *block_shape), tensor.dtype, "local")
@@ -205,19 +205,19 @@ class _Separable:
         """A scan along the last dim: a few rows at a time, since each one waits for its own last element."""
         outer = [axis.var for axis in self.before[:-1]]
         rows = as_index(extent)
-        whole, left = floordiv(rows, _ROWS_TOGETHER), floormod(rows, _ROWS_TOGETHER)
+        whole, left = floordiv(rows, _INTERLEAVED_ROWS), floormod(rows, _INTERLEAVED_ROWS)
         group, member, rest = Var(INDEX, "group"), Var(INDEX, "member"), Var(INDEX, "rest")
-        together = self._steps([*outer, group * _ROWS_TOGETHER + member])
-        together = For(member, ZERO, const(_ROWS_TOGETHER, INDEX), ForKind.VIRTUAL, together)
+        together = self._steps([*outer, group * _INTERLEAVED_ROWS + member])
+        together = For(member, ZERO, const(_INTERLEAVED_ROWS, INDEX), ForKind.VIRTUAL, together)
         kind = ForKind.SERIAL if outer else ForKind.PARALLEL
         body: Stmt = For(group, ZERO, whole, kind, together)
         if not isinstance(left, Const) or left.value:
-            alone = self._steps([*outer, rest + whole * _ROWS_TOGETHER])
+            alone = self._steps([*outer, rest + whole * _INTERLEAVED_ROWS])
             body = block(body, For(rest, ZERO, left, ForKind.SERIAL, alone))
         return _nest(self.before[:-1], body, shared=True)
 
     def _columns(self) -> Stmt:
-        """A scan along another dim: vectors along the last dim, or all after it, in blocks that stay near."""
+        """A scan along another dim: vectors along the last dim, or all after it, in blocks that stay cached."""
         before, after = self.before, self.after
         flat = self._flat_extent()
         last = as_index(after[-1].extent if flat is None else flat)
@@ -229,18 +229,18 @@ class _Separable:
             made = self._steps(alone, within=const(True, BOOL))
             return _nest([*before, *after], made, shared=True)
         size = int(last.value) if isinstance(last, Const) else None
-        blocks = floordiv(last + (_COLUMNS - 1), _COLUMNS)
-        width = _COLUMNS if size is None else min(_COLUMNS, -(-size // lanes) * lanes)
+        blocks = floordiv(last + (_BLOCK_COLUMNS - 1), _BLOCK_COLUMNS)
+        width = _BLOCK_COLUMNS if size is None else min(_BLOCK_COLUMNS, -(-size // lanes) * lanes)
         part, vector, lane = Var(INDEX, "part"), Var(INDEX, "vector"), Var(INDEX, "lane")
         column = vector * lanes + lane
         outer = before if flat is not None else [*before, *after[:-1]]
-        at = part * _COLUMNS + column if size is None or size > _COLUMNS else column
+        at = part * _BLOCK_COLUMNS + column if size is None or size > _BLOCK_COLUMNS else column
         position: list[Expr] = [axis.var for axis in outer]
         position += [at] if flat is None else _unravelled(at, after)
-        guards = [lt(at, last)] if size is None or size % lanes or size % _COLUMNS else []
+        guards = [lt(at, last)] if size is None or size % lanes or size % _BLOCK_COLUMNS else []
         vectors: Expr = const(width // lanes, INDEX)
         if size is None:
-            vectors = minimum(floordiv(last - part * _COLUMNS + (lanes - 1), lanes), vectors)
+            vectors = minimum(floordiv(last - part * _BLOCK_COLUMNS + (lanes - 1), lanes), vectors)
 
         def each_lane(made: Stmt) -> Stmt:
             return For(lane, ZERO, const(lanes, INDEX), ForKind.VECTORIZED, made)

@@ -32,7 +32,7 @@ Item = Expr | Guard
 NOTHING: Final[Given] = {}
 _TRUE: Final = const(True, BOOL)
 _FALSE: Final = const(False, BOOL)
-_HEAVY: Final = 32  # nodes of a value that is worth a buffer where several statements use it
+_MIN_BUFFERED_NODES: Final = 32  # nodes of a value that is worth a buffer where several statements use it
 
 
 class SharedReductions:
@@ -62,7 +62,7 @@ class SharedReductions:
             if isinstance(node, Reduce) or any(id(child) in self.reducing for child in children):
                 self.reducing.add(id(node))
             weight = 1 + sum(self.weights.get(id(child), 1) for child in children)
-            self.weights[id(node)] = min(weight, _HEAVY)
+            self.weights[id(node)] = min(weight, _MIN_BUFFERED_NODES)
         self._find_shared()
         root: Item = self.root
         self.groups = components(root, self._needs)
@@ -136,7 +136,7 @@ class SharedReductions:
     def _is_worth_keeping(self, node: Expr) -> bool:
         if isinstance(node, Reduce):
             return False
-        heavy = self.weights[id(node)] == _HEAVY and node.dtype is not INDEX
+        heavy = self.weights[id(node)] == _MIN_BUFFERED_NODES and node.dtype is not INDEX
         return id(node) in self.reducing or (heavy and self.guards.of(node) is None)
 
     def _inner(self, node: Expr) -> Sequence[Expr]:

@@ -18,7 +18,7 @@ import numpy as np
 from ...base.arith import Expr, Var, const
 from ...base.contract import handed_in
 from ...base.errors import LoweringError
-from ...base.kept import Kept
+from ...base.lru_cache import LRUCache
 from ...base.vocabulary import INDEX, dataclass
 from ...compute.te import evaluate
 from ...compute.te.tensor import IterVar, Reduce, Tensor
@@ -118,7 +118,9 @@ def _mover(pieces: _Pieces, found: Match, values: ValueLowering) -> Callable[[St
 # ------------------------------------------------------------------ what an intrinsic writes
 
 
-_checked: Final[Kept[bool]] = Kept(256)  # intrinsics whose pieces were compared with their expressions
+_checked: Final[LRUCache[bool]] = LRUCache(
+    256
+)  # intrinsics whose pieces were compared with their expressions
 
 
 def _pieces(intrinsic: Intrinsic) -> _Pieces:

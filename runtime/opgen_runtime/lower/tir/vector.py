@@ -11,9 +11,7 @@ from ...base.vocabulary import INDEX
 from .folding import rebuild_folding
 from .stmt import HorizontalReduce, Load, Ramp, Splat
 
-MOST_LANES: Final = (
-    1024  # of one vector; LLVM ends the process for some 10,000, and takes seconds long before
-)
+MAX_LANES: Final = 1024  # of one vector; LLVM ends the process for some 10,000, and takes seconds long before
 
 
 class NotVectorizable(Exception):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ...base.arith.expr import Dim, dim
 from ...base.arith.expr import Var as DimVar
-from ...base.late import late
+from ...base.lazy_imports import import_lazily
 from .binding import Binding, attrs_read, bind, binding_of
 from .inference import infer_unknown, is_absent, relate
 from .layout import (
@@ -33,10 +33,10 @@ from .relation import Assumption, FuncType, RelationFunction, TypeRelation, Type
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
 from .shapes import (
     broadcast,
+    broadcast_pair,
     certainly_different,
     dim_text,
     dims_equal,
-    meeting,
     normalise_dim,
     same_shape,
     says_more,
@@ -77,6 +77,7 @@ __all__ = [
     "bind",
     "binding_of",
     "broadcast",
+    "broadcast_pair",
     "canonical_indices",
     "certainly_different",
     "dim",
@@ -85,7 +86,6 @@ __all__ = [
     "infer_unknown",
     "is_absent",
     "is_narrower",
-    "meeting",
     "normalise_dim",
     "parse_layout",
     "relate",
@@ -101,4 +101,4 @@ __all__ = [
 if TYPE_CHECKING:
     from .solver import TypeSolver
 else:
-    __getattr__ = late(__name__, {"TypeSolver": "solver"})
+    __getattr__ = import_lazily(__name__, {"TypeSolver": "solver"})

@@ -9,15 +9,15 @@ from ...base.arith import Analyzer, logical_not, post_order
 from ...base.arith.expr import AnyDim, Binary, Compare, Const, Expr, Var
 from ...base.arith.structural import label
 from ...base.arith.visit import binds
-from ...base.kept import Kept
+from ...base.lru_cache import LRUCache
 
-_KEPT: Final = 4096
+_MAX_CACHED: Final = 4096
 _LARGE: Final = 200  # nodes; what is larger is seldom asked twice
 
 # With each answer the expression itself, whose vars stand in the key by identity.
-_simplified: Final[Kept[tuple[Expr, Expr]]] = Kept(_KEPT)
-_told: Final[Kept[tuple[Expr, Expr | None]]] = Kept(_KEPT)
-_decided: Final[Kept[tuple[Expr, bool | None]]] = Kept(_KEPT)
+_simplified: Final[LRUCache[tuple[Expr, Expr]]] = LRUCache(_MAX_CACHED)
+_told: Final[LRUCache[tuple[Expr, Expr | None]]] = LRUCache(_MAX_CACHED)
+_decided: Final[LRUCache[tuple[Expr, bool | None]]] = LRUCache(_MAX_CACHED)
 
 
 def simplified(e: Expr) -> Expr:

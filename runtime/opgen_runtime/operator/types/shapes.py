@@ -157,11 +157,11 @@ def _holds(joined: Expr, each: Expr) -> bool:
 
 def _joined(dim: Dim) -> list[Dim]:
     """The dims that have met in broadcasts to give a dim; itself where none have."""
-    pair = meeting(dim)
+    pair = broadcast_pair(dim)
     return [dim] if pair is None else [*_joined(pair[0]), *_joined(pair[1])]
 
 
-def meeting(dim: Dim) -> tuple[Expr, Expr] | None:
+def broadcast_pair(dim: Dim) -> tuple[Expr, Expr] | None:
     """The two dims that have met in a broadcast to give `dim`; None for any other."""
     if not isinstance(dim, Select) or not isinstance(dim.condition, Compare) or dim.condition.op != "eq":
         return None

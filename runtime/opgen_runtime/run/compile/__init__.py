@@ -5,12 +5,12 @@ steps.py      the work of each stage
 segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
 key.py        the front key of the caches; provenance.py: digests of functions that users write; sources.py: of ours
 kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
-entry.py      calls of kernels without Python in between; entry_text.py, entry_words.py: their machine code;
-              gate.py: objects that are called so
+entry.py      calls of kernels without Python in between; entry_text.py, entry_fields.py: their machine code;
+              trampoline.py: what calls them by vectorcall
 footprint.py  the memory of compiled programs, which bounds the caches of them
 symbolic.py   kernels for all values of their dims; dims.py: which dims the types of a program have;
-              told.py: segments are given what tells theirs
-parts.py      prepare and main: the kernels of a segment, and what constants alone decide
+              bound_dims.py: parameters that bind all dims of a segment
+parts.py      precompute and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, numbering.py
               numbers slots, arena.py lays them out in memory
@@ -24,14 +24,14 @@ written.py    schedules that users write, as they enter the table; scheduled.py:
 
 from typing import TYPE_CHECKING
 
-from ...base.late import late
+from ...base.lazy_imports import import_lazily
 from .entry import Entry
-from .gate import Gate, Gated, entered
 from .kernel import Kernel, Slot
+from .trampoline import Trampoline, VectorcallObject, entered
 
-__all__ = ["Entry", "Gate", "Gated", "Kernel", "Slot", "entered", "front_key"]
+__all__ = ["Entry", "Kernel", "Slot", "Trampoline", "VectorcallObject", "entered", "front_key"]
 
 if TYPE_CHECKING:
     from .key import front_key
 else:  # it digests what is compiled: who loads programs needs none
-    __getattr__ = late(__name__, {"front_key": "key"})
+    __getattr__ = import_lazily(__name__, {"front_key": "key"})

@@ -25,19 +25,19 @@ from ...base.errors import ExecutorError
 from ...base.version import VERSION
 from ...base.vocabulary import DTYPES, DType, dataclass
 from ...codegen import compiled, key_of, modules_of, provide
-from .demands import Demand
 from .digests import digest
 from .entry import ENTRY_LEVEL, ENTRY_MODULE
 from .entry_text import entry_text
 from .files import ALIGNMENT, aligned, in_memory
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, Run, Slots
+from .shape_preconditions import ShapePrecondition
 from .sizes import SizesIn, SizesOut
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 
 Piece: TypeAlias = "bytes | memoryview"
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORM: Final = 9
+_FORMAT: Final = 10
 _FIXED: Final = struct.Struct("<16sIQ32s")
 _MOST_HEADER: Final = 1 << 28
 
@@ -98,7 +98,7 @@ def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = N
         raise ExecutorError(
             f"the program takes a header of {len(text)} bytes; at most {_MOST_HEADER} are saved"
         )
-    fixed = _FIXED.pack(_MAGIC, _FORM, len(text), digest(text))
+    fixed = _FIXED.pack(_MAGIC, _FORMAT, len(text), digest(text))
     return [(fixed + text).ljust(_padded(_FIXED.size + len(text)), b"\0"), *blobs.parts]
 
 
@@ -208,8 +208,8 @@ def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> _Head:
     if len(fixed) < _FIXED.size or not fixed.startswith(_MAGIC):
         raise ExecutorError(f"{what} is no artifact of opgen")
     _, form, size, wanted = _FIXED.unpack(fixed)
-    if form != _FORM:
-        raise ExecutorError(f"{what} is an artifact of form {form}, expected {_FORM}")
+    if form != _FORMAT:
+        raise ExecutorError(f"{what} is an artifact of form {form}, expected {_FORMAT}")
     text = read(_FIXED.size, size) if size <= min(whole, _MOST_HEADER) else b""
     if len(text) != size or digest(text) != wanted:
         raise ExecutorError(f"{what} is damaged: its header is not what was saved")
@@ -290,9 +290,9 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
     }
     if isinstance(kernel, SymbolicKernel):
         made["symbolic"] = [sizes.var(dim) for dim in kernel.dims]
-        made["meetings"] = [[sizes.dim(a), sizes.dim(b)] for a, b in kernel.meetings]
-        made["demands"] = [
-            [each.op, each.text, sizes.dim(each.condition), each.error] for each in kernel.demands
+        made["broadcast_guards"] = [[sizes.dim(a), sizes.dim(b)] for a, b in kernel.broadcast_guards]
+        made["shape_preconditions"] = [
+            [each.op, each.text, sizes.dim(each.condition), each.error] for each in kernel.shape_preconditions
         ]
     if isinstance(kernel, NativeKernel | SymbolicKernel):
         image = kernel.image
@@ -303,7 +303,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
             "lengths": [list(length) for length in image.lengths],
             "operations": image.operations,
             "dims": list(image.dims),
-            "variants": list(image.variants),
+            "versions": list(image.versions),
         }
     return made
 
@@ -316,16 +316,17 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
     constants = tuple([_read_array(constant, blobs) for constant in made["constants"]])
     lengths = tuple([(result, axis, position) for result, axis, position in made["lengths"]])
     code = bytes(blobs[made["code"]])
-    known = (made["operations"], tuple(made["dims"]), tuple(made["variants"]))
+    known = (made["operations"], tuple(made["dims"]), tuple(made["versions"]))
     rest = (code, tuple(made["imports"]), constants, lengths, *known)
     if "symbolic" in made:
         image = Image(made["name"], (), (), *rest)
         dims = [sizes.vars[k] for k in made["symbolic"]]
-        meetings = [(sizes.expr(a), sizes.expr(b)) for a, b in made["meetings"]]
-        demands = [
-            Demand(op, text, sizes.expr(condition), error) for op, text, condition, error in made["demands"]
+        broadcast_guards = [(sizes.expr(a), sizes.expr(b)) for a, b in made["broadcast_guards"]]
+        shape_preconditions = [
+            ShapePrecondition(op, text, sizes.expr(condition), error)
+            for op, text, condition, error in made["shape_preconditions"]
         ]
-        return SymbolicKernel(image, inputs, outputs, dims, meetings, demands)
+        return SymbolicKernel(image, inputs, outputs, dims, broadcast_guards, shape_preconditions)
     return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
 
 

@@ -2,7 +2,7 @@
 
 NAME.h             the functions, with the shapes of what they take
 NAME.o             the functions, NAME_driver.o the driver of the program, NAME_kernel_K.o its kernels
-NAME_constants.o   its constants, what was prepared of them included
+NAME_constants.o   its constants, what was precomputed of them included
 opgen_*.o          the runtime's own code, the same for all programs: threads, functions of rare arguments
 """
 

@@ -37,7 +37,7 @@ def sizes_of(nodes: Sequence[Node]) -> Iterator[Expr]:
             yield from [dim for dim in kind.shape if isinstance(dim, Expr)]
 
 
-def are_told(segment: Function) -> bool:
+def are_bound(segment: Function) -> bool:
     """Whether each dim of a segment is the whole dim of an operand somewhere, and none is unknown."""
     sizes = list(sizes_of(segment.params))
     needed = {*dims_in(segment), *[dim for dim in sizes if isinstance(dim, AnyDim)]}
@@ -45,17 +45,17 @@ def are_told(segment: Function) -> bool:
 
 
 def declared_of(function: Function) -> Type:
-    """The declared type of a function's result, `?` for dims that no parameter tells; of the body where none is."""
+    """The declared type of a function's result, `?` for dims that no parameter binds; of the body where none is."""
     if function.ret_type is None:
         return function.body.checked_type
-    told = {dim for dim in sizes_of(function.params) if isinstance(dim, Var)}
-    return _of_told(function.ret_type, told)
+    bound = {dim for dim in sizes_of(function.params) if isinstance(dim, Var)}
+    return _of_bound(function.ret_type, bound)
 
 
-def _of_told(kind: Type, told: Collection[Var]) -> Type:
+def _of_bound(kind: Type, bound: Collection[Var]) -> Type:
     if isinstance(kind, TupleType):
-        return TupleType(tuple([_of_told(field, told) for field in kind.fields]))
+        return TupleType(tuple([_of_bound(field, bound) for field in kind.fields]))
     if not isinstance(kind, TensorType):
         return kind
-    dims = [dim if isinstance(dim, int) or set(free_vars(dim)) <= set(told) else Any() for dim in kind.shape]
+    dims = [dim if isinstance(dim, int) or set(free_vars(dim)) <= set(bound) else Any() for dim in kind.shape]
     return TensorType(tuple(dims), kind.dtype)

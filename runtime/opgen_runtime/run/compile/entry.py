@@ -19,11 +19,11 @@ import numpy as np
 from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from ...codegen import load_module
-from . import entry_words
+from . import entry_fields
 from .buffers import POOL
-from .entry_text import GATE_SYMBOL, SYMBOLS, entry_text
-from .entry_words import RECORD_WORDS, Word
-from .leases import FREE, KEPT_BYTES, LEASE, Leases
+from .entry_fields import RECORD_FIELDS, EntryField
+from .entry_text import SYMBOLS, TRAMPOLINE_SYMBOL, entry_text
+from .output_buffers import FREE, FREE_LIST_BYTES, OUTPUT_BUFFER, OutputBuffers
 from .pointers import address_of
 
 ENTRY_MODULE: Final = "native entry"
@@ -33,7 +33,9 @@ _SET_BASE: Final = 282
 _ARRAY_TYPE: Final = 2
 _BYTE: Final = np.dtype(np.uint8)
 _FASTCALL: Final = 0x0080  # METH_FASTCALL
-_HELD_BYTES: Final = 1 << 12  # operands up to this size: the kernel is over before another thread could start
+_MAX_BYTES_UNDER_LOCK: Final = (
+    1 << 12
+)  # operands up to this size: the kernel is over before another thread could start
 
 
 class Operand(Protocol):
@@ -126,31 +128,36 @@ def _descriptor(kernel: Enterable, methods: Methods, in_tuple: bool) -> Descript
     dtypes = [np.dtype(slot.dtype) for slot in operands]
     constants = np.array(kernel.constant_addresses, np.uint64)
     dims = [dim for slot in operands for dim in slot.shape]
-    at = len(Word) + len(operands) * RECORD_WORDS  # where the dims begin
-    words = np.array([0] * at + dims, np.int64).view(Descriptor)
-    first = address_of(words)
+    at = len(EntryField) + len(operands) * RECORD_FIELDS  # where the dims begin
+    fields = np.array([0] * at + dims, np.int64).view(Descriptor)
+    first = address_of(fields)
     for number, (slot, dtype) in enumerate(zip(operands, dtypes, strict=True)):
-        begin = len(Word) + number * RECORD_WORDS
+        begin = len(EntryField) + number * RECORD_FIELDS
         size = math.prod(slot.shape) * dtype.itemsize
-        words[begin : begin + RECORD_WORDS] = (id(dtype), len(slot.shape), first + at * words.itemsize, size)
+        fields[begin : begin + RECORD_FIELDS] = (
+            id(dtype),
+            len(slot.shape),
+            first + at * fields.itemsize,
+            size,
+        )
         at += len(slot.shape)
-    for word, value in {
-        **methods.words,
-        Word.KERNEL: kernel.code_address,
-        Word.KERNEL_DIMS: kernel.dims_address,
-        Word.KERNEL_STRIDES: kernel.strides_address,
-        Word.ITSELF: id(words),
-        Word.INPUTS: len(kernel.inputs),
-        Word.ARGUMENTS_INTO: -1 if in_tuple else len(kernel.inputs) + 1,
-        Word.OUTPUTS: len(kernel.outputs),
-        Word.IN_TUPLE: int(in_tuple),
-        Word.CONSTANTS: constants.size,
-        Word.CONSTANT_ADDRESSES: address_of(constants),
-        Word.RELEASES: int(not kernel.is_one or _bytes(operands) > _HELD_BYTES),
+    for field, value in {
+        **methods.fields,
+        EntryField.KERNEL: kernel.code_address,
+        EntryField.KERNEL_DIMS: kernel.dims_address,
+        EntryField.KERNEL_STRIDES: kernel.strides_address,
+        EntryField.ITSELF: id(fields),
+        EntryField.INPUTS: len(kernel.inputs),
+        EntryField.ARGUMENTS_INTO: -1 if in_tuple else len(kernel.inputs) + 1,
+        EntryField.OUTPUTS: len(kernel.outputs),
+        EntryField.IN_TUPLE: int(in_tuple),
+        EntryField.CONSTANTS: constants.size,
+        EntryField.CONSTANT_ADDRESSES: address_of(constants),
+        EntryField.RELEASES: int(not kernel.is_one or _bytes(operands) > _MAX_BYTES_UNDER_LOCK),
     }.items():
-        words[word] = value
-    words.kept = (kernel.memory, dtypes, constants)
-    return words
+        fields[field] = value
+    fields.kept = (kernel.memory, dtypes, constants)
+    return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +170,10 @@ class Layouts:
 
 
 class Methods:
-    """The functions in memory, that of gates by its address, and the words that all descriptors share."""
+    """The functions in memory, that of trampolines by its address, and the fields that all descriptors share."""
 
     def __init__(self, layouts: Layouts) -> None:
-        exports = (*SYMBOLS, GATE_SYMBOL, LEASE, KEPT_BYTES, FREE)
+        exports = (*SYMBOLS, TRAMPOLINE_SYMBOL, OUTPUT_BUFFER, FREE_LIST_BYTES, FREE)
         addresses = load_module(ENTRY_MODULE, entry_text(), exports, None, ENTRY_LEVEL)
         self._methods = [_Method(symbol.encode(), addresses[symbol], _FASTCALL, None) for symbol in SYMBOLS]
         for method in self._methods:
@@ -176,21 +183,21 @@ class Methods:
         self._make = ctypes.pythonapi.PyCFunction_NewEx
         self._make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         self._make.restype = ctypes.py_object
-        self.gate: int = addresses[GATE_SYMBOL]
-        self.words: dict[Word, int] = {
-            Word.ARRAY_TYPE: layouts.array_type,
-            Word.NOT_IMPLEMENTED: id(NotImplemented),
-            Word.NEW_ARRAY: layouts.new_array,
-            Word.INCREF: python_function("Py_IncRef"),
-            Word.DECREF: python_function("Py_DecRef"),
-            Word.NO_MEMORY: python_function("PyErr_NoMemory"),
-            Word.SAVE_THREAD: python_function("PyEval_SaveThread"),
-            Word.RESTORE_THREAD: python_function("PyEval_RestoreThread"),
-            Word.NEW_TUPLE: python_function("PyTuple_New"),
-            Word.BYTE: id(_BYTE),
-            Word.SET_BASE: layouts.set_base,
+        self.trampoline: int = addresses[TRAMPOLINE_SYMBOL]
+        self.fields: dict[EntryField, int] = {
+            EntryField.ARRAY_TYPE: layouts.array_type,
+            EntryField.NOT_IMPLEMENTED: id(NotImplemented),
+            EntryField.NEW_ARRAY: layouts.new_array,
+            EntryField.INCREF: python_function("Py_IncRef"),
+            EntryField.DECREF: python_function("Py_DecRef"),
+            EntryField.NO_MEMORY: python_function("PyErr_NoMemory"),
+            EntryField.SAVE_THREAD: python_function("PyEval_SaveThread"),
+            EntryField.RESTORE_THREAD: python_function("PyEval_RestoreThread"),
+            EntryField.NEW_TUPLE: python_function("PyTuple_New"),
+            EntryField.BYTE: id(_BYTE),
+            EntryField.SET_BASE: layouts.set_base,
         }
-        self.leases = Leases(addresses, self.words)
+        self.output_buffers = OutputBuffers(addresses, self.fields)
 
     def bound(self, number: int, descriptor: Descriptor) -> Callable[..., Any]:
         """The function with the descriptor as `self`, which it keeps alive."""
@@ -217,7 +224,7 @@ def methods() -> Methods | None:
     if not _made:
         _made.append(_new_methods())
         if _made[0] is not None:
-            POOL.use(_made[0].leases)
+            POOL.use(_made[0].output_buffers)
     return _made[0]
 
 
@@ -287,29 +294,29 @@ def _is_as_expected(array: np.ndarray) -> bool:
     def pointer(offset: int) -> int:
         return read(ctypes.c_size_t, offset)
 
-    flags = read(ctypes.c_int, entry_words.FLAGS_OFFSET)
+    flags = read(ctypes.c_int, entry_fields.FLAGS_OFFSET)
     contiguous = array.flags.c_contiguous and array.flags.aligned
-    wanted = entry_words.CONTIGUOUS_ALIGNED
-    dims = (ctypes.c_int64 * array.ndim).from_address(pointer(entry_words.DIMS_OFFSET))
+    wanted = entry_fields.CONTIGUOUS_ALIGNED
+    dims = (ctypes.c_int64 * array.ndim).from_address(pointer(entry_fields.DIMS_OFFSET))
     return (
-        pointer(entry_words.TYPE_OFFSET) == id(type(array))
-        and pointer(entry_words.DATA_OFFSET) == array.__array_interface__["data"][0]
-        and read(ctypes.c_int, entry_words.RANK_OFFSET) == array.ndim
+        pointer(entry_fields.TYPE_OFFSET) == id(type(array))
+        and pointer(entry_fields.DATA_OFFSET) == array.__array_interface__["data"][0]
+        and read(ctypes.c_int, entry_fields.RANK_OFFSET) == array.ndim
         and tuple(dims) == array.shape
-        and pointer(entry_words.DTYPE_OFFSET) == id(array.dtype)
+        and pointer(entry_fields.DTYPE_OFFSET) == id(array.dtype)
         and (flags & wanted == wanted) == contiguous
-        and bool(flags & entry_words.WRITEABLE) == array.flags.writeable
+        and bool(flags & entry_fields.WRITEABLE) == array.flags.writeable
     )
 
 
 def _is_tuple_as_expected(sample: tuple[object, ...]) -> bool:
-    size = ctypes.c_ssize_t.from_address(id(sample) + entry_words.TUPLE_SIZE_OFFSET).value
-    items = (ctypes.c_size_t * len(sample)).from_address(id(sample) + entry_words.TUPLE_ITEMS_OFFSET)
+    size = ctypes.c_ssize_t.from_address(id(sample) + entry_fields.TUPLE_SIZE_OFFSET).value
+    items = (ctypes.c_size_t * len(sample)).from_address(id(sample) + entry_fields.TUPLE_ITEMS_OFFSET)
     return size == len(sample) and list(items) == [id(item) for item in sample]
 
 
 def _is_counted_as_expected(sample: object) -> bool:
-    count = ctypes.c_int32.from_address(id(sample) + entry_words.COUNT_OFFSET)
+    count = ctypes.c_int32.from_address(id(sample) + entry_fields.COUNT_OFFSET)
     before = count.value
     kept = [sample] * 3
     return before > 0 and count.value == before + len(kept)

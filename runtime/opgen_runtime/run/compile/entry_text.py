@@ -1,9 +1,9 @@
 """The native entry as LLVM IR text: functions of CPython's METH_FASTCALL that check arrays and run a kernel on them.
 
-The gate is a function of CPython's vectorcall (PEP 590): `self` is the object that is called, which holds the address
-of its words.
+The trampoline is a function of CPython's vectorcall (PEP 590): `self` is the object that is called, which holds
+the address of its words.
 
-`self` is an int64 array, the descriptor, whose words are named in `Word`; after these come the records of the
+`self` is an int64 array, the descriptor, whose words are named in `EntryField`; after these come the records of the
 operands, inputs first, then the outputs, and their dims.  A record holds the dtype object, the rank, the address of the
 dims and the size in bytes.  An argument fits if it is exactly an array (no subclass) with that dtype object and those
 dims, C-contiguous and aligned; an output, of which one that is in no tuple is filled, must be writeable and overlap no
@@ -18,45 +18,45 @@ from __future__ import annotations
 from typing import Final
 
 from ...codegen import fill
-from .buffers import ALIGNMENT, KEPT, LEAST
-from .entry_words import (
+from .buffers import ALIGNMENT, MAX_FREE_LIST_BYTES, MIN_POOLED_BYTES
+from .entry_fields import (
     CONTIGUOUS_ALIGNED,
     COUNT_MASK,
     DATA_OFFSET,
     DIMS_OFFSET,
     DTYPE_OFFSET,
     FLAGS_OFFSET,
-    GATE_WORDS_OFFSET,
     RANK_OFFSET,
-    RECORD_WORDS,
+    RECORD_FIELDS,
+    TRAMPOLINE_FIELDS_OFFSET,
     TUPLE_ITEMS_OFFSET,
     TUPLE_SIZE_OFFSET,
     TYPE_OFFSET,
     WRITEABLE,
-    GateWord,
-    Word,
+    EntryField,
+    TrampolineField,
     counted_text,
-    words_text,
+    fields_text,
 )
-from .leases import LEASE, leases_text
+from .output_buffers import OUTPUT_BUFFER, output_buffers_text
 
 SYMBOLS: Final = ("opgen_entry_new", "opgen_entry_into")
-GATE_SYMBOL: Final = "opgen_entry_gate"
+TRAMPOLINE_SYMBOL: Final = "opgen_entry_trampoline"
 _FEW: Final = 15  # arguments that are copied to the stack
 
 
 def entry_text() -> str:
-    """The module with the functions of `SYMBOLS` and `GATE_SYMBOL`."""
+    """The module with the functions of `SYMBOLS` and `TRAMPOLINE_SYMBOL`."""
     run = fill(
         _RUN,
-        **words_text([word for word in Word if word not in (Word.BYTE, Word.SET_BASE)]),
+        **fields_text([field for field in EntryField if field not in (EntryField.BYTE, EntryField.SET_BASE)]),
         HOLD=counted_text("itself", 1),
         DROP=counted_text("itself", -1),
         HOLD_TARGET=counted_text("to_fill", 1),
         HOLD_DTYPE=counted_text("new_dtype", 1),
-        RECORDS=len(Word),
-        DECREF_POSITION=int(Word.DECREF),
-        RECORD_WORDS=RECORD_WORDS,
+        RECORDS=len(EntryField),
+        DECREF_POSITION=int(EntryField.DECREF),
+        RECORD_FIELDS=RECORD_FIELDS,
         TYPE_OFFSET=TYPE_OFFSET,
         RANK_OFFSET=RANK_OFFSET,
         DIMS_OFFSET=DIMS_OFFSET,
@@ -66,8 +66,8 @@ def entry_text() -> str:
         CONTIGUOUS_ALIGNED=CONTIGUOUS_ALIGNED,
         WRITEABLE=WRITEABLE,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
-        LEASE=LEASE,
-        LEAST=LEAST,
+        OUTPUT_BUFFER=OUTPUT_BUFFER,
+        MIN_POOLED_BYTES=MIN_POOLED_BYTES,
     )  # fmt: skip
     entries = [
         fill(_ENTRY, NAME=name, INTO=into, DATA_OFFSET=DATA_OFFSET)
@@ -75,29 +75,29 @@ def entry_text() -> str:
     ]
     ask = fill(
         _ASK,
-        **words_text((GateWord.SLOW, GateWord.CALLEE, GateWord.VECTORCALL)),
+        **fields_text((TrampolineField.SLOW, TrampolineField.CALLEE, TrampolineField.VECTORCALL)),
         FEW=_FEW,
         ROOM=_FEW + 1,
         TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
     )
-    gate = fill(
-        _GATE,
-        **words_text((GateWord.WORDS, GateWord.OUT)),
-        SYMBOL=GATE_SYMBOL,
-        GATE_WORDS_OFFSET=GATE_WORDS_OFFSET,
+    trampoline = fill(
+        _TRAMPOLINE,
+        **fields_text((TrampolineField.FIELDS, TrampolineField.OUT)),
+        SYMBOL=TRAMPOLINE_SYMBOL,
+        TRAMPOLINE_FIELDS_OFFSET=TRAMPOLINE_FIELDS_OFFSET,
         COUNT_MASK=COUNT_MASK,
         TUPLE_SIZE_OFFSET=TUPLE_SIZE_OFFSET,
         TUPLE_ITEMS_OFFSET=TUPLE_ITEMS_OFFSET,
     )
-    return "\n".join((leases_text(KEPT, ALIGNMENT), ask, run, *entries, gate))
+    return "\n".join((output_buffers_text(MAX_FREE_LIST_BYTES, ALIGNMENT), ask, run, *entries, trampoline))
 
 
 _ENTRY: Final = """
 define ptr @$NAME(ptr %self, ptr %args, i64 %count) {
 start:
   %words_at = getelementptr i8, ptr %self, i64 $DATA_OFFSET
-  %words = load ptr, ptr %words_at
-  %result = tail call ptr @run(ptr %words, ptr %args, i64 %count, i1 $INTO, ptr null, ptr null)
+  %fields = load ptr, ptr %words_at
+  %result = tail call ptr @run(ptr %fields, ptr %args, i64 %count, i1 $INTO, ptr null, ptr null)
   ret ptr %result
 }"""
 
@@ -106,7 +106,7 @@ _ASK: Final = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare ptr @PyErr_NoMemory()
-define internal ptr @ask(ptr %gate, ptr %args, i64 %count, ptr %names) {
+define internal ptr @ask(ptr %trampoline, ptr %args, i64 %count, ptr %names) {
 start:
   %few_at = alloca [$ROOM x ptr]
 $SLOW
@@ -147,14 +147,14 @@ fail:
   ret ptr %error
 }"""
 
-_GATE: Final = """
+_TRAMPOLINE: Final = """
 define ptr @$SYMBOL(ptr %self, ptr %args, i64 %flagged_count, ptr %names) {
 start:
   %count = and i64 %flagged_count, $COUNT_MASK
-  %gate_at = getelementptr i8, ptr %self, i64 $GATE_WORDS_OFFSET
-  %gate = load ptr, ptr %gate_at
-$WORDS
-  %known = icmp ne ptr %words, null
+  %trampoline_at = getelementptr i8, ptr %self, i64 $TRAMPOLINE_FIELDS_OFFSET
+  %trampoline = load ptr, ptr %trampoline_at
+$FIELDS
+  %known = icmp ne ptr %fields, null
   br i1 %known, label %ask, label %ask_slow
 ask:
   %into = icmp ne ptr %names, null
@@ -171,17 +171,17 @@ $OUT
   %is_out = icmp eq ptr %name, %out
   br i1 %is_out, label %try, label %ask_slow
 try:
-  %result = tail call ptr @run(ptr %words, ptr %args, i64 %count, i1 %into, ptr %gate, ptr %names)
+  %result = tail call ptr @run(ptr %fields, ptr %args, i64 %count, i1 %into, ptr %trampoline, ptr %names)
   ret ptr %result
 ask_slow:
-  %answer = call ptr @ask(ptr %gate, ptr %args, i64 %count, ptr %names)
+  %answer = call ptr @ask(ptr %trampoline, ptr %args, i64 %count, ptr %names)
   ret ptr %answer
 }"""
 
-# `%count`: of the arguments by position, with the output where they come from no gate.
+# `%count`: of the arguments by position, with the output where they come from no trampoline.
 # The entry is held while it runs: the kernel may release the interpreter, and another thread put another entry there.
 _RUN: Final = """
-define internal ptr @run(ptr %words, ptr %args, i64 %count, i1 %into, ptr %gate, ptr %names) {
+define internal ptr @run(ptr %fields, ptr %args, i64 %count, i1 %into, ptr %trampoline, ptr %names) {
 start:
   %alone_at = alloca ptr
 $INPUTS
@@ -196,7 +196,7 @@ prepare:
 $CONSTANTS
 $OUTPUTS
 $ARRAY_TYPE
-  %records = getelementptr i64, ptr %words, i64 $RECORDS
+  %records = getelementptr i64, ptr %fields, i64 $RECORDS
   %with_constants = add i64 %inputs, %constants
   %pointer_count = add i64 %with_constants, %outputs
   %pointers = alloca ptr, i64 %pointer_count
@@ -214,7 +214,7 @@ check:
   %is_array = icmp eq ptr %type, %array_type
   br i1 %is_array, label %array, label %refuse
 array:
-  %record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %number
+  %record = getelementptr [$RECORD_FIELDS x i64], ptr %records, i64 %number
   %own_dtype_at = getelementptr i8, ptr %argument, i64 $DTYPE_OFFSET
   %own_dtype = load i64, ptr %own_dtype_at
   %dtype = load i64, ptr %record
@@ -270,7 +270,7 @@ writeable:
   %is_locked = icmp eq i32 %own_writeable, 0
   br i1 %is_locked, label %refuse, label %bounds
 bounds:
-  %target_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %inputs
+  %target_record = getelementptr [$RECORD_FIELDS x i64], ptr %records, i64 %inputs
   %size_in = getelementptr i64, ptr %target_record, i64 3
   %size = load i64, ptr %size_in
   %last = add i64 %first, %size
@@ -282,7 +282,7 @@ each_overlap:
 apart:
   %other_at = getelementptr i64, ptr %pointers, i64 %other
   %other_first = load i64, ptr %other_at
-  %other_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %other
+  %other_record = getelementptr [$RECORD_FIELDS x i64], ptr %records, i64 %other
   %other_size_in = getelementptr i64, ptr %other_record, i64 3
   %other_size = load i64, ptr %other_size_in
   %other_last = add i64 %other_first, %other_size
@@ -320,7 +320,7 @@ each_output:
   br i1 %outputs_done, label %all_made, label %make_output
 make_output:
   %new_number = add i64 %inputs, %made_count
-  %new_record = getelementptr [$RECORD_WORDS x i64], ptr %records, i64 %new_number
+  %new_record = getelementptr [$RECORD_FIELDS x i64], ptr %records, i64 %new_number
   %new_dtype = load ptr, ptr %new_record
   %new_rank_in = getelementptr i64, ptr %new_record, i64 1
   %new_rank = load i64, ptr %new_rank_in
@@ -329,10 +329,10 @@ make_output:
   %new_dims = load ptr, ptr %new_dims_in
   %new_size_in = getelementptr i64, ptr %new_record, i64 3
   %new_size = load i64, ptr %new_size_in
-  %is_large = icmp uge i64 %new_size, $LEAST
+  %is_large = icmp uge i64 %new_size, $MIN_POOLED_BYTES
   br i1 %is_large, label %make_large, label %make_small
 make_large:
-  %large = call ptr @$LEASE(ptr %words, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, i64 %new_size)
+  %large = call ptr @$OUTPUT_BUFFER(ptr %fields, ptr %new_dtype, i32 %new_rank32, ptr %new_dims, i64 %new_size)
   br label %either
 make_small:
 $HOLD_DTYPE
@@ -404,7 +404,7 @@ $NO_MEMORY
 fail_whole:
   br i1 %several, label %drop_whole, label %fail
 drop_whole:
-  %drop_at = getelementptr i64, ptr %words, i64 $DECREF_POSITION
+  %drop_at = getelementptr i64, ptr %fields, i64 $DECREF_POSITION
   %drop = load ptr, ptr %drop_at
   call void %drop(ptr %made_whole)
   br label %fail
@@ -415,10 +415,10 @@ done:
 $DROP
   ret ptr %result
 refuse:
-  %has_gate = icmp ne ptr %gate, null
-  br i1 %has_gate, label %ask_slow, label %say_so
+  %has_trampoline = icmp ne ptr %trampoline, null
+  br i1 %has_trampoline, label %ask_slow, label %say_so
 ask_slow:
-  %answer = call ptr @ask(ptr %gate, ptr %args, i64 %count, ptr %names)
+  %answer = call ptr @ask(ptr %trampoline, ptr %args, i64 %count, ptr %names)
   ret ptr %answer
 say_so:
 $NOT_IMPLEMENTED

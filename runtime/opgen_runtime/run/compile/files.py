@@ -12,8 +12,8 @@ import numpy as np
 from .pointers import address_of
 
 ALIGNMENT: Final = 64  # of the memory, and of every array of an artifact in it
-_MANY: Final = 1 << 24  # bytes, from which on there are two threads
-_AT_ONCE: Final = 1 << 20  # bytes, which stay in a second-level cache for who looks at them next
+_MIN_PARALLEL_BYTES: Final = 1 << 24  # bytes, from which on there are two threads
+_CHUNK_BYTES: Final = 1 << 20  # bytes, which stay in a second-level cache for who looks at them next
 Watch = Callable[[int, memoryview], object]
 
 
@@ -56,15 +56,17 @@ def _in_halves(content: memoryview, watch: Watch | None, read: Callable[[int, me
     def work(number: int) -> None:
         last = len(content) if number else half
         try:
-            for begin in range(half if number else 0, last, _AT_ONCE):
-                part = content[begin : min(begin + _AT_ONCE, last)]
+            for begin in range(half if number else 0, last, _CHUNK_BYTES):
+                part = content[begin : min(begin + _CHUNK_BYTES, last)]
                 read(begin, part)
                 if watch is not None:
                     watch(number, part)
         except OSError as failure:
             failures.append(failure)
 
-    beside = Thread(target=work, args=(1,), name="opgen-read") if len(content) >= _MANY else None
+    beside = (
+        Thread(target=work, args=(1,), name="opgen-read") if len(content) >= _MIN_PARALLEL_BYTES else None
+    )
     if beside is not None:
         beside.start()
     work(0)

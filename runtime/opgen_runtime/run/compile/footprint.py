@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from ...base.kept import Footprint, Kept
+from ...base.lru_cache import Footprint, LRUCache
 from .pointers import address_of
 
 OBJECT_BYTES: Final = 1 << 13  # about what a kernel or a program takes in Python, with its entries
@@ -24,12 +24,12 @@ class Compiled(Protocol):
 C = TypeVar("C", bound=Compiled)
 
 
-def programs(limit: int, most_bytes: int = MOST_BYTES) -> Kept[C]:
+def programs(limit: int, most_bytes: int = MOST_BYTES) -> LRUCache[C]:
     """A memory of at most `limit` programs, of at most `most_bytes` together where they are more than a few.
 
     A program that it drops ends when nobody else holds it: code that a thread runs is held by the call.
     """
-    return Kept(limit, most_bytes, lambda program: program.footprint(), _LEAST)
+    return LRUCache(limit, most_bytes, lambda program: program.footprint(), _LEAST)
 
 
 def footprint_of(arrays: Iterable[np.ndarray]) -> Footprint:

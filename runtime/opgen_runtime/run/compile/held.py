@@ -40,9 +40,9 @@ def declared_as(held: Held, type_: TensorType) -> Held:
 
 def dims_of(params: Sequence[Held], held: Sequence[Held]) -> tuple[Var, ...]:
     """The symbolic dims of a program.  Raises NoPlanError for one that is the whole dim of no parameter."""
-    told = {dim for param in params for dim in param.shape}
+    bound = {dim for param in params for dim in param.shape}
     for var in vars_of([each.shape for each in held]):
-        if var not in told:
+        if var not in bound:
             raise NoPlanError(f"no parameter has the dim {var.name} itself, of which its shapes are made")
     return vars_of([param.shape for param in params])
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.errors import CallError, ExecutorError
 from ...base.forks import importing
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...base.vocabulary import dataclass
 from ...codegen import Loaded, load
 from .buffers import POOL
@@ -152,7 +152,7 @@ class Image:
     `imports`: the names that the code needs from outside.  `constants`: operands that belong to the kernel; they follow
     the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).  `dims`:
     the values of the symbolic dims that the code was compiled for all of.
-    `operations`: on floats, None where they are not known.  `variants`: the conditions on the dims of which the first
+    `operations`: on floats, None where they are not known.  `versions`: the conditions on the dims of which the first
     that holds decides what runs.
     """
 
@@ -165,7 +165,7 @@ class Image:
     lengths: tuple[tuple[int, int, int], ...] = ()
     operations: int | None = None
     dims: tuple[int, ...] = ()
-    variants: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
 
 
 SIGNATURE: Final = ctypes.CFUNCTYPE(
@@ -239,7 +239,7 @@ class NativeKernel(Kernel):
 
     @property
     def is_one(self) -> bool:
-        """Whether it is one kernel, whose time its operands tell, and not a program."""
+        """Whether it is one kernel, whose time its operands decide, and not a program."""
         return True
 
     def entry(self, in_tuple: bool = False) -> Entry | None:
@@ -296,7 +296,7 @@ class NativeKernel(Kernel):
         return results if lengths is None else self._cut(results, lengths)
 
     def context(self) -> int | None:
-        """What the code is told beside its operands."""
+        """What the code is given beside its operands."""
         return None
 
     def failure(self, status: int) -> BaseException:

@@ -14,8 +14,8 @@ from .held import NoPlanError as NoPlanError
 from .held import declared_as
 from .plan import Copy, Held, Slots, flatten
 
-_MAX_LENGTH: Final = 1 << 20  # instructions: loops are written out wherever they are called
-_SAMPLE: Final = 1 << 12  # bytes
+_MAX_INSTRUCTIONS: Final = 1 << 20  # instructions: loops are written out wherever they are called
+_SAMPLE_BYTES: Final = 1 << 12  # bytes
 
 
 class Numbering:
@@ -58,8 +58,10 @@ class Numbering:
 
     def count(self, more: int) -> None:
         self.length += more
-        if self.length > _MAX_LENGTH:
-            raise NoPlanError(f"its loops, written out where they are called, have over {_MAX_LENGTH} steps")
+        if self.length > _MAX_INSTRUCTIONS:
+            raise NoPlanError(
+                f"its loops, written out where they are called, have over {_MAX_INSTRUCTIONS} steps"
+            )
 
     def like(self, slots: Slots) -> Slots:
         if isinstance(slots, int):
@@ -99,7 +101,7 @@ def _content(array: np.ndarray) -> np.ndarray:
 
 def _sample(content: np.ndarray) -> bytes:
     """What equal contents have in common: all of few bytes, some of many, so that most differ in it."""
-    return content[:: -(-len(content) // _SAMPLE) or 1].tobytes()
+    return content[:: -(-len(content) // _SAMPLE_BYTES) or 1].tobytes()
 
 
 class Targets:

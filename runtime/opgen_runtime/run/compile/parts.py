@@ -1,4 +1,4 @@
-"""What a segment is compiled to: a kernel for all runs, and one that prepares what constants alone decide."""
+"""What a segment is compiled to: a kernel for all runs, and one that precomputes what constants alone decide."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...base.vocabulary import dataclass
 from ...ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, post_order, rebuild
 from ...operator import TensorType, TupleType
+from .constant_cache import ran
 from .dims import dims_in
 from .kernel import Kernel
-from .once import ran
 from .segments import Segments, Site, flat_constants, is_segment
 
-_MOST_BYTES = 1 << 24  # of a value that is larger than the constants that it is made of
+_MAX_PRECOMPUTED_BYTES = 1 << 24  # of a value that is larger than the constants that it is made of
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The kernels of a segment.
 
-    `main` takes the segment's operands at the positions `operands`, tuples spread, and then what `prepare` gives, which
-    takes the constants at `constants`.
+    `main` takes the segment's operands at the positions `operands`, tuples spread, and then what `precompute`
+    gives, which takes the constants at `constants`.
     """
 
     main: Kernel
     operands: tuple[int, ...]
-    prepare: Kernel | None = None
+    precompute: Kernel | None = None
     constants: tuple[int, ...] = ()
 
     def footprint(self) -> Footprint:
         """The memory of the kernels."""
         yield from self.main.footprint()
-        if self.prepare is not None:
-            yield from self.prepare.footprint()
+        if self.precompute is not None:
+            yield from self.precompute.footprint()
 
 
 def whole(kernel: Kernel) -> Parts:
@@ -75,11 +75,12 @@ def _is_small(call: Call, constants: Sequence[Constant | None]) -> bool:
         if not isinstance(field, TensorType) or not field.is_static:
             return False
         size += int(np.prod(field.concrete_shape)) * field.dtype.itemsize
-    return size <= max(_MOST_BYTES, sum([c.data.nbytes for c in constants if c is not None]))
+    return size <= max(_MAX_PRECOMPUTED_BYTES, sum([c.data.nbytes for c in constants if c is not None]))
 
 
 def sites_of(segments: Segments, parts: Sequence[Parts]) -> tuple[dict[int, Site], list[str]]:
-    """How each segment is called, by the id of its function, once what is prepared has been; and what prepared it.
+    """How each segment is called, by the id of its function, once what is precomputed has been; and what
+    precomputed it.
 
     Equal kernels on the same constants run once.
     """
@@ -88,13 +89,13 @@ def sites_of(segments: Segments, parts: Sequence[Parts]) -> tuple[dict[int, Site
     names: list[str] = []
     for identity, number in segments.numbers.items():
         part, constants = parts[number], segments.operands[identity]
-        prepared: tuple[np.ndarray, ...] = ()
-        if part.prepare is not None:
+        precomputed: tuple[np.ndarray, ...] = ()
+        if part.precompute is not None:
             arrays = [c.data for c in [constants[k] for k in part.constants] if c is not None]
             key = (number, *map(id, arrays))
             if key not in made:
-                names.append(part.prepare.name)
-                made[key] = ran(part.prepare, arrays)
-            prepared = made[key]
-        sites[identity] = Site(number, part.operands, prepared)
+                names.append(part.precompute.name)
+                made[key] = ran(part.precompute, arrays)
+            precomputed = made[key]
+        sites[identity] = Site(number, part.operands, precomputed)
     return sites, names

@@ -20,7 +20,7 @@ import numpy as np
 from ...base import Target
 from ...base.contract import Contract, Rule
 from ...base.errors import CodegenError, PassError, did_you_mean
-from ...base.kept import Kept
+from ...base.lru_cache import LRUCache
 from ...base.vocabulary import dataclass
 from ...ir import Function, IRModule
 from ...lower import tir
@@ -227,9 +227,9 @@ def between(name: str, last: str) -> tuple[Stage[Any, Any], ...]:
     return upto(last)[len(upto(name)) :]
 
 
-_KEPT: Final = 4096
+_MAX_CACHED_KERNELS: Final = 4096
 _MOST_BYTES: Final = 1 << 26
-_kernels: Final[Kept[Parts]] = programs(_KEPT, _MOST_BYTES)  # by front key
+_kernels: Final[LRUCache[Parts]] = programs(_MAX_CACHED_KERNELS, _MOST_BYTES)  # by front key
 
 
 def forget_kernels() -> None:
@@ -289,14 +289,14 @@ def _compile(request: Request, key: str | None) -> Parts:
         elif isinstance(record, Compiled):
             compiled.append(record)
     assert isinstance(record, Kernel)
-    if scheduled is None or scheduled.prepare is None:
+    if scheduled is None or scheduled.precompute is None:
         parts = whole(record)
     else:
-        for _, prepare in through_kernel(request, after("split"), scheduled.prepare):
-            if isinstance(prepare, Compiled):
-                compiled.append(prepare)
-        constants = scheduled.prepare.normal.segment.operands
-        parts = Parts(record, scheduled.normal.segment.operands, prepare, constants)
+        for _, precompute in through_kernel(request, after("split"), scheduled.precompute):
+            if isinstance(precompute, Compiled):
+                compiled.append(precompute)
+        constants = scheduled.precompute.normal.segment.operands
+        parts = Parts(record, scheduled.normal.segment.operands, precompute, constants)
     if key is not None:
         steps.keep(compiled, key)
     return parts
@@ -305,7 +305,7 @@ def _compile(request: Request, key: str | None) -> Parts:
 def compile_written(written: Written) -> Compiled:
     """Object code of a schedule that a user wrote, through the rows of KERNEL after "split".
 
-    Kept in the object cache by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
+    LRUCache in the object cache by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
     """
     *_, (_, emitted) = through_kernel(written, between("split", "emit"))
 
@@ -314,7 +314,7 @@ def compile_written(written: Written) -> Compiled:
         assert isinstance(record, Compiled)
         return record
 
-    return steps.compiled_once(emitted, compiled)
+    return steps.compile_cached(emitted, compiled)
 
 
 def load_written(written: Written, compiled: Compiled) -> NativeKernel:

@@ -313,7 +313,7 @@ class _Body:
         site = planner.sites[id(segment)]
         number, kernel = site.kernel, planner.kernels[site.kernel]
         given = [slot for arg in node.args for slot in flatten(self._slots(arg))]
-        inputs = [*[given[k] for k in site.operands], *map(planner.constant, site.prepared)]
+        inputs = [*[given[k] for k in site.operands], *map(planner.constant, site.precomputed)]
         if any(slot in planner.dynamic for slot in inputs):
             raise NoPlanError(f"{kernel.name} reads a tensor whose size depends on data")
         if kernel.why_not_native is not None:
@@ -328,7 +328,7 @@ class _Body:
         for output, axis, position in kernel.lengths:
             known = planner.dynamic.get(outputs[output], ())
             planner.dynamic[outputs[output]] = (*known, (axis, lengths[position]))
-        if tuple(site.operands) == (0, 1, 2) and not site.prepared and _is_put(segment):
+        if tuple(site.operands) == (0, 1, 2) and not site.precomputed and _is_put(segment):
             planner.puts.add(number)
         self._add(block, Run(number, tuple(inputs), tuple(outputs), tuple(lengths)))
         self._own_slots(block, outputs)

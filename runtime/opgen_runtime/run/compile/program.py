@@ -15,15 +15,15 @@ from ...base.arith import Expr, Var, eq, substitute
 from ...base.arith.expr import Shape
 from ...base.errors import ExecutorError
 from ...base.forks import importing
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...codegen import Loaded, compiled, imports_of, load
-from .demands import Demand
 from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text, kernel_symbols
 from .entry import Entry
 from .footprint import footprint_of
 from .kernel import Image, Kernel, NativeKernel, Slot
 from .plan import Copy, Instruction, Loop, Plan, Run
 from .pointers import address_of
+from .shape_preconditions import ShapePrecondition
 from .symbolic import SymbolicKernel, concrete, symbolic_slot
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ class ProgramKernel(NativeKernel):
 
     def entry(self, in_tuple: bool = False) -> Entry | None:
         # entries tell no events, and not why a program failed: a function of Python raised, a loop went too far
-        told = self.linked.externs or self.linked.limits or self.linked.events
-        return None if told else super().entry(in_tuple)
+        observed = self.linked.externs or self.linked.limits or self.linked.events
+        return None if observed else super().entry(in_tuple)
 
     def context(self) -> int | None:
         events = self.linked.events.get(get_ident())
@@ -139,24 +139,26 @@ class SymbolicProgram(SymbolicKernel):
             )
         )
         self.linked = linked
-        meetings = [pair for run in linked.plan.runs for pair in self._meetings(run)]
-        demands = [each for step in linked.plan.code for each in self._demands(step)]
-        super().__init__(image, inputs, outputs, linked.plan.dims, meetings, demands, linked.loaded)
+        broadcast_guards = [pair for run in linked.plan.runs for pair in self._broadcast_guards(run)]
+        shape_preconditions = [each for step in linked.plan.code for each in self._shape_preconditions(step)]
+        super().__init__(
+            image, inputs, outputs, linked.plan.dims, broadcast_guards, shape_preconditions, linked.loaded
+        )
 
     def footprint(self) -> Footprint:
         yield from super().footprint()
         yield from self.linked.footprint()
 
-    def _meetings(self, run: Run) -> list[tuple[Expr, Expr]]:
+    def _broadcast_guards(self, run: Run) -> list[tuple[Expr, Expr]]:
         """The dims of the program that meet in a run of a kernel."""
         kernel = self.linked.kernels[run.kernel]
-        if not isinstance(kernel, SymbolicKernel) or not kernel.meetings:
+        if not isinstance(kernel, SymbolicKernel) or not kernel.broadcast_guards:
             return []
         values = kernel.bound([self.linked.plan.held[slot].shape for slot in run.inputs])
-        return [(substitute(a, values), substitute(b, values)) for a, b in kernel.meetings]
+        return [(substitute(a, values), substitute(b, values)) for a, b in kernel.broadcast_guards]
 
-    def _demands(self, step: Instruction) -> Iterator[Demand]:
-        """What a step demands of the dims of the program: what its kernel does, and that shapes are those of slots."""
+    def _shape_preconditions(self, step: Instruction) -> Iterator[ShapePrecondition]:
+        """What a step requires of the dims of the program: what its kernel does, and that shapes are those of slots."""
         held = self.linked.plan.held
         if isinstance(step, Copy):
             yield from _same(held[step.target].shape, held[step.source].shape)
@@ -167,7 +169,7 @@ class SymbolicProgram(SymbolicKernel):
         given: list[list[Shape]] = [[slot.shape for slot in part] for part in slots]
         if isinstance(kernel, SymbolicKernel):
             values = kernel.bound([held[slot].shape for slot in step.inputs])
-            yield from [each.on(values) for each in kernel.demands]
+            yield from [each.on(values) for each in kernel.shape_preconditions]
             given = [kernel.shapes(part, values) for part in kernel.operands]
         for positions, shapes in zip((step.inputs, step.outputs), given, strict=True):
             for position, shape in zip(positions, shapes, strict=True):
@@ -191,14 +193,14 @@ class SymbolicProgram(SymbolicKernel):
         return ProgramKernel(image, self.linked)
 
 
-def _same(a: Shape, b: Shape) -> Iterator[Demand]:
+def _same(a: Shape, b: Shape) -> Iterator[ShapePrecondition]:
     """That two shapes are one, where they do not show it: branches of `if` may be of different dims."""
     with importing:  # who loads a program of known sizes needs no types
         from ...operator import dims_equal
     whose = f"a value of shape ({', '.join(map(str, a))})"
     for x, y in zip(a, b, strict=True):
         if not dims_equal(x, y) and not (isinstance(x, int) and isinstance(y, int)):
-            yield Demand(whose, "one shape on all ways to it", eq(x, y))
+            yield ShapePrecondition(whose, "one shape on all ways to it", eq(x, y))
 
 
 def program_of(plan: Plan, kernels: Sequence[Kernel], image: Image) -> ProgramKernel | SymbolicProgram:

@@ -23,7 +23,7 @@ from ...lower import tir
 from ...lower.library.schedules import Trial, trials_text
 from ...lower.library.segment import Segment, kernel_name
 from ...lower.schedule import Schedule
-from .variants import Variant
+from .multiversioning import Version
 from .written import Program
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ class Normal:
 class Scheduled:
     """A segment in normal form with its schedule.
 
-    `prepare`: the part that was split off, which runs once.  `variants`: others, for where more is known of its dims.
-    `trials`: what each rule of the library said of each stage; none of a schedule that a strategy chose.
+    `precompute`: the part that was split off, which runs once.  `versions`: others, for where more is known of its
+    dims. `trials`: what each rule of the library said of each stage; none of a schedule that a strategy chose.
     """
 
     normal: Normal
     schedule: Schedule
-    prepare: Scheduled | None = None
-    variants: tuple[Variant[Scheduled], ...] = ()
+    precompute: Scheduled | None = None
+    versions: tuple[Version[Scheduled], ...] = ()
     trials: tuple[Trial, ...] = ()
 
     def texts(self) -> Texts:
@@ -92,36 +92,36 @@ class Scheduled:
             yield "rules", trials_text(self.trials)
         yield "schedule", str(self.schedule)
         yield "trace", str(self.schedule.trace)
-        for variant in self.variants:
-            yield f"schedule where {variant.narrowing}", str(variant.what.schedule)
+        for version in self.versions:
+            yield f"schedule where {version.specialisation}", str(version.what.schedule)
 
     def part_texts(self) -> Texts:
         """The schedules of both parts, where there are two."""
-        if self.prepare is not None:
-            yield "prepare", str(self.prepare.schedule)
+        if self.precompute is not None:
+            yield "precompute", str(self.precompute.schedule)
             yield "main", str(self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A segment as loop IR; `variants`: others, for where more is known of its dims."""
+    """A segment as loop IR; `versions`: others, for where more is known of its dims."""
 
     segment: Subject
     func: tir.PrimFunc
-    variants: tuple[Variant[tir.PrimFunc], ...] = ()
+    versions: tuple[Version[tir.PrimFunc], ...] = ()
 
     @property
     def funcs(self) -> tuple[tir.PrimFunc, ...]:
         """All there are."""
-        return (self.func, *[variant.what for variant in self.variants])
+        return (self.func, *[version.what for version in self.versions])
 
     def mapped(self, fn: Callable[[tir.PrimFunc], tir.PrimFunc]) -> Lowered:
         """The same with `fn` of each of them."""
-        variants = [replace(variant, what=fn(variant.what)) for variant in self.variants]
-        return replace(self, func=fn(self.func), variants=tuple(variants))
+        versions = [replace(version, what=fn(version.what)) for version in self.versions]
+        return replace(self, func=fn(self.func), versions=tuple(versions))
 
     def text(self) -> str:
-        parts = [f"where {each.narrowing}:\n{tir.to_text(each.what)}" for each in self.variants]
+        parts = [f"where {each.specialisation}:\n{tir.to_text(each.what)}" for each in self.versions]
         return "\n".join([tir.to_text(self.func), *parts])
 
     def interpret(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -132,13 +132,13 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A segment as LLVM IR, and how LLVM is to optimise it; `variants`: where it chooses one, in order."""
+    """A segment as LLVM IR, and how LLVM is to optimise it; `versions`: where it chooses one, in order."""
 
     segment: Subject
     symbol: str
     text: str
     passes: codegen.Pipeline
-    variants: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
 
     def texts(self) -> Texts:
         yield "llvm", self.text
@@ -146,12 +146,12 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A segment as object code; `variants`: where it chooses one, in order."""
+    """A segment as object code; `versions`: where it chooses one, in order."""
 
     segment: Subject
     symbol: str
     code: codegen.Compiled
-    variants: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
 
     def texts(self) -> Texts:
         yield "llvm optimised", self.code.ir

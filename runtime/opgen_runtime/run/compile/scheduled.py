@@ -12,7 +12,7 @@ from ...base import Target
 from ...base.arith import Var
 from ...base.errors import ExecutorError, ScheduleError
 from ...base.garbage import rare_collections
-from ...base.kept import Kept
+from ...base.lru_cache import LRUCache
 from ...compute.te import Extern, Placeholder, Tensor
 from ...ir import admit
 from ...lower import tir
@@ -28,7 +28,7 @@ from .steps import slots
 from .written import Program, Written
 
 __all__ = ["Schedule", "Tensor", "TensorFunction", "build_schedule", "lower"]
-_KEPT: Final = 256  # values of the dims that are variables
+_MAX_CACHED_DIMS: Final = 256  # values of the dims that are variables
 
 
 def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -> tir.PrimFunc:
@@ -72,7 +72,7 @@ class TensorFunction:
             program.inputs,
             program.outputs,
         )
-        self._kernels: Kept[Kernel] = programs(_KEPT)  # by the values of dims
+        self._kernels: LRUCache[Kernel] = programs(_MAX_CACHED_DIMS)  # by the values of dims
         self._dims = program.variables
         in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
         self._compiled = None if in_python else compile_written(self._written)
@@ -124,7 +124,7 @@ class TensorFunction:
                     values.setdefault(dim, extent)
         missing = [var.name for var in self._dims if var not in values]
         if missing:
-            raise ExecutorError(f"{self!r}: no array tells the dim {missing[0]}; give the result, too")
+            raise ExecutorError(f"{self!r}: no array binds the dim {missing[0]}; give the result, too")
         return tuple(values[var] for var in self._dims)
 
     def _kernel(self, dims: dict[Var, int]) -> Kernel:

@@ -43,7 +43,7 @@ class Site:
 
     kernel: int
     operands: tuple[int, ...]
-    prepared: tuple[np.ndarray, ...]
+    precomputed: tuple[np.ndarray, ...]
 
 
 def segments_of(*functions: Function) -> Segments:

@@ -34,16 +34,25 @@ from ...lower.library.segment import (
     known_shape,
     segment_of,
 )
-from ...lower.schedule import SCHEDULE, Narrowing, Schedule, parts_of, schedule_by
+from ...lower.schedule import SCHEDULE, Schedule, Specialisation, parts_of, schedule_by
 from ...operator import TensorType
-from .demands import Demand, demands
 from .dims import dims_in
 from .extern import ExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
+from .multiversioning import (
+    Version,
+    apart,
+    broadcast_guards,
+    broadcast_pairs,
+    distinct,
+    find_broadcast_number,
+    specialise_broadcast_number,
+    specialised,
+)
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .shape_preconditions import ShapePrecondition, shape_preconditions
 from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
-from .variants import Variant, apart, distinct, meetings, met, met_number, narrowed, number_apart
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -60,20 +69,20 @@ def translate(request: Request) -> Segment | EmptyKernel:
     known = [shape for shape in shapes if shape is not None]
     if len(known) == len(shapes) and is_empty(known) and not dims_in(request.function):
         return EmptyKernel(interface.name, interface.slots, _output_slots(interface.outputs, known))
-    pairs, number = met(request.function), None
+    pairs, number = broadcast_pairs(request.function), None
     if pairs:
-        narrowings = apart(pairs)
+        specialisations = apart(pairs)
     else:
         try:
             return segment_of(request.function, request.target, request.constant)
         except AccessError:  # it is inside for some sizes only, as where a dim meets a number in a broadcast
-            number = met_number(request.function)
+            number = find_broadcast_number(request.function)
             if number is None:
                 raise
-            pairs, narrowings = (number,), number_apart(number[1])
+            pairs, specialisations = (number,), specialise_broadcast_number(number[1])
     equal = {dim: size for size, dim in pairs}
-    made = segment_of(narrowed(request.function, equal), request.target, request.constant)
-    return replace(made, function=request.function, narrowings=narrowings, met=number)
+    made = segment_of(specialised(request.function, equal), request.target, request.constant)
+    return replace(made, function=request.function, specialisations=specialisations, broadcast_number=number)
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel:
@@ -87,25 +96,25 @@ def normalize(segment: Segment) -> Normal | ExternKernel:
 
 
 def schedule(normal: Normal) -> Scheduled:
-    """The anchor's schedule if its strategy chose a special one, else the library's; with the variants it asks for."""
+    """The anchor's schedule if its strategy chose a special one, else the library's; with the versions it asks for."""
     made = _scheduled(normal)
-    variants: list[Variant[Scheduled]] = []
-    needed = normal.segment.narrowings
-    for narrowing in distinct([*needed, *made.schedule.narrowings]):
-        special = _narrowed(normal, narrowing)
-        assert special is not None or narrowing not in needed, narrowing
+    versions: list[Version[Scheduled]] = []
+    needed = normal.segment.specialisations
+    for specialisation in distinct([*needed, *made.schedule.specialisations]):
+        special = _specialised(normal, specialisation)
+        assert special is not None or specialisation not in needed, specialisation
         if special is not None:
-            variants.append(Variant(narrowing, _scheduled(special)))
-    return replace(made, variants=tuple(variants))
+            versions.append(Version(specialisation, _scheduled(special)))
+    return replace(made, versions=tuple(versions))
 
 
-def _narrowed(normal: Normal, narrowing: Narrowing) -> Normal | None:
+def _specialised(normal: Normal, specialisation: Specialisation) -> Normal | None:
     """The segment for dims of which more is known; None where its ops refuse them, so that no call has them."""
     segment = normal.segment
     count = len(segment.operands)
     constant = [k for k, tensor in enumerate(segment.inputs[:count]) if _is_constant(tensor)]
     try:
-        made = segment_of(narrowed(segment.function, narrowing.values), segment.target, constant)
+        made = segment_of(specialised(segment.function, specialisation.values), segment.target, constant)
     except OpgenError:
         return None
     return Normal(made, tuple(te.normalize(made.outputs)))
@@ -131,26 +140,28 @@ def split(scheduled: Scheduled) -> Scheduled:
     """The part that runs each time, with the part that depends on constants alone beside it."""
     normal, segment = scheduled.normal, scheduled.normal.segment
     parts = parts_of(scheduled.schedule)
-    if parts.prepare is None:
+    if parts.precompute is None:
         return scheduled
-    prepare = Scheduled(Normal(_part(segment, parts.prepare, parts.prepared), parts.prepared), parts.prepare)
-    main = replace(normal, segment=_part(segment, parts.main, segment.outputs, parts.prepared))
-    variants = [replace(each, what=split(each.what)) for each in scheduled.variants]
-    same = [each for each in variants if _prepares_the_same(each.what, main.segment, prepare)]
-    if not {str(each) for each in segment.narrowings} <= {str(each.narrowing) for each in same}:
-        return scheduled  # each run computes what could be prepared, as its dims are
-    return Scheduled(main, parts.main, prepare, tuple(same))
+    precompute = Scheduled(
+        Normal(_part(segment, parts.precompute, parts.precomputed), parts.precomputed), parts.precompute
+    )
+    main = replace(normal, segment=_part(segment, parts.main, segment.outputs, parts.precomputed))
+    versions = [replace(each, what=split(each.what)) for each in scheduled.versions]
+    same = [each for each in versions if _precomputes_the_same(each.what, main.segment, precompute)]
+    if not {str(each) for each in segment.specialisations} <= {str(each.specialisation) for each in same}:
+        return scheduled  # each run computes what could be precomputed, as its dims are
+    return Scheduled(main, parts.main, precompute, tuple(same))
 
 
-def _prepares_the_same(variant: Scheduled, main: Segment, prepare: Scheduled) -> bool:
-    """Whether a variant takes what is prepared for the whole segment, and the same operands beside it."""
-    if variant.prepare is None or variant.normal.segment.operands != main.operands:
+def _precomputes_the_same(version: Scheduled, main: Segment, precompute: Scheduled) -> bool:
+    """Whether a version takes what is precomputed for the whole segment, and the same operands beside it."""
+    if version.precompute is None or version.normal.segment.operands != main.operands:
         return False
-    return tir.alike(lower(variant.prepare).func, lower(prepare).func)
+    return tir.alike(lower(version.precompute).func, lower(precompute).func)
 
 
 def _part(
-    segment: Segment, schedule: Schedule, outputs: tuple[Tensor, ...], prepared: tuple[Tensor, ...] = ()
+    segment: Segment, schedule: Schedule, outputs: tuple[Tensor, ...], precomputed: tuple[Tensor, ...] = ()
 ) -> Segment:
     """The part of a segment that a schedule computes: it takes the constants that the schedule reads.
 
@@ -161,13 +172,13 @@ def _part(
     count = len(segment.operands)
     own, rest = segment.inputs[:count], segment.inputs[count:]
     kept = [k for k, tensor in enumerate(own) if tensor in read or (is_main and not _is_constant(tensor))]
-    inputs = (*[own[k] for k in kept], *prepared, *rest)
-    made = replace(segment, inputs=inputs, operands=tuple(kept), prepared=prepared)
+    inputs = (*[own[k] for k in kept], *precomputed, *rest)
+    made = replace(segment, inputs=inputs, operands=tuple(kept), precomputed=precomputed)
     if is_main:
         return made
     name = f"{segment.name}_prepare"
     return replace(
-        made, name=name, outputs=outputs, results=len(outputs), counts=(), narrowings=(), once=True
+        made, name=name, outputs=outputs, results=len(outputs), counts=(), specialisations=(), runs_once=True
     )
 
 
@@ -186,8 +197,8 @@ def lower(scheduled: Scheduled | Written) -> Lowered:
     func = replace(
         func, seen=tuple(_seen(segment)), vectors=segment.target.vectors, machine=segment.target.machine
     )
-    variants = [Variant(each.narrowing, lower(each.what).func) for each in scheduled.variants]
-    return Lowered(segment, func, tuple(variants))
+    versions = [Version(each.specialisation, lower(each.what).func) for each in scheduled.versions]
+    return Lowered(segment, func, tuple(versions))
 
 
 def _seen(segment: Segment) -> Iterator[tir.Seen]:
@@ -211,21 +222,21 @@ def hooked(lowered: Lowered, stage: str, hook: tir.Phase, contract: Contract[tir
 
 
 def emit(lowered: Lowered) -> Emitted:
-    """LLVM IR; a branch for each variant."""
+    """LLVM IR; a branch for each version."""
     segment = lowered.segment
-    cases = [(each.narrowing.guard, each.narrowing.values, each.what) for each in lowered.variants]
+    cases = [(each.specialisation.guard, each.specialisation.values, each.what) for each in lowered.versions]
     func = tir.chosen(lowered.func, cases)
     text = codegen.emit(func, segment.target)
-    variants = tuple([str(each.narrowing) for each in lowered.variants])
-    passes = codegen.choose_pipeline(func, isinstance(segment, Segment) and segment.once)
-    return Emitted(segment, func.name, text, passes, variants)
+    versions = tuple([str(each.specialisation) for each in lowered.versions])
+    passes = codegen.choose_pipeline(func, isinstance(segment, Segment) and segment.runs_once)
+    return Emitted(segment, func.name, text, passes, versions)
 
 
 def compile_(emitted: Emitted) -> Compiled:
     """Object code, optimised by LLVM."""
     segment = emitted.segment
     code = codegen.optimise_and_compile(emitted.text, segment.target, emitted.passes)
-    return Compiled(segment, emitted.symbol, code, emitted.variants)
+    return Compiled(segment, emitted.symbol, code, emitted.versions)
 
 
 def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
@@ -236,7 +247,7 @@ def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
         inputs, outputs = slots(segment)
         dims = tuple([segment.dims[var] for var in segment.variables])
         return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports, dims=dims))
-    facts = {**_facts(segment), "variants": compiled.variants}
+    facts = {**_facts(segment), "versions": compiled.versions}
     return _kernel(segment.function, code, compiled.symbol, imports, facts)
 
 
@@ -255,7 +266,7 @@ def keep(compiled: Sequence[Compiled], key: str) -> None:
             "symbol": each.symbol,
             "imports": list(imports_of(code)),
             "parts": len(compiled) - part,
-            "variants": each.variants,
+            "versions": each.versions,
             **_facts(each.segment),
         }
         default_cache().put(_part_key(key, part), code, facts)
@@ -266,8 +277,8 @@ def kept(function: ir.Function, key: str) -> Parts | None:
     main = _kept_part(function, key, 0)
     if main is None or main[2] == 1:
         return None if main is None else Parts(main[0], main[1])
-    prepare = _kept_part(function, key, 1)
-    return None if prepare is None else Parts(main[0], main[1], prepare[0], prepare[1])
+    precompute = _kept_part(function, key, 1)
+    return None if precompute is None else Parts(main[0], main[1], precompute[0], precompute[1])
 
 
 def _kept_part(
@@ -282,14 +293,17 @@ def _kept_part(
     if not (isinstance(imports, list) and isinstance(operands, list)):
         return None
     if not all(
-        [isinstance(facts.get(name), list) for name in ("prepared", "lengths", "dims", "variants", "numbers")]
+        [
+            isinstance(facts.get(name), list)
+            for name in ("precomputed", "lengths", "dims", "versions", "numbers")
+        ]
     ):
         return None
     kernel = _kernel(function, entry.object_code, symbol, imports, facts)
     return kernel, tuple(operands), parts
 
 
-def compiled_once(emitted: Emitted, compile_it: Callable[[], Compiled]) -> Compiled:
+def compile_cached(emitted: Emitted, compile_it: Callable[[], Compiled]) -> Compiled:
     """Object code from the cache on disk, by the LLVM IR that it is made of; else compiled, and kept there."""
     target, passes = emitted.segment.target, emitted.passes
     parts = (emitted.text, target.kernel_key, passes.name, LLVM_VERSION, LLVMLITE_VERSION)
@@ -313,7 +327,7 @@ def _kernel(
     interface = _interface(function)
     inputs = [interface.inputs[k] for k in facts["operands"]]
     inputs += [
-        symbolic_slot(name, tuple(shape), DType(dtype).numpy) for name, shape, dtype in facts["prepared"]
+        symbolic_slot(name, tuple(shape), DType(dtype).numpy) for name, shape, dtype in facts["precomputed"]
     ]
     kinds = facts["outputs"]
     if kinds is None:
@@ -329,30 +343,30 @@ def _kernel(
         tuple(constant_arrays(function)),
         lengths,
         facts["operations"],
-        variants=tuple(facts["variants"]),
+        versions=tuple(facts["versions"]),
     )
     known = dims_in(function)
     if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):
         dims = [known[k] for k in facts["dims"]]
         numbers = [(known[k], const(n, INDEX)) for k, n in facts["numbers"]]
-        pairs = [*meetings(function), *numbers]
-        return SymbolicKernel(image, inputs, outputs, dims, pairs, _demands(function, inputs))
+        pairs = [*broadcast_guards(function), *numbers]
+        return SymbolicKernel(image, inputs, outputs, dims, pairs, _shape_preconditions(function, inputs))
     static = replace(
         image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
     )
     return NativeKernel(static)
 
 
-def _demands(function: ir.Function, inputs: Sequence[SymbolicSlot]) -> list[Demand]:
+def _shape_preconditions(function: ir.Function, inputs: Sequence[SymbolicSlot]) -> list[ShapePrecondition]:
     """What must hold of the dims that a part of the segment takes."""
-    told = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
-    return [each for each in demands(function) if told.issuperset(free_vars(each.condition))]
+    bound = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
+    return [each for each in shape_preconditions(function) if bound.issuperset(free_vars(each.condition))]
 
 
 def _facts(segment: Segment) -> dict[str, Any]:
     """What must be known of a part of a segment to call it.
 
-    `operands` of the segment, tuples spread, that it takes, and name, shape and dtype of what was `prepared`; shape
+    `operands` of the segment, tuples spread, that it takes, and name, shape and dtype of what was `precomputed`; shape
     in storage and dtype of its `outputs`, None where the types of the results say it; its `operations`; (result, axis,
     position of its length) of dims that depend on data; which `dims` of the segment the code takes; (dim, number) of
     those that meet in a broadcast.
@@ -362,22 +376,22 @@ def _facts(segment: Segment) -> dict[str, Any]:
     known = dims_in(segment.function)
     return {
         "operands": list(segment.operands),
-        "prepared": [[t.name, list(_shape_of(t)), str(t.dtype)] for t in segment.prepared],
+        "precomputed": [[t.name, list(_shape_of(t)), str(t.dtype)] for t in segment.precomputed],
         "outputs": [[list(_shape_of(t)), str(t.dtype)] for t in results] if static else None,
         "operations": operations(segment.outputs) if static else None,
         "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
         "dims": [known.index(var) for var in _dims_of(segment)],
         "numbers": [
             [known.index(dim), int(n.value)]
-            for n, dim in ([segment.met] if segment.met else ())
+            for n, dim in ([segment.broadcast_number] if segment.broadcast_number else ())
             if isinstance(n, Const)  # a number
         ],
     }
 
 
 def _dims_of(segment: Segment) -> tuple[Var, ...]:
-    """The dims that the code takes: those of its operands, and those by which it chooses a variant."""
-    guards = [var for each in segment.narrowings for var in free_vars(each.guard)]
+    """The dims that the code takes: those of its operands, and those by which it chooses a version."""
+    guards = [var for each in segment.specialisations for var in free_vars(each.guard)]
     return tuple(dict.fromkeys([*tir.dims_of(segment.inputs, segment.outputs), *guards]))
 
 

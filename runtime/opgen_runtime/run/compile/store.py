@@ -28,10 +28,10 @@ from .tuned_file import records_stamp
 
 _FOLDER: Final = "programs"
 _ENDING: Final = ".opgen"
-_MOST_BYTES: Final = 1 << 31
-_MOST_ENTRIES: Final = 4096
-_BETWEEN_SWEEPS: Final = 64  # entries that a process writes
-_ABANDONED: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
+_MAX_BYTES: Final = 1 << 31
+_MAX_ENTRIES: Final = 4096
+_ENTRIES_PER_SWEEP: Final = 64  # entries that a process writes
+_ABANDONED_SECONDS: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
 
 
 def is_on() -> bool:
@@ -97,7 +97,7 @@ def keep_fact(key: str, facts: Mapping[str, object]) -> None:
 def most_bytes() -> int:
     """How many bytes all kept programs may have."""
     given = os.environ.get("OPGEN_CACHE_PROGRAMS", "")
-    return int(given) if given.isdigit() else _MOST_BYTES
+    return int(given) if given.isdigit() else _MAX_BYTES
 
 
 def _write(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
@@ -116,7 +116,7 @@ def _write(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
             os.unlink(unfinished)
     size = sum(map(len, pieces))
     _written += 1
-    if _written % _BETWEEN_SWEEPS == 1 or size * _BETWEEN_SWEEPS > most_bytes():
+    if _written % _ENTRIES_PER_SWEEP == 1 or size * _ENTRIES_PER_SWEEP > most_bytes():
         _sweep(path.parent)
 
 
@@ -126,7 +126,7 @@ _written = 0  # entries, by this process
 def _sweep(folder: Path) -> None:
     """Remove what is beyond the bounds, and what processes that were killed while they wrote have left."""
     entries: list[tuple[float, int, str]] = []
-    oldest = time.time() - _ABANDONED
+    oldest = time.time() - _ABANDONED_SECONDS
     with contextlib.suppress(OSError), os.scandir(folder) as listed:
         for entry in listed:
             with contextlib.suppress(OSError):  # another process removes, too
@@ -138,7 +138,7 @@ def _sweep(folder: Path) -> None:
     total = 0
     for number, (_, size, path) in enumerate(sorted(entries, reverse=True)):
         total += size
-        if total > most_bytes() or number >= _MOST_ENTRIES:
+        if total > most_bytes() or number >= _MAX_ENTRIES:
             with contextlib.suppress(OSError):
                 os.unlink(path)
 

@@ -12,15 +12,15 @@ import numpy as np
 from ...base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
 from ...base.arith.expr import Dim, Shape
 from ...base.errors import CodegenError, ExecutorError
-from ...base.kept import Footprint, Kept
+from ...base.lru_cache import Footprint, LRUCache
 from ...base.vocabulary import INDEX, dataclass
 from ...codegen import Loaded, load
-from .demands import Demand
 from .entry import Entry
 from .footprint import footprint_of, programs
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from .shape_preconditions import ShapePrecondition
 
-_KEPT: Final = 256  # combinations of shapes
+_MAX_CACHED_SHAPES: Final = 256  # combinations of shapes
 Values = Mapping[Var, int]
 
 
@@ -60,31 +60,32 @@ class SymbolicKernel(Kernel):
         inputs: Sequence[SymbolicSlot],
         outputs: Sequence[SymbolicSlot],
         dims: Sequence[Var],
-        meetings: Sequence[tuple[Expr, Expr]] = (),
-        demands: Sequence[Demand] = (),
+        broadcast_guards: Sequence[tuple[Expr, Expr]] = (),
+        shape_preconditions: Sequence[ShapePrecondition] = (),
         loaded: Loaded | None = None,
     ) -> None:
-        """`meetings`: dims that are equal, or one of them 1.  `demands`: what else the dims must satisfy.
+        """`broadcast_guards`: dims that are equal, or one of them 1.  `shape_preconditions`: what else the dims
+        must satisfy.
 
         `loaded`: the code, if it is in memory already.
 
-        Raises CodegenError for a dim that no shape of an input tells.
+        Raises CodegenError for a dim that no shape of an input binds.
         """
         super().__init__(image.name, inputs, outputs)
         self.image = image
         self.operands = tuple(inputs), tuple(outputs)
         self.dims = tuple(dims)
-        self.meetings = tuple(meetings)
-        self.demands = tuple(demands)
+        self.broadcast_guards = tuple(broadcast_guards)
+        self.shape_preconditions = tuple(shape_preconditions)
         self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
-        self._kernels: Kept[Kernel] = programs(_KEPT)  # by the shapes of the inputs
+        self._kernels: LRUCache[Kernel] = programs(_MAX_CACHED_SHAPES)  # by the shapes of the inputs
         self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
-        told = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
+        known_dims = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
         needed = [
             v for slot in (*inputs, *outputs) for d in slot.dims if isinstance(d, Expr) for v in free_vars(d)
         ]
         for var in (*dims, *needed):
-            if var not in told:
+            if var not in known_dims:
                 raise CodegenError(
                     f"{self.name}: no operand has the dim {var.name} itself, of which its shapes are made"
                 )
@@ -127,17 +128,17 @@ class SymbolicKernel(Kernel):
         ]
         if missing:
             raise ExecutorError(
-                f"{self.name}: no input tells the dim {missing[0]}; shapes are {list(shapes)}"
+                f"{self.name}: no input binds the dim {missing[0]}; shapes are {list(shapes)}"
             )
-        for a, b in self.meetings:
+        for a, b in self.broadcast_guards:
             x, y = concrete((a, b), values)
             if x != y and 1 not in (x, y):
                 raise ExecutorError(
                     f"{self.name}: dims {str(a)!r} and {str(b)!r} meet in a broadcast, "
                     f"but are {x} and {y}: they must be equal, or one of them 1"
                 )
-        for demand in self.demands:
-            why_not = demand.why_not(values)
+        for precondition in self.shape_preconditions:
+            why_not = precondition.why_not(values)
             if why_not is not None:
                 raise ExecutorError(f"{self.name}: {why_not}")
         own, made = (tuple([slot.at(values) for slot in part]) for part in (inputs, outputs))
@@ -175,10 +176,10 @@ class SymbolicKernel(Kernel):
         """A line on each dim."""
         return [f"dim {dim.name}: any size, scheduled for {hinted(dim)}" for dim in self.dims]
 
-    def variants_text(self) -> list[str]:
-        """A line on the variants of the kernel, of which it chooses one when it runs; none where there is one."""
-        listed = self.image.variants
-        return [f"{self.name} has variants for {', '.join(listed)} and the rest"] if listed else []
+    def versions_text(self) -> list[str]:
+        """A line on the versions of the kernel, of which it chooses one when it runs; none where there is one."""
+        listed = self.image.versions
+        return [f"{self.name} has versions for {', '.join(listed)} and the rest"] if listed else []
 
     def bound(self, shapes: Sequence[Shape]) -> dict[Var, Expr]:
         """The values of the dims for inputs of these shapes, which may be symbolic themselves."""

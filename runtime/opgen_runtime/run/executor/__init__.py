@@ -1,11 +1,11 @@
 """Executors: what runs programs.
 
 debug.py         the executor of kind "debug"
-handover.py      results as arrays of other libraries
+array_export.py      array export, to other libraries
 creating.py      create_executor()
 building.py      build(): a module, a function or a schedule, by what it is; module_key.py: a module in the cache
 driver.py        a program compiled
-loading.py       load(): one that was saved; kept.py: programs kept for other processes
+loading.py       load(): one that was saved; program_cache.py: programs kept for other processes
 executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
 graph.py         the executor of kind "graph"
 profiling.py     what kernels cost, and plans as text
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...base.late import late
+from ...base.lazy_imports import import_lazily
 
 __all__ = [
     "Arrays",
@@ -27,14 +27,14 @@ __all__ = [
     "Entry",
     "Executable",
     "Executor",
-    "Gate",
-    "Gated",
     "GraphExecutor",
     "GraphRuntime",
     "KernelCost",
     "Profile",
     "Result",
+    "Trampoline",
     "Value",
+    "VectorcallObject",
     "array_type",
     "as_array",
     "asarray",
@@ -51,7 +51,7 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from ..compile import Entry, Gate, Gated, entered
+    from ..compile import Entry, Trampoline, VectorcallObject, entered
     from ..compile.footprint import programs
     from ..compile.interpret import (
         Arrays,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         dim_value,
         wrap,
     )
+    from .array_export import asarray
     from .base import Executor
     from .building import build
     from .creating import create_executor
@@ -72,14 +73,13 @@ if TYPE_CHECKING:
     from .executable import Executable
     from .graph import GraphExecutor
     from .graph_runtime import GraphRuntime
-    from .handover import asarray
     from .loading import load
     from .profiling import KernelCost, Profile
 else:
     _HOMES = {
         "..compile.entry": ("Entry",),
         "..compile.footprint": ("programs",),
-        "..compile.gate": ("Gate", "Gated", "entered"),
+        "..compile.trampoline": ("Trampoline", "VectorcallObject", "entered"),
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",
         ),
@@ -91,8 +91,8 @@ else:
         "executable": ("Executable",),
         "graph": ("GraphExecutor",),
         "graph_runtime": ("GraphRuntime",),
-        "handover": ("asarray",),
+        "array_export": ("asarray",),
         "loading": ("load",),
         "profiling": ("KernelCost", "Profile"),
     }  # fmt: skip
-    __getattr__ = late(__name__, {name: home for home, names in _HOMES.items() for name in names})
+    __getattr__ = import_lazily(__name__, {name: home for home, names in _HOMES.items() for name in names})

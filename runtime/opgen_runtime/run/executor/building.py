@@ -59,10 +59,10 @@ def _build_module(
     if key is None:
         return build_program(module, None, chosen, opt_level, context=context)
     with importing:
-        from . import kept
-    known = kept.found(key)
+        from . import program_cache
+    known = program_cache.found(key)
     if known is not None:
         return known[0]
     made = build_program(module, None, chosen, opt_level)
-    kept.keep(key, made, {})
+    program_cache.keep(key, made, {})
     return made

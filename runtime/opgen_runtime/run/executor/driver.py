@@ -12,24 +12,24 @@ from ...base import Target
 from ...base.errors import AccessError, ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...base.garbage import rare_collections
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
 from ...ir.visitor import free_vars, rewrite_leaves
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
+from ..compile.bound_dims import with_dims_bound
+from ..compile.constant_cache import Digests, cached_constants
 from ..compile.dims import declared_of, dims_in
 from ..compile.footprint import footprint_of
 from ..compile.interpret import Arrays, as_array, bind, check_value, run
-from ..compile.late import LateKernel, is_dynamic, is_late, late_parts
-from ..compile.once import Digests, computed_once
+from ..compile.lazy_kernel import LazyKernel, is_dynamic, is_lazy, lazy_parts
+from ..compile.multiversioning import opened
 from ..compile.parts import Parts, evaluated, sites_of
 from ..compile.pipeline import compile_parts, compile_segment, optimise
 from ..compile.program import driver_image, program_of
 from ..compile.segments import Site, is_segment, segments_of
 from ..compile.shared import shared_out
-from ..compile.told import with_dims_told
-from ..compile.variants import opened
 from .executable import Executable, Native
 from .nesting import copy_into
 
@@ -63,7 +63,7 @@ def build_program(
     _check_closed(module)
     if any([is_dynamic(node) for function in module.functions.values() for node in post_order(function)]):
         with importing:
-            from .cut import in_parts
+            from .data_dependent import in_parts
 
         found = in_parts(module, context, lambda part: build_program(part, None, chosen, context=context))
         if found is not None:
@@ -79,9 +79,9 @@ def build_program(
         digests = [digest if new is old else "" for new, old, digest in same]
 
     def compiled(segment: Function, digest: str, constant: Collection[int]) -> Parts:
-        late = late_parts(segment, lambda narrowed: compile_parts(narrowed, (), chosen, context).main)
+        late = lazy_parts(segment, lambda narrowed: compile_parts(narrowed, (), chosen, context).main)
         try:
-            return late if is_late(segment) else compile_parts(segment, constant, chosen, context, digest)
+            return late if is_lazy(segment) else compile_parts(segment, constant, chosen, context, digest)
         except AccessError:
             if not dims_in(segment):
                 raise
@@ -90,24 +90,24 @@ def build_program(
     each = zip(functions, digests, segments.constant, strict=True)
     parts = _compiled([partial(compiled, *one) for one in each], chosen, context)
     kernels = [part.main for part in parts]
-    sites, prepare = sites_of(segments, parts)
+    sites, precompute = sites_of(segments, parts)
     inputs = [param.name_hint for param in function.params]
-    if is_one and not isinstance(kernels[0], LateKernel):
+    if is_one and not isinstance(kernels[0], LazyKernel):
         count = len(kernels[0].outputs)
         result = tuple(range(count)) if isinstance(function.body.checked_type, TupleType) else 0
         return Native(inputs, kernels, kernels[0], result, str(chosen))
-    waiting = [kernel.name for kernel in kernels if isinstance(kernel, LateKernel)]
+    waiting = [kernel.name for kernel in kernels if isinstance(kernel, LazyKernel)]
     if waiting:
         reason = f"the dims that {waiting[0]} runs on are known when it runs"
-        return Interpreted(module, kernels, sites, prepare, reason)
+        return Interpreted(module, kernels, sites, precompute, reason)
     with importing:  # first calls of single ops need neither plans nor files
         from ..compile.planning import make_plan
 
     plan = make_plan(module, sites, kernels)
     if isinstance(plan, str):
-        return Interpreted(module, kernels, sites, prepare, plan)
+        return Interpreted(module, kernels, sites, precompute, plan)
     whole = program_of(plan, kernels, driver_image(plan, kernels, inputs, chosen))
-    return Native(inputs, kernels, whole, plan.result, str(chosen), prepare)
+    return Native(inputs, kernels, whole, plan.result, str(chosen), precompute)
 
 
 def _compiled(tasks: Sequence[Callable[[], Parts]], target: Target, context: PassContext) -> list[Parts]:
@@ -130,7 +130,7 @@ def partitioned(
         var.name: evaluated(function, lambda segment: compile_segment(segment, target, context))
         for var, function in module.functions.items()
     }
-    return module.with_functions({name: with_dims_told(function) for name, function in known.items()})
+    return module.with_functions({name: with_dims_bound(function) for name, function in known.items()})
 
 
 def module_given(
@@ -201,10 +201,10 @@ class Interpreted(Executable):
         module: IRModule,
         kernels: Sequence[Kernel],
         sites: Mapping[int, Site],
-        prepare: Sequence[str],
+        precompute: Sequence[str],
         reason: str,
     ) -> None:
-        super().__init__([param.name_hint for param in module["main"].params], kernels, prepare)
+        super().__init__([param.name_hint for param in module["main"].params], kernels, precompute)
         self._reason = reason
         self._module = module
         self._sites = sites
@@ -212,7 +212,7 @@ class Interpreted(Executable):
     def footprint(self) -> Footprint:
         yield from super().footprint()
         for site in self._sites.values():
-            yield from footprint_of(site.prepared)
+            yield from footprint_of(site.precomputed)
         nodes = [node for function in self._module.functions.values() for node in post_order(function)]
         yield from footprint_of([node.data for node in nodes if isinstance(node, Constant)])
 
@@ -251,7 +251,7 @@ class Interpreted(Executable):
     def run_segment(self, function: Function, args: Sequence[Arrays]) -> Arrays:
         flat = [array for arg in args for array in (arg if isinstance(arg, tuple) else (arg,))]
         site = self._sites[id(function)]
-        taken = [*[flat[k] for k in site.operands], *site.prepared]
+        taken = [*[flat[k] for k in site.operands], *site.precomputed]
         found = self.compiled[site.kernel].run(taken, None)  # type: ignore[arg-type]  # operands nest one level deep
         return tuple(found) if isinstance(function.body.checked_type, TupleType) else found[0]
 
@@ -269,7 +269,7 @@ class CompilingEvaluator(Evaluator):
     def made(self, expr: Expr) -> Arrays:
         if not self.is_constant(expr):
             return super().made(expr)
-        return computed_once(*self._digests.key(expr), lambda: super(CompilingEvaluator, self).made(expr))
+        return cached_constants(*self._digests.key(expr), lambda: super(CompilingEvaluator, self).made(expr))
 
     def module(self, function: Function) -> IRModule:
         """The program whose main is the function."""

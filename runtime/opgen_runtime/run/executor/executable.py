@@ -16,7 +16,7 @@ import numpy as np
 from ...base import Target
 from ...base.errors import ExecutorError
 from ...base.forks import importing
-from ...base.kept import Footprint
+from ...base.lru_cache import Footprint
 from ...base.vocabulary import dataclass
 from ..compile import Entry, Kernel, Slot
 from ..compile.footprint import OBJECT_BYTES
@@ -37,13 +37,15 @@ class Executable:
     """A compiled program: `run(arrays)` gives new arrays.  It may be run by several threads at once.
 
     `inputs`: the names of what `run` takes, in order.  `kernels`: the names of the kernels that a run calls, in order;
-    of a program with control flow, of those that it may call.  `prepare_kernels`: the names of those that ran while
+    of a program with control flow, of those that it may call.  `precompute_kernels`: the names of those that ran while
     the program was built, on its constants; one that was loaded has what they computed.
     """
 
-    def __init__(self, inputs: Sequence[str], kernels: Sequence[Kernel], prepare: Sequence[str] = ()) -> None:
+    def __init__(
+        self, inputs: Sequence[str], kernels: Sequence[Kernel], precompute: Sequence[str] = ()
+    ) -> None:
         self.inputs = tuple(inputs)
-        self.prepare_kernels = tuple(prepare)
+        self.precompute_kernels = tuple(precompute)
         self.compiled = tuple(kernels)
 
     @property
@@ -193,10 +195,10 @@ class Native(Executable):
         whole: Kernel,
         result: Slots,
         target: str,
-        prepare: Sequence[str] = (),
+        precompute: Sequence[str] = (),
     ) -> None:
         """`result`: positions of `whole`'s outputs as the program's value nests them."""
-        super().__init__(inputs, kernels, prepare)
+        super().__init__(inputs, kernels, precompute)
         self._whole = whole
         self._result = result
         self._target = target
@@ -235,12 +237,12 @@ class Native(Executable):
         lines = [f"input {slot.name}: {slot}" for slot in self.takes]
         if isinstance(self._whole, SymbolicKernel):
             lines += self._whole.dims_text()
-        lines += [f"prepared by {name}" for name in self.prepare_kernels]
+        lines += [f"precomputed by {name}" for name in self.precompute_kernels]
         plan = self.plan
         symbolic = [kernel for kernel in self.compiled if isinstance(kernel, SymbolicKernel)]
-        variants = dict.fromkeys([line for kernel in symbolic for line in kernel.variants_text()])
+        versions = dict.fromkeys([line for kernel in symbolic for line in kernel.versions_text()])
         if plan is None:
-            return "\n".join([*lines, f"one kernel: {self.compiled[0].name}", *variants])
+            return "\n".join([*lines, f"one kernel: {self.compiled[0].name}", *versions])
         lines += [f"%{slot} is input {name}" for slot, name in enumerate(self.inputs)]
         lines += [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
         lines += [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
@@ -251,7 +253,7 @@ class Native(Executable):
         memory = (
             f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes{when}"
         )
-        return "\n".join([*lines, plan_text(plan, self.compiled), *variants, memory])
+        return "\n".join([*lines, plan_text(plan, self.compiled), *versions, memory])
 
     def _steps(self) -> list[int]:
         return [0] if self.plan is None else [run.kernel for run in self.plan.runs]
@@ -310,8 +312,8 @@ class Chain(Executable):
 
     def __init__(self, inputs: Sequence[str], parts: Sequence[Part], result: Slots) -> None:
         kernels = [kernel for part in parts for kernel in part.executable.compiled]
-        prepare = [name for part in parts for name in part.executable.prepare_kernels]
-        super().__init__(inputs, kernels, prepare)
+        precompute = [name for part in parts for name in part.executable.precompute_kernels]
+        super().__init__(inputs, kernels, precompute)
         self.parts = tuple(parts)
         self._result = result
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...base import Target
-from ...base.kept import Footprint, Kept
+from ...base.lru_cache import Footprint, LRUCache
 from ...base.vocabulary import dataclass
 from ...ir import Expr, Function, IRModule, Var, substitute
 from ...operator import Type
@@ -18,7 +18,7 @@ from .base import Executor
 from .driver import build_program
 from .executable import Executable
 
-_KEPT = 128
+_MAX_CACHED_PROGRAMS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class GraphExecutor(Executor):
         super().__init__(module)
         self.target = target or Target.host()
         self.opt_level = opt_level
-        self._compiled: Kept[_Held] = programs(_KEPT)
+        self._compiled: LRUCache[_Held] = programs(_MAX_CACHED_PROGRAMS)
 
     @property
     def context(self) -> PassContext:

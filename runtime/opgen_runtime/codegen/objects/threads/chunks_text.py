@@ -1,12 +1,12 @@
-"""How the thread pool cuts a loop, as LLVM IR text: chunks that are claimed in order and get smaller.
+"""How the thread pool partitions a loop, as LLVM IR text: chunks that are claimed in order and get smaller.
 
 The first half of the loop is `parts` equal chunks, two a thread; so is the first half of the rest, and so on for
 `stages` halves, as long as a chunk is worth a thread (`least`).  What is left then is cut into chunks of `last`, at
 most twice as many.  So few are claimed, and threads end at about the same time, whatever iterations cost and whenever a
 thread comes or is held up.  Where a chunk begins is a function of its index and of these numbers.
 
-They are dealt to the threads in turn: one claims its own first, then those that others have not begun.  What one loop
-writes and the next one reads, or the same one a call later, is then mostly near the thread that wants it.
+They are assigned to the threads in turn: one claims its own first, then those that others have not begun.  What
+one loop writes and the next one reads, or the same one a call later, is then mostly near the thread that wants it.
 
 Part of the module of `pool_text.py`.
 """
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import Final
 
-_PER_THREAD: Final = 2  # chunks of a stage
+_CHUNKS_PER_STAGE: Final = 2  # chunks of a stage
 _STAGES: Final = 4
 
-# From %count, %least and %limit to %parts, %stages, %last, %chunks and %dealt, the threads that get any.
-CUT: Final = f"""
+# From %count, %least and %limit to %parts, %stages, %last, %chunks and %participants, the threads that get any.
+PARTITION: Final = f"""
   %threads = zext i32 %limit to i64
-  %parts = mul i64 %threads, {_PER_THREAD}
+  %parts = mul i64 %threads, {_CHUNKS_PER_STAGE}
   %twice = mul i64 %parts, 2
   %enough = mul i64 %twice, %least
   %times = udiv i64 %count, %enough
@@ -37,17 +37,17 @@ CUT: Final = f"""
   %staged = mul i64 %stages, %parts
   %first_ones = add i64 %staged, %full
   %chunks = add i64 %first_ones, 1
-  %dealt = call i64 @llvm.smin.i64(i64 %threads, i64 %chunks)
+  %participants = call i64 @llvm.smin.i64(i64 %threads, i64 %chunks)
 """
 
 BOUND: Final = """
 declare i64 @llvm.ctlz.i64(i64, i1)
 
-; How many chunks a thread is dealt.
-define internal i64 @hand(i64 %thread, i64 %chunks, i64 %dealt) alwaysinline nounwind {
+; How many chunks a thread is assigned.
+define internal i64 @hand(i64 %thread, i64 %chunks, i64 %participants) alwaysinline nounwind {
   %others = add i64 %thread, 1
   %rest = sub i64 %chunks, %others
-  %more = udiv i64 %rest, %dealt
+  %more = udiv i64 %rest, %participants
   %hand = add i64 %more, 1
   ret i64 %hand
 }

@@ -1,15 +1,16 @@
 """The thread pool as LLVM IR text: how the chunks of one loop are shared.
 
-One job at a time, a loop cut into chunks, which are dealt to its threads in turn (`chunks_text.py`). Who holds `@lock`
-may publish a job: it stores the job's fields, then a word for each thread, claims chunks like everybody, waits until
-the chunks that others claimed are run, and gives the lock back. Who finds the lock taken (nested loops, other callers)
-runs its loop alone.
+One job at a time, a loop cut into chunks, a static partition with stealing: they are assigned to its threads in
+turn (`chunks_text.py`). Who holds `@lock` may publish a job: it stores the job's fields, then a word for each
+thread, claims chunks like everybody, waits until the chunks that others claimed are run, and gives the lock back.
+Who finds the lock taken (nested loops, other callers) runs its loop alone.
 
 A word of `@words`, one thread's, = how many jobs it had (48 bits) and how many chunks of the last one's are unclaimed
-(16 bits; a thread is dealt at most 13). It changes in two ways only: a claim subtracts 1 by compare-and-exchange where
-the lower half is not 0, and the holder of the lock goes from a word whose lower half is 0 to the next number. So it
-says by itself whether there is a chunk to claim; nothing else has to be read for that, no claim runs over into the
-number, and no value comes twice (2**48 jobs of a microsecond take nine years; the number may wrap then).
+(16 bits; a thread is assigned at most 13). It changes in two ways only: a claim subtracts 1 by
+compare-and-exchange where the lower half is not 0, and the holder of the lock goes from a word whose lower half is
+0 to the next number. So it says by itself whether there is a chunk to claim; nothing else has to be read for that,
+no claim runs over into the number, and no value comes twice (2**48 jobs of a microsecond take nine years; the
+number may wrap then).
 
 The caller has word 0, the worker of rank k word k + 1. Each goes through all words, its own first (`@share`). When the
 caller has gone through them, the lower half of each is 0, and stays so until the next job. A worker that has gone
@@ -67,12 +68,12 @@ from typing import Final
 
 from ....base import architecture_of
 from ...llvm.text import fill
-from .chunks_text import BOUND, CUT
-from .crew_text import CREW
+from .chunks_text import BOUND, PARTITION
+from .workers_text import WORKERS
 
 MAX_WORKERS: Final = 255
-_SPINS: Final = 10_000  # pauses of some 40 cycles: 0.1 ms
-_PATIENCE: Final = 4096  # pauses before the caller yields its CPU to a worker that is late
+_SPIN_PAUSES: Final = 10_000  # pauses of some 40 cycles: 0.1 ms
+_YIELD_AFTER_PAUSES: Final = 4096  # pauses before the caller yields its CPU to a worker that is late
 _CHUNK_BITS: Final = 16  # of a word
 
 SYMBOLS: Final = ("opgen_parallel_for", "opgen_pool_limit", "opgen_pool_stop", "opgen_pool_reset")
@@ -107,8 +108,8 @@ def pool_text(triple: str, pauses: Mapping[str, int] = MappingProxyType({})) -> 
         FUTEX_CALL=architecture.futex,
         MAX_WORKERS=MAX_WORKERS,
         THREADS=MAX_WORKERS + 1,
-        SPINS=_SPINS,
-        PATIENCE=_PATIENCE,
+        SPINS=_SPIN_PAUSES,
+        PATIENCE=_YIELD_AFTER_PAUSES,
         UNCLAIMED=(1 << _CHUNK_BITS) - 1,
         JOB_BITS=-1 << _CHUNK_BITS,
         JOB=1 << _CHUNK_BITS,
@@ -157,7 +158,7 @@ _JOBS: Final = """
 @parts = internal global i64 0
 @stages = internal global i64 0
 @last = internal global i64 0
-@dealt = internal global i64 1
+@participants = internal global i64 1
 @chunks = internal global i64 0
 @home = internal global i32 -1
 @handles = internal global [$MAX_WORKERS x i64] zeroinitializer, align 128
@@ -196,11 +197,11 @@ ready:
   $AT_taken
   %limit = load atomic i32, ptr @limit monotonic, align 4
   %still = icmp sgt i32 %limit, 1
-  br i1 %still, label %crew, label %give_back
+  br i1 %still, label %have_workers, label %give_back
 give_back:
   store atomic i32 0, ptr @lock release, align 4
   br label %alone
-crew:
+have_workers:
   %started = load i32, ptr @started
   %workers = sub i32 %limit, 1
   %missing = icmp slt i32 %started, %workers
@@ -209,7 +210,7 @@ start:
   call void @start_workers(i32 %workers)
   br label %publish
 publish:
-$CUT  %home = call i32 @sched_getcpu()
+$PARTITION  %home = call i32 @sched_getcpu()
   store atomic i32 %home, ptr @home monotonic, align 4
   store atomic i64 0, ptr @done monotonic, align 8
   $AT_done
@@ -225,15 +226,15 @@ $CUT  %home = call i32 @sched_getcpu()
   $AT_stages
   store atomic i64 %last, ptr @last release, align 8
   $AT_last
-  store atomic i64 %dealt, ptr @dealt release, align 8
-  $AT_dealt
+  store atomic i64 %participants, ptr @participants release, align 8
+  $AT_participants
   store atomic i64 %chunks, ptr @chunks release, align 8
   $AT_chunks
   br label %offer
 offer:
-  %above = phi i64 [ %dealt, %publish ], [ %thread, %offer ]
+  %above = phi i64 [ %participants, %publish ], [ %thread, %offer ]
   %thread = sub i64 %above, 1
-  %hand = call i64 @hand(i64 %thread, i64 %chunks, i64 %dealt)
+  %hand = call i64 @hand(i64 %thread, i64 %chunks, i64 %participants)
   %word = getelementptr [16 x i64], ptr @words, i64 %thread
   %old = load atomic i64, ptr %word monotonic, align 8
   %next_job = add i64 %old, $JOB
@@ -280,7 +281,7 @@ finish:
 ; Claim and run chunks of the job, one's own first.
 define internal void @share(i64 %own) nounwind {
 entry:
-  %around = load atomic i64, ptr @dealt monotonic, align 8
+  %around = load atomic i64, ptr @participants monotonic, align 8
   br label %enter
 enter:
   %tried = phi i64 [ 0, %entry ], [ %tried_more, %next ]
@@ -302,7 +303,7 @@ claim:
   %parts = load atomic i64, ptr @parts acquire, align 8
   %stages = load atomic i64, ptr @stages acquire, align 8
   %last = load atomic i64, ptr @last acquire, align 8
-  %dealt = load atomic i64, ptr @dealt acquire, align 8
+  %participants = load atomic i64, ptr @participants acquire, align 8
   %chunks = load atomic i64, ptr @chunks acquire, align 8
   $AT_claiming
   %rest = sub i64 %seen, 1
@@ -311,9 +312,9 @@ claim:
   br i1 %mine, label %run, label %look
 run:
   $AT_claimed
-  %hand = call i64 @hand(i64 %thread, i64 %chunks, i64 %dealt)
+  %hand = call i64 @hand(i64 %thread, i64 %chunks, i64 %participants)
   %k = sub i64 %hand, %unclaimed
-  %before = mul i64 %k, %dealt
+  %before = mul i64 %k, %participants
   %index = add i64 %before, %thread
   %following = add i64 %index, 1
   %begin = call i64 @bound(i64 %index, i64 %count, i64 %parts, i64 %stages, i64 %last)
@@ -359,8 +360,8 @@ read:
 begin:
   %home = load atomic i32, ptr @home monotonic, align 4
   %here = call i32 @sched_getcpu()
-  %crowded = icmp eq i32 %here, %home
-  br i1 %crowded, label %move, label %work
+  %on_callers_cpu = icmp eq i32 %here, %home
+  br i1 %on_callers_cpu, label %move, label %work
 move:
   call void @move_away(ptr %allowed, i32 %here)
   br label %work
@@ -396,5 +397,5 @@ leave:
 }
 """
 
-_POOL: Final = f"{_JOBS.replace('$CUT', CUT)}{BOUND}{CREW}"
+_POOL: Final = f"{_JOBS.replace('$PARTITION', PARTITION)}{BOUND}{WORKERS}"
 POINTS: Final = tuple(re.findall(r"\$AT_(\w+)", _POOL))

@@ -56,9 +56,9 @@ def _try(first: Group, other: Group, node: Node, groups: Groups, order: Order) -
     elif (needing := order.needing(early, behind)) is None:
         reason = "another segment stands between them"
     else:
-        late = max(first, other, key=lambda group: group.root.position)
-        groups.join([first, other], late)
-        order.join(early, behind, late, needing)
+        later = max(first, other, key=lambda group: group.root.position)
+        groups.join([first, other], later)
+        order.join(early, behind, later, needing)
         return
     groups.apart[node, other.root] = reason
 

@@ -43,9 +43,9 @@ class Order:
         self._places: list[Group | None] = [*in_order(nodes, groups)]
         self._place = {id(group): place for place, group in enumerate(self._places) if group is not None}
 
-    def needing(self, early: Group, late: Group) -> dict[int, Group] | None:
-        """The groups between the two that need `early`, by id; None where `late` needs one of them, or is too far."""
-        end = self._place[id(late)]
+    def needing(self, early: Group, later: Group) -> dict[int, Group] | None:
+        """The groups between the two that need `early`, by id; None where `later` needs one of them, or is too far."""
+        end = self._place[id(later)]
         if end - self._place[id(early)] > MAX_DISTANCE_GROUPS.value:
             return None
         found: dict[int, Group] = {}
@@ -54,7 +54,7 @@ class Order:
             group = stack.pop()
             for reader in [each for member in nodes_of(group) for each in member.readers]:
                 to, steps = self._groups.find(reader), steps + 1
-                if steps > MAX_DISTANCE_GROUPS.value or (to is late and group is not early):
+                if steps > MAX_DISTANCE_GROUPS.value or (to is later and group is not early):
                     return None
                 if to is not early and id(to) not in found and self._place[id(to)] < end:
                     found[id(to)] = to
@@ -65,9 +65,9 @@ class Order:
         """The two, that which stands before the other first."""
         return (one, other) if self._place[id(one)] < self._place[id(other)] else (other, one)
 
-    def join(self, early: Group, late: Group, into: Group, needing: dict[int, Group]) -> None:
-        """`early` and `late` have become the group `into`, one of the two."""
-        begin, end = self._place[id(early)], self._place[id(late)]
+    def join(self, early: Group, later: Group, into: Group, needing: dict[int, Group]) -> None:
+        """`early` and `later` have become the group `into`, one of the two."""
+        begin, end = self._place[id(early)], self._place[id(later)]
         between = [group for group in self._places[begin + 1 : end] if group is not None]
         before = [group for group in between if id(group) not in needing]
         fresh = [*before, into, *[group for group in between if id(group) in needing]]

@@ -1,8 +1,9 @@
 """Reductions joined with what reads them, row by row.
 
 `x - max(x, axis)` reads all of a row before it writes any of it: as two kernels it reads x twice from memory, as one
-it does so row by row, while the row is near.  Whether rows can be told apart follows from the tensor expressions, not
-from the ops' names: the candidates' program is made, and the library of schedules asked whether it can hold it.
+it does so row by row, while the row is in the cache.  Whether rows can be told apart follows from the tensor
+expressions, not from the ops' names: the candidates' program is made, and the library of schedules asked whether
+it can hold it.
 """
 
 from __future__ import annotations

@@ -10,22 +10,22 @@ access.py       how a body goes through memory, and what it costs
 elementwise.py  loops of stages without reduce axes
 alternatives.py loops of stages that choose, by position, among alternatives of the same elements
 reductions.py   loops of reduction stages
-uneven.py       operands of reductions at positions that move unevenly, each position read once
-congruences.py  sums that count in every s-th step: divided and solved
+nonaffine_staging.py       staging of non-affine operands of reductions
+residue_decomposition.py  residue decomposition of sums that count in every s-th step
 products.py     which stages are contractions, and what makes them so
-filters.py      loops of sums over windows with a filter that a plane shares
-channels.py     and with a filter for each channel of small planes: channels lie in vectors
-correlations.py loops of sums over planes, one of which slides along the other
-windows.py      loops of reductions over overlapping windows, one axis after the other
+depthwise_spatial.py      depthwise convolutions, vectors along rows
+depthwise_by_channels.py     and of small planes: channels lie in vectors
+weight_gradient.py weight gradients of convolutions
+pooling.py      pooling: reductions over overlapping windows
 contractions.py loops of sums of products of two operands, one of them packed
 blocking.py     and long ones, block by block of the sum
 nests.py        the loops around their tiles, and how threads share them
 tiles.py        how many rows and vectors of columns are in registers
 packing.py      what they copy before they read it
-lines.py        which lines of results are columns by themselves, and how far tiles go along them
-turning.py      whose rows and columns change places
-strips.py       and which are stored in parts that stay near
-ahead.py        hints for what later tiles of contractions read, and later rows
+contiguous_rows.py        contiguous rows of results that are columns by themselves, and how far tiles go along them
+interchange.py      operand interchange: rows and columns change places
+row_strips.py       row strips: stored in parts that fit the second-level cache
+prefetching.py        prefetches of what later tiles of contractions read, and later rows
 parameters.py   what a target may be tuned to, with the legal values
 """
 
@@ -37,7 +37,7 @@ from ....base import Target
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule
 from .elementwise import schedule_elementwise
-from .parameters import PARAMETERS, Parameter, why_not_tuned
+from .parameters import PARAMETERS, RENAMED, Parameter, why_not_tuned
 from .rows import why_not_by_rows
 from .rule import Rule, Trial, WhyNot, apply_rules, trials_text
 from .rules import REWRITES, RULES, generic
@@ -46,6 +46,7 @@ ScheduleFunction = Callable[[Sequence[Tensor], Target], Schedule]
 
 __all__ = [
     "PARAMETERS",
+    "RENAMED",
     "REWRITES",
     "RULES",
     "Parameter",

@@ -51,7 +51,9 @@ def is_of_tiles(stage: Stage) -> bool:
 
 
 def vector_axis(stage: Stage, axes: tuple[IterVar, ...], target: Target) -> IterVar | None:
-    """The axis for vectors: the last one that chooses nothing, if elements side by side on it are stored near."""
+    """The axis for vectors: the last one that chooses nothing, if elements side by side on it are stored close to
+    each other.
+    """
     column = next(axis for axis in reversed(stage.loop_axes) if axis not in axes)
     after = stage.loop_axes[stage.loop_axes.index(column) + 1 :]
     return column if likely_extent(after) <= target.machine.max_stride else None

@@ -2,13 +2,13 @@
 
     for task: for block of k: pack a group of panels; for panel: for tile of rows: tile += rows * panel over the block
 
-A task is a group of panels, of all rows or a block of them.  Its part of the result lies near by, and a tile of it is
-in registers while it takes in a block of k.
+A task is a group of panels, of all rows or a block of them.  Its part of the result is in the second-level cache,
+and a tile of it is in registers while it takes in a block of k.
 
-    for image: for block of k: cover it; for panel: for tile of rows: tile += rows * panel over the block
+    for image: for block of k: stage it; for panel: for tile of rows: tile += rows * panel over the block
 
-So are sums over windows of many channels, of which few stay near together: the copy with what is around them is made
-for the windows of a block alone.
+So are sums over windows of many channels, of which few fit the second-level cache together: the copy with what is
+around them is made for the windows of a block alone.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .nests import Nest, last_of, runs_of, share_rows
 from .packing import pack_a_panel
 from .parameters import BLOCK_STEPS, GROUP_COLUMNS, TASKS
 from .products import Product, vars_of
-from .shares import blocks_of
-from .strips import of_windows
+from .row_strips import of_windows
 from .tiles import in_registers
+from .work_partition import blocks_of
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How a sum is cut: the `axis` of k into blocks of so many of its `steps`, columns into groups of so many."""
+    """How a sum is split: the `axis` of k into blocks of so many of its `steps`, columns into groups of so many."""
 
     axis: IterVar
     steps: int
@@ -40,7 +40,7 @@ class Blocks:
 
 
 def blocks_of_sum(product: Product, panel: int, target: Target) -> Blocks | None:
-    """How the sum of a contraction is cut; None where that saves nothing."""
+    """How the sum of a contraction is split; None where that saves nothing."""
     flat, whole, columns = product.flat, product.whole, likely_extent(product.found.columns)
     every = (*flat.axes, *flat.reduce_axes)
     length = likely_extent(flat.reduce_axes)
@@ -84,17 +84,17 @@ def block_by_block(nest: Nest, blocks: Blocks, target: Target) -> IterVar:
     return task
 
 
-def blocks_of_covered(nest: Nest, covering: Stage, target: Target) -> Blocks | None:
-    """How a sum over windows is cut, so that what a block of it covers stays near; None where that saves nothing.
+def blocks_of_staged(nest: Nest, staging: Stage, target: Target) -> Blocks | None:
+    """How a sum over windows is split, so that what a block of it covers fits the second-level cache; None where that
 
-    All results of an image stay near, too.
+    saves nothing. All results of an image fit it, too.
     """
     flat = nest.product.flat
     axes = (*flat.axes, *flat.reduce_axes)
-    if nest.shared or not nest.constant or total_extent((*axes, *covering.axes)) is None:
+    if nest.shared or not nest.constant or total_extent((*axes, *staging.axes)) is None:
         return None
-    size, results = (likely_extent(each.axes) * each.tensor.dtype.itemsize for each in (covering, flat))
-    images, machine = likely_extent(_images(nest, covering)), target.machine
+    size, results = (likely_extent(each.axes) * each.tensor.dtype.itemsize for each in (staging, flat))
+    images, machine = likely_extent(_images(nest, staging)), target.machine
     if size <= machine.l2_evicted * images or results > machine.l2_block * images:
         return None
     axis = max(flat.reduce_axes, key=lambda each: likely_extent((each,)))
@@ -106,23 +106,23 @@ def blocks_of_covered(nest: Nest, covering: Stage, target: Target) -> Blocks | N
     return Blocks(axis, max(even, default=most), 0)
 
 
-def cover_by_block(nest: Nest, covering: Stage, blocks: Blocks) -> None:
-    """for image: for block of k: cover it; for panel: for tile of rows: tile += rows * panel over the block"""
+def stage_by_block(nest: Nest, staging: Stage, blocks: Blocks) -> None:
+    """for image: for block of k: stage it; for panel: for tile of rows: tile += rows * panel over the block"""
     leader, flat = nest.leader, nest.product.flat
-    images = _images(nest, covering)
+    images = _images(nest, staging)
     inside = [loop for loop in (*nest.around, *nest.still) if loop not in images]
     panels, within = leader.split(nest.columns, nest.tile.lanes)
     leader.reorder(*images, *inside, nest.row, panels, within)
     leader.vectorize(within)
     if images:
         flat.compute_at(leader, images[-1])
-    covering.compute_at(flat, _multiply(nest, blocks))
+    staging.compute_at(flat, _multiply(nest, blocks))
 
 
-def _images(nest: Nest, covering: Stage) -> list[IterVar]:
+def _images(nest: Nest, staging: Stage) -> list[IterVar]:
     """The leader's loops along which no windows slide."""
     flat, theirs = nest.product.flat, vars_of(nest.product.whole.packed)
-    sliding = [flat.axes[n] for n in of_windows(flat, covering)]
+    sliding = [flat.axes[n] for n in of_windows(flat, staging)]
     rest = [axis for axis in flat.axes[:-1] if axis is not nest.product.whole.row and axis.var not in theirs]
     still = [loop for axis, loop in zip(rest, nest.still, strict=True) if axis not in sliding]
     return [*nest.around, *still]
@@ -131,7 +131,7 @@ def _images(nest: Nest, covering: Stage) -> list[IterVar]:
 def _pack(packing: Stage, target: Target) -> None:
     """Loops for a group of panels, which are inside of those over k: a line of all of them is read as one.
 
-    Columns that are lines along k are turned panel by panel.
+    Columns that are contiguous along k are transposed panel by panel.
     """
     pack_a_panel(packing, target)
     assert packing.body is not None

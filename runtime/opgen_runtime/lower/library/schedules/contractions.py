@@ -23,36 +23,36 @@ from ....compute.te.tensor import IterVar
 from ...schedule import Schedule, Stage, constant_stages
 from ..heuristics import MIN_SUM_VECTORS, MIN_SUMMED_STEPS, RESERVED_REGISTERS
 from .access import analyse, is_shared, likely_extent
-from .ahead import fills_lines, prefetch_operands, prefetch_panel
-from .blocking import Blocks, block_by_block, blocks_of_covered, blocks_of_sum, cover_by_block
-from .dots import dotted_of
-from .lines import lines_of, panels_at_once
+from .blocking import Blocks, block_by_block, blocks_of_staged, blocks_of_sum, stage_by_block
+from .contiguous_rows import contiguous_rows_of, panels_at_once
+from .dot_products import dotted_of
+from .interchange import interchanged_of, permute_through, widened_order
 from .nests import Nest, runs_of, tile_by_tile
 from .packing import (
-    cover_columns,
-    cover_rows,
     decided_first,
     is_close,
     is_readable,
     lie_apart,
     pack_columns,
     pack_rows,
+    stage_columns,
+    stage_rows,
 )
-from .parameters import NEAR_BYTES
+from .parameters import PACKED_BYTES
 from .plan import leader_of
+from .prefetching import fills_cache_lines, prefetch_operands, prefetch_panel
 from .products import (
     Contraction,
     Form,
     Product,
+    as_contraction,
     contraction_of,
     form_of,
     is_constant,
-    prepare,
     vars_of,
 )
 from .rule import WhyNot
-from .tiles import Tile, has_many_registers, in_registers, narrow, tile_of
-from .turning import permute_through, turned_of, widened_order
+from .tiles import Tile, has_many_registers, in_registers, specialise_few_rows, tile_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def schedule_contraction(schedule: Schedule, matched: Matched, target: Target) -
     stage, form = matched.stage, matched.form
     if matched.order:
         stage, form = _again(permute_through(schedule, stage, matched.order))
-    for change in (dotted_of, turned_of):
+    for change in (dotted_of, interchanged_of):
         changed = None if form is None else change(schedule, stage, form, target)
         if changed is not None:
             stage, form = _again(changed)
@@ -112,29 +112,29 @@ def _goes_along(schedule: Schedule, stage: Stage, form: Form, target: Target) ->
 
 def _schedule(schedule: Schedule, stage: Stage, form: Form, leader: Stage, target: Target) -> list[Stage]:
     """Loops for one contraction, whose result a leader stores; gives the stages that have loops then."""
-    lines = lines_of(schedule, form, target)
+    lines = contiguous_rows_of(schedule, form, target)
     found = lines or form.contraction
     tile = tile_of(found, stage.reduce_axes, target)
     # columns as one axis, of what lies side by side
     made = _make(schedule, stage, form, tile)
-    wide = cover_columns(schedule, made[-1], lines is not None, tile.rows, tile.panel, target)
+    wide = stage_columns(schedule, made[-1], lines is not None, tile.rows, tile.panel, target)
     run = panels_at_once(schedule, made[-1], found, tile.panel, target)
     flat = _flatten(schedule, made, found, tile.panel * run, leader)
     # copies of what columns and rows read
-    covering, strips = cover_rows(schedule, leader, flat, target)
+    staging, strips = stage_rows(schedule, leader, flat, target)
     product = _product(flat, found)
-    apart = covering is None and lie_apart(schedule, product.whole)
+    apart = staging is None and lie_apart(schedule, product.whole)
     columns = _read_columns(schedule, product, tile, lines is not None, apart, target)
-    fixed = covering or pack_rows(schedule, product, tile.rows, target)
+    fixed = staging or pack_rows(schedule, product, tile.rows, target)
     # the leader's loops, and in them the product's
     loops = _divide_loops(leader, form.factors, stage)
     nest = _nest(schedule, leader, loops, product, tile, columns.packing, strips is None, target)
-    parts = None if covering is None or strips is not None else blocks_of_covered(nest, covering, target)
-    if parts is not None and covering is not None:
-        cover_by_block(nest, covering, parts)
+    parts = None if staging is None or strips is not None else blocks_of_staged(nest, staging, target)
+    if parts is not None and staging is not None:
+        stage_by_block(nest, staging, parts)
     else:
         flat.compute_at(leader, _compute(nest, columns, run, target))
-    narrow(schedule, found, tile, nest.constant)
+    specialise_few_rows(schedule, found, tile, nest.constant)
     stripped = () if strips is None else strips.attach()
     others = [each for each in (wide, columns.packing, fixed) if each is not None]
     return [leader, *made, flat, *others, *stripped]
@@ -145,7 +145,7 @@ def _make(schedule: Schedule, stage: Stage, form: Form, tile: Tile) -> list[Stag
 
     The last tile repeats a row then, so that no loop inside has a guard.
     """
-    made = prepare(schedule, stage, form)
+    made = as_contraction(schedule, stage, form)
     row = form.contraction.row
     if isinstance(row.extent, int) or tile.alone:
         return [stage, made]
@@ -174,31 +174,31 @@ def _product(flat: Stage, found: Contraction) -> Product:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """How columns are read: as they lie, or packed; these stay `near`, or a long sum is cut in `blocks`."""
+    """How columns are read: as they lie, or packed; these stay `is_cached`, or a long sum is cut in `blocks`."""
 
     packing: Stage | None = None
-    near: bool = False
+    is_cached: bool = False
     blocks: Blocks | None = None
 
 
 def _read_columns(
-    schedule: Schedule, product: Product, tile: Tile, in_lines: bool, apart: bool, target: Target
+    schedule: Schedule, product: Product, tile: Tile, by_rows: bool, apart: bool, target: Target
 ) -> _Columns:
-    """Columns are read as they lie where that is done once, or is near; else they are packed.
+    """Columns are read as they lie where that is done once, or they are cached; else they are packed.
 
-    `in_lines`: they are lines by themselves; `apart`: rows are read as they lie, each of a tile from elsewhere.
+    `by_rows`: they are lines by themselves; `apart`: rows are read as they lie, each of a tile from elsewhere.
     """
     flat, whole = product.flat, product.whole
     once = tile.alone or whole.row.extent == tile.rows
     if is_readable(schedule, product, target.machine.max_stride if once else 1):
         few_steps = likely_extent(flat.reduce_axes) < MIN_SUMMED_STEPS.value
-        if in_lines or once or few_steps or is_close(product, target):
+        if by_rows or once or few_steps or is_close(product, target):
             return _Columns()
     long = apart and not is_constant(schedule, whole.packed)
     blocks = blocks_of_sum(product, tile.panel, target) if long else None
-    most = NEAR_BYTES.of(target, target.machine.l2_streaming)
-    packing, near = pack_columns(schedule, product, tile.panel, most, several=blocks is not None)
-    return _Columns(packing, near, blocks)
+    most = PACKED_BYTES.of(target, target.machine.l2_streaming)
+    packing, is_cached = pack_columns(schedule, product, tile.panel, most, several=blocks is not None)
+    return _Columns(packing, is_cached, blocks)
 
 
 def _nest(
@@ -235,11 +235,11 @@ def _compute(nest: Nest, columns: _Columns, run: int, target: Target) -> IterVar
     if columns.blocks is not None:
         return block_by_block(nest, columns.blocks, target)
     packing, product, tile = nest.packing, nest.product, nest.tile
-    at = tile_by_tile(nest, columns.near, run, target)
+    at = tile_by_tile(nest, columns.is_cached, run, target)
     prefetch_operands(nest.leader, product.flat, at, target)
     step = _multiply(product, tile, target)
     in_panels = packing is None or packing.attach is not None
-    if run == 1 and not columns.near and fills_lines(target) and in_panels:
+    if run == 1 and not columns.is_cached and fills_cache_lines(target) and in_panels:
         prefetch_panel(product, packing, step, tile, target)
     return at
 

@@ -22,9 +22,9 @@ from .access import (
     likely_extent,
     total_extent,
 )
-from .ahead import prefetch_gathered
 from .alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
-from .parameters import CHUNKS, CROSSED_ROWS, SHARED_ITERATIONS, VECTORS
+from .parameters import CHUNKS, SHARED_ITERATIONS, TRANSPOSE_TILE_ROWS, VECTORS
+from .prefetching import prefetch_gathered
 from .products import is_plain
 from .rule import WhyNot
 
@@ -53,17 +53,17 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     groups = contiguous_groups(stage.loop_axes, accesses)
     leading = [leading_axis(group) for group in groups]
     loops = [stage.fuse(*group) for group in groups]
-    lapped = not attached and stage.follows is None
-    loops, lanes, vectors, crossed = in_squares(stage, loops, leading, accesses, target, lapped)
+    overlapping = not attached and stage.follows is None
+    loops, lanes, vectors, is_transposed = in_squares(stage, loops, leading, accesses, target, overlapping)
     inner = loops[-1]
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
     work = rows * columns * accesses.cost
     shared = not attached and is_shared(loops, work, target)
-    outer = loops[:-2] if crossed else loops[:-1]
-    chunked = shared and not crossed
-    lapped = not attached and not crossed and not accesses.limited
-    if lapped and _laps(stage, inner, lanes, vectors, chunked, target):
-        outer += _lapped(stage, inner, lanes, chunked, (rows, work), target)
+    outer = loops[:-2] if is_transposed else loops[:-1]
+    chunked = shared and not is_transposed
+    overlapping = not attached and not is_transposed and not accesses.limited
+    if overlapping and _is_better_overlapping(stage, inner, lanes, vectors, chunked, target):
+        outer += _split_overlapping(stage, inner, lanes, chunked, (rows, work), target)
     else:
         if chunked:
             chunk = _chunk(rows, columns, work, lanes * vectors, target)
@@ -73,8 +73,8 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
         vectorize_inner(stage, inner, lanes, vectors)
     if not outer:
         return
-    loop = _share(stage, outer, target) if shared else outer[-1]
-    if not attached and not crossed and len(outer) < len(groups):
+    loop = _parallelise(stage, outer, target) if shared else outer[-1]
+    if not attached and not is_transposed and len(outer) < len(groups):
         prefetch_gathered(stage, loop, leading[-1], target)
 
 
@@ -96,13 +96,13 @@ def schedule_whole(schedule: Schedule, stage: Stage, target: Target) -> tuple[St
     return (stage,)
 
 
-def covering_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target) -> Stage | None:
+def staged_operand_of(schedule: Schedule, stage: Stage, operand: Expr, target: Target) -> Stage | None:
     """The stage that holds an operand once for each position, to be attached; None for one that is read as it lies."""
     if is_plain(operand):
         return None
-    covering = schedule[schedule.cover(stage.tensor, operand)]
-    schedule_elementwise(covering, target, attached=True)
-    return covering
+    staging = schedule[schedule.stage_operand(stage.tensor, operand)]
+    schedule_elementwise(staging, target, attached=True)
+    return staging
 
 
 def interleaved(stage: Stage, accesses: Accesses, target: Target) -> dict[IterVar, int]:
@@ -202,13 +202,13 @@ def vectorize_residues(
     return vectors, remainder, lane
 
 
-def _crossing(
-    leading: list[IterVar], extents: list[Extent], accesses: Accesses, lanes: int, lapped: bool
+def _transposed_loop(
+    leading: list[IterVar], extents: list[Extent], accesses: Accesses, lanes: int, overlapping: bool
 ) -> tuple[int | None, int]:
     """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
 
     `leading` holds the leading axis of every loop, `extents` how often these run.  Gives the lanes of vectors, too:
-    fewer where squares of so many fit the elements better, and little else is done with them.  `lapped`: the last
+    fewer where squares of so many fit the elements better, and little else is done with them.  `overlapping`: the last
     squares may begin earlier.
     """
     inner, narrower = leading[-1], lanes if accesses.cost <= Cost.DIVISION else 1
@@ -222,7 +222,7 @@ def _crossing(
                 continue
             best, most = 0, 0.0
             for width in widths:
-                fit = math.prod([_fit(extents[n], width, lapped) for n in (position, -1)])
+                fit = math.prod([_fit(extents[n], width, overlapping) for n in (position, -1)])
                 if width <= apart and fit > most * MIN_NARROW_GAIN.value:
                     best, most = width, fit
             if best:
@@ -230,17 +230,19 @@ def _crossing(
     return None, lanes
 
 
-def _fit(extent: Extent, width: int, lapped: bool) -> float:
-    """How well squares so wide fit: the share of the extent that is in whole ones, of what they compute if they lap."""
+def _fit(extent: Extent, width: int, overlapping: bool) -> float:
+    """How well squares so wide fit: the share of the extent that is in whole ones, of what they compute if they
+    overlap.
+    """
     count = likely(extent)
     whole = count // width * width
-    if lapped and isinstance(extent, int) and whole:
+    if overlapping and isinstance(extent, int) and whole:
         return count / (-(-count // width) * width)
     return whole / max(1, count)
 
 
 def _height(rows: int, lanes: int, most: int) -> int:
-    """How many rows a tile has, whole squares: as many as may be unless the last tile laps over much."""
+    """How many rows a tile has, whole squares: as many as may be unless the last tile overlaps much."""
     fitting = [n for n in range(lanes, min(most, rows) + 1, lanes)] or [lanes]
     computed = {n: -(-rows // n) * n for n in fitting}
     return max(n for n in fitting if computed[n] <= min(computed.values()) * MAX_LAPPED_WORK.value)
@@ -252,31 +254,33 @@ def in_squares(
     leading: list[IterVar],
     accesses: Accesses,
     target: Target,
-    lapped: bool,
+    overlapping: bool,
 ) -> tuple[list[IterVar], int, int, bool]:
     """The loops, those of a transposition cut in tiles; lanes and vectors of the innermost; whether there is one."""
     lanes, vectors = vector_shape(loops[-1], accesses, target)
-    crossing, width = _crossing(leading, [loop.extent for loop in loops], accesses, lanes, lapped)
-    if crossing is None:
+    transposed_loop, width = _transposed_loop(
+        leading, [loop.extent for loop in loops], accesses, lanes, overlapping
+    )
+    if transposed_loop is None:
         return loops, lanes, vectors, False
-    height = CROSSED_ROWS.of(target)
-    return _tile(stage, loops, crossing, width, height, lapped), width, 1, True
+    height = TRANSPOSE_TILE_ROWS.of(target)
+    return _tile(stage, loops, transposed_loop, width, height, overlapping), width, 1, True
 
 
 def _tile(
-    stage: Stage, loops: list[IterVar], crossing: int, lanes: int, height: int, lapped: bool
+    stage: Stage, loops: list[IterVar], transposed_loop: int, lanes: int, height: int, overlapping: bool
 ) -> list[IterVar]:
     """for i: for j: out[i, j] = a[j, i]  -->  for i_o: for j_o: for i_i in range(height): for j_i in range(lanes)
 
-    The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.  `lapped`:
-    the last tiles begin earlier, so that all squares are whole.  Returns the loops.
+    The cache lines that a tile of a needs stay in the first-level cache until all their elements are used.
+    `overlapping`: the last tiles overlap those before, so that all squares are whole.  Returns the loops.
     """
-    rows, columns = loops[crossing], loops[-1]
+    rows, columns = loops[transposed_loop], loops[-1]
     if isinstance(rows.extent, int):
-        height = _height(rows.extent, lanes, height)  # whole squares, which are turned in registers
-    row_tile, row = stage.split(rows, height, lapped=lapped)
-    column_tile, column = stage.split(columns, lanes, lapped=lapped)
-    outer = [*loops[:crossing], row_tile, *loops[crossing + 1 : -1], column_tile]
+        height = _height(rows.extent, lanes, height)  # whole squares, which are transposed in registers
+    row_tile, row = stage.split(rows, height, overlapping=overlapping)
+    column_tile, column = stage.split(columns, lanes, overlapping=overlapping)
+    outer = [*loops[:transposed_loop], row_tile, *loops[transposed_loop + 1 : -1], column_tile]
     stage.reorder(*outer, row, column)
     return [*outer, row, column]
 
@@ -314,11 +318,13 @@ def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> N
         stage.unroll(step)
 
 
-def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool, target: Target) -> bool:
+def _is_better_overlapping(
+    stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool, target: Target
+) -> bool:
     """Whether the last vector of a line, and the last chunk, are better whole ones that begin earlier than parts.
 
-    The body is there once then; that of few operations is cheap to have twice.  A large tensor is written past the
-    caches, in whole lines of them; a member of a scan may write where it reads.
+    The body is there once then; that of few operations is cheap to have twice.  A large tensor is written by
+    non-temporal stores, in whole lines of them; a member of a scan may write where it reads.
     """
     whole, size = inner.extent, total_extent(stage.loop_axes)
     if not isinstance(whole, int) or size is None or stage.follows is not None:
@@ -328,14 +334,14 @@ def _laps(stage: Stage, inner: IterVar, lanes: int, vectors: int, chunked: bool,
     return vectors == 1 < lanes < whole and (size <= most if ragged else chunked)
 
 
-def _lapped(
+def _split_overlapping(
     stage: Stage, inner: IterVar, lanes: int, chunked: bool, load: tuple[int, int], target: Target
 ) -> list[IterVar]:
     """for i in range(63)  -->  for v in range(4): vectorized for l in range(16): i = min(v * 16, 63 - 16) + l
 
     Gives the loop over chunks of vectors, where there is one; `load` has the rows and the work of all.
     """
-    vector, lane = stage.split(inner, lanes, lapped=True)
+    vector, lane = stage.split(inner, lanes, overlapping=True)
     stage.vectorize(lane)
     count = likely(vector.extent)
     if not chunked:
@@ -343,11 +349,11 @@ def _lapped(
     parts = _parts(*load, target)
     if parts <= 1:
         return []
-    part, _ = stage.split(vector, -(-count // min(parts, count)), lapped=True)
+    part, _ = stage.split(vector, -(-count // min(parts, count)), overlapping=True)
     return [part]
 
 
-def _share(stage: Stage, outer: Sequence[IterVar], target: Target) -> IterVar:
+def _parallelise(stage: Stage, outer: Sequence[IterVar], target: Target) -> IterVar:
     """for b: for s: for h  -->  parallel for b_s: for h; gives the innermost loop
 
     No more loops are fused than give threads enough iterations to share: each finds its place by divisions.

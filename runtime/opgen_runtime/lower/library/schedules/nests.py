@@ -12,8 +12,8 @@ from ...schedule import Stage
 from .access import Accesses, contiguous_groups, likely, likely_extent
 from .packing import bytes_of, pack_a_panel, pack_all
 from .products import Product
-from .shares import blocks_of
 from .tiles import Tile, in_registers
+from .work_partition import blocks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +36,30 @@ class Nest:
     shared: bool
 
 
-def tile_by_tile(nest: Nest, near: bool, run: int, target: Target) -> IterVar:
+def tile_by_tile(nest: Nest, is_cached: bool, run: int, target: Target) -> IterVar:
     """Loops over tiles, each of which is summed over all of k; gives the loop in which a tile is computed.
 
-    Columns that are packed before the first row and stay in the cache are `near`.  Tiles of the same rows go along a
-    `run` of panels, if they may.
+    Columns that are packed before the first row and stay in the cache are `is_cached`.  Tiles of the same rows go
+    along a `run` of panels, if they may.
     """
     leader, packing, found = nest.leader, nest.packing, nest.product.found
     panels, within = leader.split(nest.columns, nest.tile.panel)
     tiles, tile = leader.split(nest.row, nest.tile.rows)
-    blocks = None if near else 1  # of rows, each of which packs its panels; None where all is packed first
+    blocks = (
+        None if is_cached else 1
+    )  # of rows, each of which packs its panels; None where all is packed first
     if packing is None or nest.constant:
         blocks = None
     elif nest.shared and not (
-        near and bytes_of(nest.product.flat, nest.product.whole.fixed) > target.machine.l2_streaming
+        is_cached and bytes_of(nest.product.flat, nest.product.whole.fixed) > target.machine.l2_streaming
     ):
         number = likely_extent((*nest.around, panels))
         last = last_of(likely_extent(found.columns), nest.tile.panel, nest.tile.lanes)
         blocks = blocks_of(number, last, tiles.extent, likely(found.row.extent), target)
-    run = run if blocks in (None, 1) and not near else 1
+    run = run if blocks in (None, 1) and not is_cached else 1
     runs, *along = leader.split(panels, run) if run > 1 else (panels,)
     first = (*nest.still, tiles, panels)
-    order = (*nest.around, *(first if near and blocks is None else (runs, *nest.still, tiles, *along)))
+    order = (*nest.around, *(first if is_cached and blocks is None else (runs, *nest.still, tiles, *along)))
     leader.reorder(*order, tile, within)
     in_registers(leader, tile, within, nest.tile.lanes)
     if packing is None or blocks is None:

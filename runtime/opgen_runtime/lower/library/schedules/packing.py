@@ -1,4 +1,4 @@
-"""What contractions copy before they read it: columns in panels, the rows of a tile, what windows cover."""
+"""What contractions copy before they read it: columns in panels, the rows of a tile, what windows read."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage, positions
 from ..heuristics import MIN_GUARDED_STEPS
 from .access import analyse, is_shared, likely, likely_extent
-from .ahead import fills_lines
 from .elementwise import schedule_elementwise
-from .products import Contraction, Product, contraction_of, is_constant, is_plain, line_of, vars_of
-from .strips import Strips, strips_of
+from .prefetching import fills_cache_lines
+from .products import (
+    Contraction,
+    Product,
+    contiguous_elements,
+    contraction_of,
+    is_constant,
+    is_plain,
+    vars_of,
+)
+from .row_strips import RowStrips, row_strips_of
 
 
 def pack_columns(
     schedule: Schedule, product: Product, panel: int, most: int, several: bool
 ) -> tuple[Stage, bool]:
-    """Lines of the columns, one for each element of k; and whether all of them, up to `most` bytes, stay near.
+    """Lines of the columns, one for each element of k; and whether all of them, up to `most` bytes, stay cached.
 
-    What is constant, or stays near, and is packed before the first row, lies in panels, one after the other, and so do
-    `several` that are packed together.
+    What is constant, or stays cached, and is packed before the first row, lies in panels, one after the other, and
+    so do `several` that are packed together.
     """
     flat, whole = product.flat, product.whole
     theirs = vars_of(whole.packed)
@@ -30,9 +38,9 @@ def pack_columns(
     axes = (*outer, *product.steps, flat.axes[-1])
     size = likely_extent(axes) * whole.packed.dtype.itemsize
     constant = is_constant(schedule, whole.packed)
-    near = not constant and not several and size <= most
-    lines = panel if near or constant or several else None
-    return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], near
+    is_cached = not constant and not several and size <= most
+    lines = panel if is_cached or constant or several else None
+    return schedule[schedule.pack(flat.tensor, whole.packed, axes, lines)], is_cached
 
 
 def pack_rows(schedule: Schedule, product: Product, rows: int, target: Target) -> Stage | None:
@@ -58,21 +66,23 @@ def lie_apart(schedule: Schedule, whole: Contraction) -> bool:
     return is_plain(whole.fixed) and not is_constant(schedule, whole.fixed)
 
 
-def cover_rows(
+def stage_rows(
     schedule: Schedule, leader: Stage, flat: Stage, target: Target
-) -> tuple[Stage | None, Strips | None]:
-    """What the rows read, with what is around it, where they are windows, and strips that stay near."""
+) -> tuple[Stage | None, RowStrips | None]:
+    """What the rows read, with what is around it, where they are windows, and strips that fit the second-level
+    cache.
+    """
     whole = contraction_of(flat.axes, flat.body)
     assert whole is not None
-    covering = _cover(schedule, flat, whole.fixed)
-    if covering is None:
+    staging = _stage_windows(schedule, flat, whole.fixed)
+    if staging is None:
         return None, None
-    strips = strips_of(schedule, leader, flat, covering, target)
-    schedule_elementwise(covering, target, attached=strips is not None)
-    return covering, strips
+    strips = row_strips_of(schedule, leader, flat, staging, target)
+    schedule_elementwise(staging, target, attached=strips is not None)
+    return staging, strips
 
 
-def _cover(schedule: Schedule, stage: Stage, operand: Expr) -> Stage | None:
+def _stage_windows(schedule: Schedule, stage: Stage, operand: Expr) -> Stage | None:
     """What an operand reads, with what is around it, where these are windows with none left out between them.
 
     None where they are not.  Conditions are decided once for each position, of which elements lie side by side.
@@ -83,11 +93,11 @@ def _cover(schedule: Schedule, stage: Stage, operand: Expr) -> Stage | None:
     found, read = positions(every, operand), [axis for axis in every if axis.var in mine]
     if isinstance(found, str) or len(found[0]) >= len(read) or likely_extent(found[0]) > likely_extent(read):
         return None
-    return schedule[schedule.cover(stage.tensor, operand)]
+    return schedule[schedule.stage_operand(stage.tensor, operand)]
 
 
-def cover_columns(
-    schedule: Schedule, stage: Stage, in_lines: bool, rows: int, panel: int, target: Target
+def stage_columns(
+    schedule: Schedule, stage: Stage, by_rows: bool, rows: int, panel: int, target: Target
 ) -> Stage | None:
     """What the columns read, where they do not lie side by side, or are lines of it; before they become one axis.
 
@@ -97,18 +107,18 @@ def cover_columns(
     whole = contraction_of(stage.axes, stage.body)
     assert whole is not None
     assert stage.body is not None
-    if not in_lines:
-        if line_of(whole) > 1:
+    if not by_rows:
+        if contiguous_elements(whole) > 1:
             return None
         used = analyse(stage.body, stage.tensor.dtype).used
         steps = likely_extent([axis for axis in stage.reduce_axes if axis.var not in used])
         whole_vectors = likely(whole.columns[-1].extent) in (panel, target.lanes(whole.packed.dtype))
         if whole.row.extent == rows and not whole_vectors and steps >= MIN_GUARDED_STEPS.value:
             return None
-    covering = _cover(schedule, stage, whole.packed)
-    if covering is not None:
-        schedule_elementwise(covering, target)
-    return covering
+    staging = _stage_windows(schedule, stage, whole.packed)
+    if staging is not None:
+        schedule_elementwise(staging, target)
+    return staging
 
 
 def pack_all(packing: Stage, target: Target) -> None:
@@ -159,10 +169,10 @@ def is_readable(schedule: Schedule, product: Product, far: int) -> bool:
     """
     packed, column = product.whole.packed, product.flat.axes[-1].var
     accesses = analyse(packed, packed.dtype)
-    near = all(
+    is_cached = all(
         far > 1 if column in read.entangled else read.strides.get(column, 1) <= far for read in accesses.reads
     )
-    return near and not is_constant(schedule, packed)
+    return is_cached and not is_constant(schedule, packed)
 
 
 def bytes_of(stage: Stage, operand: Expr) -> int:
@@ -174,7 +184,7 @@ def bytes_of(stage: Stage, operand: Expr) -> int:
 
 def is_close(product: Product, target: Target) -> bool:
     """Whether the columns lie in the first-level cache as they are, and vectors so short that few cross its lines."""
-    if not isinstance(product.found.packed, Read) or fills_lines(target):
+    if not isinstance(product.found.packed, Read) or fills_cache_lines(target):
         return False
     flat, packed = product.flat, product.whole.packed
     theirs = vars_of(packed)

@@ -40,8 +40,8 @@ PANEL_VECTORS: Final = Parameter(
 TILE_ROWS: Final = Parameter(
     "contraction.tile_rows", (1, 2, 3, 4, 6, 8, 10, 12), None, "rows of a tile in registers"
 )
-NEAR_BYTES: Final = Parameter(
-    "contraction.near_bytes",
+PACKED_BYTES: Final = Parameter(
+    "contraction.packed_bytes",
     (0, 1 << 16, 1 << 18, 1 << 19, 1 << 20),
     None,
     "bytes of a packed operand up to which all of it is packed before the first row",
@@ -64,8 +64,11 @@ CHUNKS: Final = Parameter(
 SHARED_ITERATIONS: Final = Parameter(
     "elementwise.shared_iterations", (4, 16, 64, 256), 64, "iterations of a shared loop for each thread"
 )
-CROSSED_ROWS: Final = Parameter(
-    "elementwise.crossed_rows", (16, 32, 64, 128, 256), 64, "rows of a tile where a read crosses the vectors"
+TRANSPOSE_TILE_ROWS: Final = Parameter(
+    "elementwise.transpose_tile_rows",
+    (16, 32, 64, 128, 256),
+    64,
+    "rows of a tile where vectors are transposed",
 )
 VECTORS: Final = Parameter("elementwise.vectors", (1, 2, 4, 8), None, "vectors that an iteration handles")
 PREFETCHED: Final = Parameter(
@@ -108,6 +111,13 @@ SCAN_WORK: Final = Parameter(
 )
 
 PARAMETERS: Final = {each.name: each for each in list(globals().values()) if isinstance(each, Parameter)}
+
+
+# What parameters are called in records of tuning that earlier versions wrote.
+RENAMED: Final = {
+    "contraction.near_bytes": "contraction.packed_bytes",
+    "elementwise.crossed_rows": "elementwise.transpose_tile_rows",
+}
 
 
 def why_not_tuned(name: str, value: object) -> str | None:

@@ -152,7 +152,7 @@ def place(
     return Placement(leader, tuple(a for a in leader.axes if a.var in wanted), tuple(reversed(chosen)))
 
 
-def place_near(
+def place_in_cache(
     schedule: Schedule,
     leader: Stage,
     readers: Mapping[Stage, list[Stage]],
@@ -161,7 +161,7 @@ def place_near(
     least: int,
     most: int,
 ) -> Placement | None:
-    """As `place`, over fewer axes where all that would be stored whole, and is much, stays near inside of them.
+    """As `place`, over fewer axes where all that would be stored whole, and is much, fits the cache inside of them.
 
     Such are stages that are read at several rows of a plane; `least`: planes that there must be; `most`:
     bytes that stay near.

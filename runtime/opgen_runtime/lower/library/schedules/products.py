@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ....base.arith import (
-    WORDS,
+    DOT_PRODUCTS,
     Analyzer,
     Binary,
     Call,
@@ -101,7 +101,7 @@ def divided_as_read(stage: Stage) -> tuple[dict[IterVar, int], Stage]:
     return factors, Stage((tensor,), tensor.op)
 
 
-def line_of(found: Contraction, apart: int = 1) -> int:
+def contiguous_elements(found: Contraction, apart: int = 1) -> int:
     """How many elements of the columns lie side by side in what is read, or at most so far `apart`."""
     accesses = analyse(found.packed, found.packed.dtype)
     line = contiguous_groups(found.columns, accesses)[-1]
@@ -112,7 +112,7 @@ def line_of(found: Contraction, apart: int = 1) -> int:
     return likely_extent(line) if near else 1
 
 
-def prepare(schedule: Schedule, stage: Stage, form: Form) -> Stage:
+def as_contraction(schedule: Schedule, stage: Stage, form: Form) -> Stage:
     """The stage that is the contraction: that of the divided tensor, or the stage itself."""
     made = stage
     if form.factors:
@@ -135,7 +135,7 @@ def _factors(value: Expr) -> tuple[Expr, Expr] | None:
     """The operands of a product, or of a sum of products of the numbers that words hold."""
     if isinstance(value, Binary) and value.op == "mul":
         return value.a, value.b
-    if isinstance(value, Call) and value.name in WORDS:
+    if isinstance(value, Call) and value.name in DOT_PRODUCTS:
         return value.args[0], value.args[1]
     return None
 
@@ -226,7 +226,7 @@ def why_not_large_enough(found: Contraction, body: Reduce) -> str | None:
         return "has nothing to compute"
     if not isinstance(found.row.extent, int):
         rows = MIN_ROWS.value  # one row is a case of its own
-    several = len(found.columns) > 1 and (line_of(found) == columns or rows >= ENOUGH_ROWS.value)
+    several = len(found.columns) > 1 and (contiguous_elements(found) == columns or rows >= ENOUGH_ROWS.value)
     if summed < MIN_SUMMED_STEPS.value and not several:
         return f"sums {summed} products of columns that are read as they lie"
     enough = rows >= MIN_ROWS.value and columns >= MIN_COLUMNS.value

@@ -24,9 +24,9 @@ from .access import (
     likely_extent,
     total_extent,
 )
-from .ahead import prefetch_stream
 from .elementwise import divided_axes
 from .parameters import PARTS, SLIDING_VECTORS, SUM_ROWS, SUM_STEPS, SUM_VECTORS, WIDE_TILE
+from .prefetching import prefetch_sequential
 from .rule import WhyNot
 
 
@@ -85,8 +85,8 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     if target.num_threads < 2 or work <= 2 * target.parallel_threshold:
         return None
     columns = likely(stage.loop_axes[-1].extent) if shape.across else 1
-    shares = elements // columns * -(-columns // wide_tile(target))
-    if shares >= target.num_threads or body.combiner in POSITIONAL:
+    column_tiles = elements // columns * -(-columns // wide_tile(target))
+    if column_tiles >= target.num_threads or body.combiner in POSITIONAL:
         return None
     axis = max(stage.reduce_axes, key=lambda a: a.extent if isinstance(a.extent, int) else 0)
     parts = PARTS.of(target) * target.num_threads
@@ -170,8 +170,8 @@ def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> 
         stage.unroll(tile)
     stage.vectorize(lane)
     stage.reorder(*data, *reduce_loops, *tiles, *steps, lane)
-    if not attached and rest is not None and _is_far(stage, target):
-        prefetch_stream(stage, rest, lanes * vectors, target)
+    if not attached and rest is not None and _exceeds_caches(stage, target):
+        prefetch_sequential(stage, rest, lanes * vectors, target)
     return data
 
 
@@ -185,7 +185,7 @@ def _adders(stage: Stage, accesses: Accesses) -> int:
     return 4 if accesses.cost <= 8 and stage.body.combiner not in POSITIONAL else 2
 
 
-def _is_far(stage: Stage, target: Target) -> bool:
+def _exceeds_caches(stage: Stage, target: Target) -> bool:
     """Whether a stage sums up what no cache holds, and does no more with it."""
     assert isinstance(stage.body, Reduce)
     value = stage.body.value
@@ -222,7 +222,7 @@ def _reuses_vectors(axis: IterVar, column: IterVar, shape: ReduceShape) -> bool:
     return any(not strides.get(axis.var) for strides in reads)
 
 
-def _stays_near(stage: Stage, shape: ReduceShape, target: Target) -> bool:
+def _stays_in_l1(stage: Stage, shape: ReduceShape, target: Target) -> bool:
     """Whether all steps of many read lines that overlap and stay in the first-level cache, as a window that slides."""
     body = stage.body
     assert isinstance(body, Reduce)
@@ -237,7 +237,7 @@ def _stays_near(stage: Stage, shape: ReduceShape, target: Target) -> bool:
     return True
 
 
-def _tell_remainders(stage: Stage, data: list[IterVar], accesses: Accesses) -> None:
+def _unroll_remainders(stage: Stage, data: list[IterVar], accesses: Accesses) -> None:
     """for y  -->  for y_o: unrolled for y_i, of rows whose remainder by a number says which steps count at all."""
     for axis, factor in divided_axes(stage, accesses).items():
         if axis in data[:-1] and factor <= MAX_REMAINDERS.value:
@@ -275,7 +275,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
         column_outer, inner = stage.split(column, lanes * vectors)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
-    elif _stays_near(stage, shape, target) and likely(column.extent) >= lanes * sliding:
+    elif _stays_in_l1(stage, shape, target) and likely(column.extent) >= lanes * sliding:
         column_outer, inner = stage.split(column, lanes * sliding)
         vector, lane = stage.split(inner, lanes)
         stage.unroll(vector)
@@ -284,7 +284,7 @@ def _across(stage: Stage, shape: ReduceShape, target: Target, attached: bool) ->
         for each in reduce_loops:
             stage.unroll(each)
         stage.vectorize(lane)
-        _tell_remainders(stage, data, shape.accesses)
+        _unroll_remainders(stage, data, shape.accesses)
         stage.reorder(*data, *reduce_loops, lane)
         return data
     else:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from ....base import Target
 from ....base.arith import Var, post_order
 from ....compute.te.tensor import IterVar, Tensor
-from ...schedule import Narrowing, Schedule, Stage, constant_stages, create_schedule, narrowing
+from ...schedule import Schedule, Specialisation, Stage, constant_stages, create_schedule, specialisation
 from ..heuristics import MAX_OPEN_ROWS_AT_ONCE, MAX_ROWS_AT_ONCE
 from .access import Cost, analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
-from .ahead import prefetch_rows
 from .elementwise import (
     interleaved,
     schedule_elementwise,
@@ -19,7 +18,8 @@ from .elementwise import (
     vectorize_residues,
 )
 from .parameters import COLUMN_VECTORS, ROW_PARTS, ROWS_AT_ONCE
-from .plan import Placement, inline_cheap, place, place_near, readers_of, stored_before
+from .plan import Placement, inline_cheap, place, place_in_cache, readers_of, stored_before
+from .prefetching import prefetch_rows
 from .reductions import reduce_shape, schedule_reduction, wide_tile, work_of
 from .rule import WhyNot
 
@@ -36,13 +36,13 @@ def match_rows(schedule: Schedule, stage: Stage, target: Target) -> Placement | 
         return WhyNot("reads nothing that is stored for it alone")
     readers, position = readers_of(schedule), {each: n for n, each in enumerate(schedule.stages)}
     least, most = ROW_PARTS.of(target) * target.num_threads, target.machine.l2_stage
-    found = place_near(schedule, stage, readers, position, taken, least, most)
+    found = place_in_cache(schedule, stage, readers, position, taken, least, most)
     return WhyNot("shares no axis with all readers of what it reads") if found is None else found
 
 
 def schedule_rows(schedule: Schedule, placement: Placement, target: Target) -> list[Stage]:
     """Loops of an output with the stages that are computed inside them; gives all of these stages."""
-    schedule.narrowings.extend(_short_rows(placement, target))
+    schedule.specialisations.extend(_short_rows(placement, target))
     _schedule_placement(placement, target)
     return [placement.leader, *placement.stages]
 
@@ -130,23 +130,23 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
     prefetch_rows([leader, *placement.stages], likely_extent(placement.axes), rows, target)
 
 
-def _short_rows(placement: Placement, target: Target) -> list[Narrowing]:
+def _short_rows(placement: Placement, target: Target) -> list[Specialisation]:
     """Rows of a symbolic number of elements have a schedule of their own where one vector holds them."""
-    found: dict[Var, Narrowing] = {}
+    found: dict[Var, Specialisation] = {}
     for stage in placement.stages:
         extent = stage.reduce_axes[-1].extent if stage.reduce_axes else 0
         if not isinstance(extent, Var) or extent.most is not None:
             continue
         shape = reduce_shape(stage, target)
         if shape.along and not shape.across and likely(extent) > shape.lanes:
-            found.setdefault(extent, narrowing(extent, 1, shape.lanes))
+            found.setdefault(extent, specialisation(extent, 1, shape.lanes))
     return list(found.values())
 
 
 def _rows_at_once(placement: Placement, axis: IterVar, threads: int, target: Target) -> int:
     """How many rows of the last axis each stage computes before the next one begins.
 
-    A row with dear functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
+    A row with expensive functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
     dear = any(
         stage.body is not None and cost_of(post_order(stage.body)) >= Cost.FUNCTION
@@ -171,7 +171,7 @@ def _column_tile(
     """The innermost axis of the leader belongs to the loops around: a tile of it, and of the axis before, goes inside.
 
     The tile is what the reductions inside work on at once; a reduction along rows needs none.  It is wide where
-    nothing but accumulators must stay near (`stored_rows` is false).
+    nothing but accumulators must stay cached (`stored_rows` is false).
     """
     shapes = [reduce_shape(s, target) for s in reductions]
     across = next((s for s in shapes if s.across), None)

@@ -8,39 +8,39 @@ from typing import Any, Final
 from ....base import Target
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule, create_schedule
-from .channels import match_channels, schedule_channels
-from .congruences import match_congruences, solve_congruences
 from .contractions import match_contraction, schedule_contraction
-from .correlations import match_correlation, schedule_correlation
-from .dots import dot_row, match_dotted_row
+from .depthwise_by_channels import match_channels, schedule_depthwise_by_channels
+from .depthwise_spatial import match_filter, schedule_filter
+from .dot_products import dot_row, match_dotted_row
 from .elementwise import match_elementwise, match_tiles, schedule_whole
-from .filters import match_filter, schedule_filter
+from .gemm_col2im import apply_gemm_col2im, match_scattering
+from .nonaffine_staging import cover_uneven, match_uneven
 from .parameters import check_tuned
 from .plan import inline_cheap
+from .pooling import match_windows, schedule_pooling
 from .reductions import match_reduction, reduce_whole
+from .residue_decomposition import decompose_residues, match_congruences
 from .rows import match_rows, schedule_rows
 from .rule import Rule, Trial, apply_rules
 from .scans import match_scan, schedule_scan
-from .scattering import match_scattering, scatter_products
-from .uneven import cover_uneven, match_uneven
-from .windows import match_windows, schedule_windows
+from .weight_gradient import match_correlation, schedule_correlation
 
 # What is written otherwise before its loops are made.
 REWRITES: Final[tuple[Rule[Any], ...]] = (
-    Rule("GEMM and col2im", match_scattering, scatter_products),
-    Rule("residues", match_congruences, solve_congruences),
+    Rule("GEMM and col2im", match_scattering, apply_gemm_col2im),
+    Rule("residues", match_congruences, decompose_residues),
 )
 
 RULES: Final[tuple[Rule[Any], ...]] = (
     Rule("scan", match_scan, schedule_scan),
     Rule("tiled", match_tiles, schedule_whole),
     Rule("gather", match_uneven, cover_uneven),
-    Rule("depthwise", match_channels, schedule_channels),
+    Rule("depthwise", match_channels, schedule_depthwise_by_channels),
     Rule("weight gradient", match_correlation, schedule_correlation),
     Rule("dot products of a row", match_dotted_row, dot_row),
     Rule("contraction", match_contraction, schedule_contraction),
     Rule("direct convolution", match_filter, schedule_filter),
-    Rule("pool", match_windows, schedule_windows),
+    Rule("pool", match_windows, schedule_pooling),
     Rule("rows", match_rows, schedule_rows),
     Rule("reduction", match_reduction, reduce_whole),
     Rule("elementwise", match_elementwise, schedule_whole),

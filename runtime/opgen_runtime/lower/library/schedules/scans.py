@@ -31,14 +31,14 @@ def schedule_scan(schedule: Schedule, scan: Stage, target: Target) -> list[Stage
     """Roll a scan and schedule what runs in its steps; gives what follows it, and what is packed for it."""
     rows = scan.rows
     assert rows is not None
-    by_positions = _reduce_lines(rows, target)
+    by_positions = _reduces_contiguous_rows(rows, target)
     if by_positions:
         for member in rows.members:
             schedule_reduction(member, target, attached=True)
-    schedule.roll(scan.tensor)
+    schedule.use_rolling_buffers(scan.tensor)
     made = [scan, *rows.members, *rows.closing]
     if by_positions:
-        _share_positions(rows, target)
+        _parallelise_positions(rows, target)
     elif not rows.separable:
         for member in rows.members:
             packing = _schedule_product(schedule, member, target)
@@ -86,7 +86,7 @@ def _schedule_product(schedule: Schedule, member: Stage, target: Target) -> Stag
     return packing
 
 
-def _reduce_lines(rows: Rows[Stage], target: Target) -> bool:
+def _reduces_contiguous_rows(rows: Rows[Stage], target: Target) -> bool:
     """Whether members reduce lines of memory, other ones for each position: vectors go along these."""
     if not rows.aligned or not isinstance(rows.extent, int):
         return False
@@ -99,7 +99,7 @@ def _reduce_lines(rows: Rows[Stage], target: Target) -> bool:
     return True
 
 
-def _share_positions(rows: Rows[Stage], target: Target) -> None:
+def _parallelise_positions(rows: Rows[Stage], target: Target) -> None:
     """for step: for i: for j  -->  for step: for i_j_o: for i_j_i, of each member; that over blocks runs outside."""
     assert isinstance(rows.extent, int)
     first = rows.members[0]

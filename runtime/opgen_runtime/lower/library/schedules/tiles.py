@@ -8,7 +8,7 @@ from ....base import Target
 from ....base.arith import Var
 from ....base.vocabulary import dataclass
 from ....compute.te.tensor import IterVar
-from ...schedule import Schedule, Stage, narrowing
+from ...schedule import Schedule, Stage, specialisation
 from ..heuristics import MAX_LITTLE_PRODUCTS, MIN_ROWS, USUAL_PANEL_VECTORS
 from .access import likely, likely_extent, total_extent
 from .parameters import PANEL_VECTORS, TILE_ROWS
@@ -129,18 +129,20 @@ def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> No
     stage.vectorize(lane)
 
 
-def narrow(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -> None:
+def specialise_few_rows(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -> None:
     """Few of a symbolic number have schedules of their own: one row or column, which is no contraction, and few rows.
 
-    These are one tile.  Packed constants are prepared for all: one row or column is computed with them, too.  Columns
-    of a symbolic number have so many rests of their own that guarded rows beside them would take longer to compile
-    than they save.
+    These are one tile.  Packed constants are precomputed for all: one row or column is computed with them, too.
+    Columns of a symbolic number have so many rests of their own that guarded rows beside them would take longer to
+    compile than they save.
     """
     rows, columns = found.row.extent, found.columns[-1].extent
     if isinstance(rows, Var) and not tile.alone and not tile.little:
         if not constant:
-            schedule.narrowings.append(narrowing(rows, 1, 1))
+            schedule.specialisations.append(specialisation(rows, 1, 1))
         if total_extent(found.columns) is not None:
-            schedule.narrowings.append(narrowing(rows, 1 if constant else MIN_ROWS.value, tile.most.alone))
+            schedule.specialisations.append(
+                specialisation(rows, 1 if constant else MIN_ROWS.value, tile.most.alone)
+            )
     if isinstance(columns, Var) and len(found.columns) == 1 and not constant:
-        schedule.narrowings.append(narrowing(columns, 1, 1))
+        schedule.specialisations.append(specialisation(columns, 1, 1))

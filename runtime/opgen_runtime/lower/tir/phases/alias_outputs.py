@@ -1,11 +1,11 @@
-"""Temporaries that live where the elements of an output will be, which are made of theirs one by one.
+"""Output aliasing: temporaries live where the elements of an output will be, which are made of theirs one by one.
 
 for i: allocate e; for j: e[j] = f(j); for j: out[i * 1000 + j] = g(e[j])
 -->
 for i: for j: out[i * 1000 + j] = f(j); for j: out[i * 1000 + j] = g(out[i * 1000 + j])
 
 The lines of the output come to the cache while `f` is computed, not all at once behind it, and less memory is in use.
-An output that is written past the caches takes none: its lines are not to come at all.
+An output that is written by non-temporal stores takes none: its lines are not to come at all.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final
 from ....base.arith import Const, Expr, Var, const, post_order
 from ....base.arith.relax import Relaxer, Terms, linear
 from ....base.vocabulary import INDEX
+from ..nontemporal import nontemporal_outputs
 from ..relocate import Indices, Relocator
 from ..stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
-from ..streaming import streamed_outputs
 from ..visit import StmtMutator, exprs, statements, trips
 
 _LEAST_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
@@ -37,7 +37,7 @@ def alias_outputs(func: PrimFunc) -> PrimFunc:
 class _Aliases(StmtMutator):
     def __init__(self, func: PrimFunc) -> None:
         self.uses = _uses(func.body)
-        self.outputs = frozenset(func.outputs) - streamed_outputs(func)
+        self.outputs = frozenset(func.outputs) - nontemporal_outputs(func)
         self.around: list[For] = []
         self.positions = Relaxer({}, {})  # one, so that equal atoms are the same
 

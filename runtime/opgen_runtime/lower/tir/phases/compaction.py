@@ -17,11 +17,11 @@ from dataclasses import replace
 
 from ....base.arith import Analyzer, Const, Expr, Select, Var, cast, post_order, rewrite, structural_equal
 from ....base.vocabulary import INDEX, dataclass
-from ..compacted import Compacted, compacted, is_load_of
+from ..compaction_loops import packing
 from ..limited import limited, loads_of, output_of, reads_behind
 from ..nest import ZERO
-from ..packing import packing
 from ..stmt import Allocate, Block, Buffer, For, ForKind, LetStmt, Load, PrimFunc, Stmt, Store
+from ..stream_compaction import Compaction, find_compaction, is_load_of
 from ..visit import EMPTY, StmtMutator, block, exprs, statements
 
 
@@ -39,7 +39,7 @@ class _Site:
     """A loop that picks and the statements around it: those before, those that store how many there are, the rest."""
 
     loop: Stmt
-    found: Compacted
+    found: Compaction
     before: Sequence[Stmt]
     totals: Sequence[Store]
     rest: Sequence[Stmt]
@@ -150,7 +150,7 @@ def _site(s: Allocate) -> _Site | None:
     """Where a buffer counts what the loop behind its allocation picks; None where it does not, or is needed whole."""
     parts = s.body.body if isinstance(s.body, Block) else (s.body,)
     for place, part in enumerate(parts):
-        found = compacted(part, s.buffer)
+        found = find_compaction(part, s.buffer)
         if found is None:
             continue
         totals: list[Store] = []
@@ -178,7 +178,7 @@ def _uses(s: Stmt, buffer: Buffer) -> bool:
     return stores or any(n.buffer is buffer for n in loads_of(s))
 
 
-def _is_total(s: Store, loads: Sequence[Load], found: Compacted) -> bool:
+def _is_total(s: Store, loads: Sequence[Load], found: Compaction) -> bool:
     """Whether a statement takes the last count, and nothing else."""
     if s.mask is not None or len(loads_of(s)) != len(loads) or not isinstance(s.indices[0], Const):
         return False

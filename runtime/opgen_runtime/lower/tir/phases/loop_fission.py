@@ -18,8 +18,8 @@ from ..nest import ZERO
 from ..stmt import For, ForKind, PrimFunc, Stmt, Store
 from ..visit import StmtMutator, block, map_exprs, trips
 
-_FEWEST: Final = 8  # fewer values are chosen between in the loop
-_SHARED: Final = 1 << 14  # iterations of a part that are worth sharing among threads
+_MIN_CHOICES: Final = 8  # fewer values are chosen between in the loop
+_MIN_PARALLEL_ITERATIONS: Final = 1 << 14  # iterations of a part that are worth sharing among threads
 
 
 def loop_fission(func: PrimFunc) -> PrimFunc:
@@ -34,7 +34,7 @@ class _Fission(StmtMutator):
         if extent is None or store is None:
             return super().loop(s)
         parts = _parts(store.value, s.var, extent)
-        if len(parts) < _FEWEST:
+        if len(parts) < _MIN_CHOICES:
             return super().loop(s)
         return block(*[_part(s, inner, replace(store, value=value), low, high) for low, high, value in parts])
 
@@ -87,5 +87,5 @@ def _part(s: For, inner: list[For], body: Stmt, low: int, high: int) -> Stmt:
         body = replace(nested, body=body)
     if low:
         body = map_exprs(body, lambda e: fold_substitute(e, {s.var: s.var + low}))
-    kind = s.kind if high - low >= _SHARED else ForKind.SERIAL
+    kind = s.kind if high - low >= _MIN_PARALLEL_ITERATIONS else ForKind.SERIAL
     return For(s.var, ZERO, const(high - low, s.var.dtype), kind, body)

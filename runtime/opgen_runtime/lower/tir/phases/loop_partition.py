@@ -37,7 +37,7 @@ from ..relocate import fresh_buffers
 from ..stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
 from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
 
-_MOST_TAILS: Final = 2  # in each other
+_MAX_NESTED_TAILS: Final = 2  # in each other
 
 
 def loop_partition(func: PrimFunc) -> PrimFunc:
@@ -62,7 +62,7 @@ class _Partition(StmtMutator):
         inner = {**self.ranges, s.var: extent}
         whole = self._whole_iterations(s, inner)
         splits = whole is not None and 0 < whole < extent
-        if self.tails and not (splits and self.tails < _MOST_TAILS and s.kind is ForKind.SERIAL):
+        if self.tails and not (splits and self.tails < _MAX_NESTED_TAILS and s.kind is ForKind.SERIAL):
             return self._limited(s, extent)
         if whole is None or not splits:
             return self._with(inner, s)

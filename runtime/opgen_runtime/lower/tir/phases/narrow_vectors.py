@@ -1,4 +1,4 @@
-"""Accumulators of a tail are computed in the lanes that are stored, in vectors no wider than these need.
+"""Accumulators of a tail are computed in their active lanes, in vectors no wider than these need.
 
 unrolled for u in range(2): vectorized for l in range(16): s[u*16 + l] = ..; out[..] = s[ramp(0, 1, 4)]
 -->

@@ -1,4 +1,4 @@
-"""Vectors of which a choice lets all lanes in are told apart outside of the loops that do not decide it.
+"""Vectors of which a choice lets all lanes in are specialised on, outside of the loops that do not decide it.
 
 for k: vectorized for l in range(16): y[k*16 + l] = x[k + l*64] if o*16 + l < n else 0.0
 -->
@@ -7,7 +7,7 @@ else: if o*16 < n: <as above>
       else: for k: vectorized for l in range(16): y[k*16 + l] = 0.0
 
 So it is done where elements are read apart from each other: with a mask they are gathered one by one, without one
-squares of them are read in rows and turned.
+squares of them are read in rows and transposed in registers.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _choices(s: For) -> Iterator[_Choice]:
         slope, lanes = poly.as_constant(factors[lane]), trips(inside[lane])
         if inside[lane].kind is not ForKind.VECTORIZED or slope is None or slope <= 0 or lanes is None:
             continue
-        if any(_is_crossed(node, lane, inside, analyzer) for node in post_order(value.then)):
+        if any(_is_transposed(node, lane, inside, analyzer) for node in post_order(value.then)):
             ends = [{lane: const(end, INDEX)} for end in (lanes - 1, 0)]
             whole, some = (
                 lt(*[analyzer.simplify(fold_substitute(part, end)) for part in (condition.a, condition.b)])
@@ -83,7 +83,7 @@ def _choices(s: For) -> Iterator[_Choice]:
             yield _Choice(store, whole, some)
 
 
-def _is_crossed(node: Expr, lane: Var, inside: dict[Var, For], analyzer: Analyzer) -> bool:
+def _is_transposed(node: Expr, lane: Var, inside: dict[Var, For], analyzer: Analyzer) -> bool:
     """Whether an element is read that lies apart from that of the next lane, and beside that of another iteration."""
     if not isinstance(node, Load):
         return False

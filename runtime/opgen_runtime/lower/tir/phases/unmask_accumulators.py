@@ -1,4 +1,4 @@
-"""Accumulators of which some lanes are never asked for accumulate in all lanes.
+"""Accumulators of which some lanes are never read accumulate in all lanes: inactive lanes need no mask.
 
 s[ramp] = select(m, s[ramp] + a * b, s[ramp]) ..; out[ramp; m] = s[ramp]  -->  s[ramp] = s[ramp] + a * b ..
 

@@ -11,7 +11,7 @@ from ..folding import Template
 from ..stmt import Block, For, ForKind, PrimFunc, Stmt
 from ..visit import StmtMutator, block, children, statements, trips
 
-_MOST_STATEMENTS: Final = 512  # beyond this the loop stays
+_MAX_STATEMENTS: Final = 512  # beyond this the loop stays
 
 
 def unroll_loop(func: PrimFunc) -> PrimFunc:
@@ -42,7 +42,7 @@ class _Unroll(StmtMutator):
         count = trips(s)
         if s.kind is not ForKind.UNROLLED:
             return super().loop(s)
-        if count is None or count * _size(s.body) > _MOST_STATEMENTS:
+        if count is None or count * _size(s.body) > _MAX_STATEMENTS:
             return super().loop(replace(s, kind=ForKind.SERIAL))
         steps: list[Stmt] = []
         for step in range(count):
@@ -59,5 +59,5 @@ def _size(s: Stmt) -> int:
         return inner
     if isinstance(s, For) and s.kind is ForKind.UNROLLED and (count := trips(s)) is not None:
         expanded = count * inner
-        return expanded if expanded <= _MOST_STATEMENTS else 1 + inner
+        return expanded if expanded <= _MAX_STATEMENTS else 1 + inner
     return 1 + inner

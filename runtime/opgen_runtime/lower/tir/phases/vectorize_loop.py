@@ -34,7 +34,7 @@ from ..stmt import (
     Stmt,
     Store,
 )
-from ..vector import MOST_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
+from ..vector import MAX_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
 from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
 
 
@@ -57,7 +57,7 @@ class _Vectorize(StmtMutator):
         serial = For(s.var, s.minimum, s.extent, ForKind.SERIAL, body)
         if not isinstance(s.extent, Const) or not (isinstance(s.minimum, Const) and s.minimum.value == 0):
             return serial
-        if not 1 < int(s.extent.value) <= MOST_LANES or _has_vectors(body):
+        if not 1 < int(s.extent.value) <= MAX_LANES or _has_vectors(body):
             return serial
         try:
             return _Lanes(s.var, int(s.extent.value), self.trips).stmt(body, None)

@@ -8,11 +8,11 @@ steps.py       element types, patterns, bounds, `let`, `require`, each as one st
 outputs.py     output types
 plan.py        the order of the steps, found once for each kind of call
 written.py     hand-written relations
-kept.py         binding_of: found once, and kept
+cache.py         binding_of: found once, and kept
 result.py      Binding
 """
 
-from .kept import binding_of
+from .cache import binding_of
 from .plan import attrs_read
 from .result import Binding
 from .run import bind

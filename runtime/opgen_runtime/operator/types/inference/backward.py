@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ....base.arith.expr import Shape
 from ....base.errors import DTypeError
-from ....base.kept import Kept
+from ....base.lru_cache import LRUCache
 from ....base.vocabulary import DType
 from ..binding.plan import Plan
 from ..binding.steps import allowed_dtypes
@@ -35,7 +35,7 @@ Shapes = Sequence[tuple[Any, ...] | None]
 """Of each unknown tensor, or None where it does not follow."""
 
 # What was found out.  A relation that could say a dtype alone is run again with it, and would try all that it tried.
-_answers: Final[Kept[Shapes]] = Kept(1024)
+_answers: Final[LRUCache[Shapes]] = LRUCache(1024)
 
 
 def infer_backwards(

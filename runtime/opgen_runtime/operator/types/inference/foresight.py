@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from ....base.arith.expr import Shape
 from ....base.errors import OpgenError
-from ....base.kept import Kept
+from ....base.lru_cache import LRUCache
 from ..binding.frame import EVALUATION_ERRORS, Frame, MismatchError, RuleFailedError
 from ..binding.outputs import OutputPlan, simplest
 from ..binding.patterns import Role
@@ -26,9 +26,9 @@ Ranks = tuple[int, ...]
 _NO_ANSWER: Final = (OpgenError, RuleFailedError, MismatchError, *EVALUATION_ERRORS)
 _readings: Final[WeakKeyDictionary[Plan, Reading]] = WeakKeyDictionary()
 # Of calls that are alike, by the ranks: the shape of an output, and whether a requirement holds.
-_shapes: Final[Kept[dict[Ranks, Shape | None]]] = Kept(256)
-_simplest: Final[Kept[dict[Ranks, Shape]]] = Kept(256)
-_verdicts: Final[Kept[dict[Ranks, bool | None]]] = Kept(256)
+_shapes: Final[LRUCache[dict[Ranks, Shape | None]]] = LRUCache(256)
+_simplest: Final[LRUCache[dict[Ranks, Shape]]] = LRUCache(256)
+_verdicts: Final[LRUCache[dict[Ranks, bool | None]]] = LRUCache(256)
 
 
 class Reading:
@@ -197,7 +197,7 @@ class Foresight:
         return frame
 
 
-def _known(kept: Kept[dict[Ranks, V]], part: object, alike: Hashable | None) -> dict[Ranks, V]:
+def _known(kept: LRUCache[dict[Ranks, V]], part: object, alike: Hashable | None) -> dict[Ranks, V]:
     """What is known already of an output or a step."""
     if alike is None:
         return {}

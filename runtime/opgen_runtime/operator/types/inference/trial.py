@@ -10,7 +10,7 @@ from typing import Any, Final
 from ....base.arith import dim, eq
 from ....base.arith.expr import AnyDim, Dim, Expr, Shape, Var
 from ....base.errors import LanguageError, OpgenError, ShapeError, UndecidedError, without_frames
-from ....base.kept import Kept
+from ....base.lru_cache import LRUCache
 from ....base.vocabulary import DType
 from ..binding.frame import Frame
 from ..binding.outputs import OutputPlan
@@ -46,8 +46,8 @@ class RefusedError(Exception):
         return without_frames(self)
 
 
-_KEPT: Final = 1024
-_first_bindings: Final[Kept[tuple[Frame, Binding | None] | RefusedError]] = Kept(_KEPT)
+_MAX_CACHED: Final = 1024
+_first_bindings: Final[LRUCache[tuple[Frame, Binding | None] | RefusedError]] = LRUCache(_MAX_CACHED)
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.errors import CallError
-from ....base.kept import Footprint, Kept
+from ....base.lru_cache import Footprint, LRUCache
 from ....base.vocabulary import DType, dataclass
 from ....ir import (
     Call,
@@ -24,12 +24,12 @@ from ....ir import (
     make_call,
 )
 from ....operator import Attrs, Op, TensorType
-from ...executor import Entry, Executable, Gated, array_type, build_program, entered, programs
+from ...executor import Entry, Executable, VectorcallObject, array_type, build_program, entered, programs
 
-_KEPT: Final = 16_384  # compiled signatures of all ops, as far as their programs are not too large
+_MAX_CACHED: Final = 16_384  # compiled signatures of all ops, as far as their programs are not too large
 
 
-class EagerOp(Gated):
+class EagerOp(VectorcallObject):
     """One op on arrays."""
 
     def __init__(self, op: Op) -> None:
@@ -44,7 +44,7 @@ class EagerOp(Gated):
         self._inputs = declaration.signature.inputs
         self._names = {each.name: k for k, each in enumerate(self._inputs)}
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
-        self._gate = entered(self, has_out=True)
+        self._trampoline = entered(self, has_out=True)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled by the name of its op."""
@@ -53,7 +53,7 @@ class EagerOp(Gated):
     def __call__(self, *args: object, out: Any = None, **kwargs: object) -> Any:
         """The op on arrays. Raises CallError, AttrError, ShapeError, DTypeError; ExecutorError for a wrong `out`."""
         entry = self._entry
-        if entry is not None and self._gate is None and not kwargs:
+        if entry is not None and self._trampoline is None and not kwargs:
             result = entry.new(*args) if out is None else entry.into(*args, out)
             if result is not NotImplemented:
                 return result
@@ -82,8 +82,8 @@ class EagerOp(Gated):
         found = self._signature(key, operands, positional, attrs)
         if plain and len(args) == count and not kwargs and found.is_warm:
             self._entry = found.executable.entry()
-            if self._gate is not None:
-                self._gate.use(self._entry)
+            if self._trampoline is not None:
+                self._trampoline.use(self._entry)
         found.is_warm = True
         for position, dtype in found.literals:
             arrays[position] = literal_array(arrays[position], dtype)
@@ -100,8 +100,8 @@ class EagerOp(Gated):
     ) -> _Compiled:
         """What is compiled for the operands that `key` tells, and for the attrs.
 
-        Attrs are told apart by their normalised values; what was written in plain values is found again without
-        normalising it.
+        Programs are specialised on the normalised values of attrs; what was written in plain values is found again
+        without normalising it.
         """
         written: tuple[object, ...] | None
         try:
@@ -186,8 +186,8 @@ class _Compiled:
         return self.executable.footprint()
 
 
-compiled: Final[Kept[_Compiled]] = programs(_KEPT)  # by the op, the operands' types and the attrs
-by_text: Final[Kept[_Compiled]] = programs(_KEPT)  # the same, by how the attrs are written
+compiled: Final[LRUCache[_Compiled]] = programs(_MAX_CACHED)  # by the op, the operands' types and the attrs
+by_text: Final[LRUCache[_Compiled]] = programs(_MAX_CACHED)  # the same, by how the attrs are written
 
 
 def _operand(value: object, what: str, variadic: bool, key: list[object], arrays: list[Any]) -> object:

@@ -20,7 +20,7 @@ What gradients and loops need is imported with their first use: few functions ha
 
 from typing import TYPE_CHECKING
 
-from ....base.late import late
+from ....base.lazy_imports import import_lazily
 from . import face as face
 from .jitted import Jitted, jit
 from .tracer import Tracer
@@ -40,4 +40,4 @@ else:
         "loops": ("checkpoint", "while_loop"),
         "rules": ("custom_vjp", "stop_gradient"),
     }
-    __getattr__ = late(__name__, {name: home for home, names in _HOMES.items() for name in names})
+    __getattr__ = import_lazily(__name__, {name: home for home, names in _HOMES.items() for name in names})

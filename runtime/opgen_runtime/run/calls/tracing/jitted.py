@@ -21,7 +21,7 @@ import numpy as np
 from ....base import Target
 from ....base.errors import CallError
 from ....base.forks import importing
-from ....base.kept import Footprint, Kept
+from ....base.lru_cache import Footprint, LRUCache
 from ....base.vocabulary import FLOAT64
 from ....ir import (
     Expr,
@@ -36,7 +36,7 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, Gated, build_program, entered, programs
+from ...executor import Entry, Executable, VectorcallObject, build_program, entered, programs
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_KEPT: Final = 256  # compiled signatures a function
+_MAX_CACHED: Final = 256  # compiled signatures a function
 _tracing: Final[ContextVar[bool]] = ContextVar("opgen_tracing", default=False)
 """Whether a program is being traced."""
 
 
-class Jitted(Gated, Generic[P, R]):
+class Jitted(VectorcallObject, Generic[P, R]):
     """A function of arrays that is compiled for each signature it is called with; the last 256 used are kept.
 
     Of these at most 256 MiB, as far as they are more than eight.
@@ -68,9 +68,9 @@ class Jitted(Gated, Generic[P, R]):
         self.target = target
         self._names = _parameter_names(function)
         self._static_positions, self._static_names = _static(self._names, static_argnums, static_argnames)
-        self._compiled: Kept[_Compiled] = programs(_KEPT)
+        self._compiled: LRUCache[_Compiled] = programs(_MAX_CACHED)
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
-        self._gate = entered(self, has_out=False)
+        self._trampoline = entered(self, has_out=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """The result as arrays, in the tuples, lists and dicts in which the function gives it.
@@ -79,7 +79,7 @@ class Jitted(Gated, Generic[P, R]):
         the ops' type relations raise.
         """
         entry = self._entry
-        if entry is not None and self._gate is None and not kwargs:
+        if entry is not None and self._trampoline is None and not kwargs:
             entered = entry.new(*args)
             if entered is not NotImplemented:
                 return entered
@@ -101,8 +101,8 @@ class Jitted(Gated, Generic[P, R]):
             )
         elif found.as_compiled and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
-            if self._gate is not None:
-                self._gate.use(self._entry)
+            if self._trampoline is not None:
+                self._trampoline.use(self._entry)
         return found.run(leaves)
 
     def __reduce__(self) -> str | tuple[object, ...]:

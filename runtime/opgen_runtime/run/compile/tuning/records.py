@@ -122,12 +122,13 @@ def _record(path: Path, number: int, held: object) -> Record:
             raise StrategyError(
                 f"{where}: {name!r} is {shown(held[name]):.40}, expected {_KINDS[name]}; {_MEND}"
             )
-    for name, value in held["parameters"].items():
+    parameters = {schedules.RENAMED.get(name, name): value for name, value in held["parameters"].items()}
+    for name, value in parameters.items():
         problem = schedules.why_not_tuned(name, value)
         if problem is not None:
             raise StrategyError(f"{where}: {problem}; {_MEND}")
     lists = {name: tuple(held[name]) for name in ("constant", "trace")}
-    return Record(**{**held, **lists})
+    return Record(**{**held, **lists, "parameters": parameters})
 
 
 def _is(kind: str, value: object) -> bool:

@@ -31,7 +31,7 @@ from ..records import Scheduled
 from .subject import Subject
 
 _BLOCK_SECONDS: Final = 0.01
-_MOST_CALLS: Final = 5000
+_MAX_CALLS: Final = 5000
 _TOLERANCE: Final = {2: 1e-1, 4: 1e-3, 8: 1e-9}  # of sums in another order, by the size of a float
 
 
@@ -70,10 +70,12 @@ class Stable:
         parts = pipeline.compile_parts(
             subject.function, subject.constant, subject.target.tuned_to(parameters), PassContext()
         )
-        prepared = (
-            [] if parts.prepare is None else parts.prepare.run([self._arrays[k] for k in parts.constants])
+        precomputed = (
+            []
+            if parts.precompute is None
+            else parts.precompute.run([self._arrays[k] for k in parts.constants])
         )
-        given = [*[self._arrays[k] for k in parts.operands], *prepared]
+        given = [*[self._arrays[k] for k in parts.operands], *precomputed]
         return lambda: parts.main.run(given)
 
 
@@ -99,7 +101,7 @@ def _seconds(run: Callable[[], object], clock: Callable[[], float]) -> float:
         run()
         calls += 1
         passed = clock() - start
-        if passed > _BLOCK_SECONDS or calls == _MOST_CALLS:
+        if passed > _BLOCK_SECONDS or calls == _MAX_CALLS:
             return passed / calls
 
 

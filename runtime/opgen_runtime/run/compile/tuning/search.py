@@ -30,7 +30,7 @@ from .subject import Subject
 
 _ROUNDS: Final = 5  # blocks of a rival
 _ROUNDS_AT_LAST: Final = 15  # and of the winner, in a new process
-_GAIN: Final = 0.97  # of the time: what is not faster by so much is noise
+_MAX_TIME_RATIO: Final = 0.97  # of the time: what is not faster by so much is noise
 _RACE_SECONDS: Final = 30.0  # one race, compilation included
 
 
@@ -89,7 +89,7 @@ def tune(
                     break
                 values = {**best, name: value}
                 ratio = _raced(child, values, found, min(_RACE_SECONDS, max(1.0, left())))
-                if ratio is not None and ratio < best_ratio * _GAIN:
+                if ratio is not None and ratio < best_ratio * _MAX_TIME_RATIO:
                     best, best_ratio, gained = values, ratio, True
                 tell()
     record = _confirmed(subject, best) if best else None
@@ -130,7 +130,7 @@ def _confirmed(subject: Subject, values: Mapping[str, int]) -> Record | None:
     with _child(subject) as child:
         trace = child.trace(values) or ()
         answer = child.ask({"race": dict(values), "rounds": _ROUNDS_AT_LAST}, 2 * _RACE_SECONDS)
-    if "problem" in answer or answer["tuned"] >= answer["default"] * _GAIN:
+    if "problem" in answer or answer["tuned"] >= answer["default"] * _MAX_TIME_RATIO:
         return None
     return Record(
         str(subject),
