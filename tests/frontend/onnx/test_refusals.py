@@ -32,7 +32,7 @@ def test_every_rank_of_every_input(name: str) -> None:
     case = CASES[name]
     inputs = [_value(each) for each in case.data_sets[0][0]]
     wrong = []
-    for what, model, given in refusals.versions(case.model, inputs):
+    for what, model, given in refusals.variants(case.model, inputs):
         if re.match(r"input \d of shape (\(\d?,?\)|\(0, .*|\(1, 1.*)", what):
             reason = refusals.why_foreign(model, given)
             wrong.extend([f"{what}: {reason}"] if reason else [])
@@ -61,7 +61,7 @@ def test_messages(name: str, version: str, message: str) -> None:
     case = CASES[name]
     inputs = [_value(each) for each in case.data_sets[0][0]]
     ((model, given),) = [
-        (model, given) for what, model, given in refusals.versions(case.model, inputs) if what == version
+        (model, given) for what, model, given in refusals.variants(case.model, inputs) if what == version
     ]
     with pytest.raises(frontend.ModelError) as caught:
         frontend.prepare(model)(given)
@@ -74,7 +74,7 @@ def test_a_crop_of_any_rank() -> None:
     x, roi, sizes = [_value(each) for each in case.data_sets[0][0]]
     (model,) = [
         m
-        for what, m, _ in refusals.versions(case.model, [x, roi, sizes])
+        for what, m, _ in refusals.variants(case.model, [x, roi, sizes])
         if what == "input 1 of shape (1, 8)"
     ]
     (expected,), (found,) = (frontend.prepare(model)([x, r, sizes]) for r in (roi, roi[None]))

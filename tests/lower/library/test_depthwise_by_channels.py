@@ -151,8 +151,8 @@ C_permuted_packed: float32[2, 3, 3, 16], pack for C_permuted, root, global
     o_i_i  4  vectorized  o_i % 4
     C_permuted_packed[o_o, r, s, o_i] = W[o_o * 16 + o_i, 0, r, s]
     reordered from o_o, r_s_o, r_s_i, o_i_o, o_i_i
-C_permuted_covered: float32[32, 9, 9], cover for C_permuted, inlined
-    C_permuted_covered[o, i_r, j_s] = C_permuted_covered_permuted[i_r, j_s, o]
+C_permuted_staged: float32[32, 9, 9], stage_operand for C_permuted, inlined
+    C_permuted_staged[o, i_r, j_s] = C_permuted_staged_permuted[i_r, j_s, o]
 C: float32[1, 32, 4, 4], output
     n_o_o   2              fuse(n, o // 16)
         X_local_flat_permuted: float32[1, 49, 32], permute of X_local_flat, at n_o_o, local
@@ -162,12 +162,12 @@ C: float32[1, 32, 4, 4], output
             a1_i        <=16  vectorized  a1 % 16
             X_local_flat_permuted[a0, a2_a3, a1] = X[a0, a1, a2_a3 // 7, a2_a3 % 7]
             reordered from a0_a2_a3_o, a0_a2_a3_i, a1_o, a1_i
-        C_permuted_covered_permuted: float32[9, 9, 32], permute of C_permuted_covered, at n_o_o, local
+        C_permuted_staged_permuted: float32[9, 9, 32], permute of C_permuted_staged, at n_o_o, local
             i_r         <=9
             j_s_o_o_o   <=9              fuse(j_s, o) // 16 // 2
             j_s_o_o_i   <=2  unrolled    fuse(j_s, o) // 16 % 2
             j_s_o_i    <=16  vectorized  fuse(j_s, o) % 16
-            C_permuted_covered_permuted[i_r, j_s, o] = X_local_flat_permuted[0, (i_r - 1) * 7 + (j_s - 1), o] \
+            C_permuted_staged_permuted[i_r, j_s, o] = X_local_flat_permuted[0, (i_r - 1) * 7 + (j_s - 1), o] \
 if (i_r >= 1) & (i_r < 8) & ((j_s >= 1) & (j_s < 8)) else 0.0
         C_permuted: float32[1, 4, 4, 32], permute of C, at n_o_o, local
             n     <=1
@@ -179,7 +179,7 @@ if (i_r >= 1) & (i_r < 8) & ((j_s >= 1) & (j_s < 8)) else 0.0
             i_i   <=4  unrolled         i % 4
             j_i   <=4  unrolled         j % 4
             o_i  <=16  vectorized       o % 16
-            C_permuted[n, i, j, o] = sum(C_permuted_covered_permuted[i * 2 + r, j * 2 + s, o] \
+            C_permuted[n, i, j, o] = sum(C_permuted_staged_permuted[i * 2 + r, j * 2 + s, o] \
 * C_permuted_packed[o // 16, r, s, o % 16] for r in range(3) for s in range(3))
             reordered from n, i_o, i_i, j_o, j_i, o_o, o_i, r, s
     o_i_o   1              o % 16 // 16

@@ -41,7 +41,7 @@ def product(rows: int, summed: int, columns: int) -> ir.Function:
 
 def strip(target: Target) -> int:
     """How many lines a strip of the convolution has."""
-    found = re.search(r"out\.split\(y, (\d+), lapped=True\)", trace(convolution(), target, 1))
+    found = re.search(r"out\.split\(y, (\d+), overlapping=True\)", trace(convolution(), target, 1))
     assert found is not None
     return int(found[1])
 

@@ -113,10 +113,10 @@ def test_a_ring_is_copied_in_pieces() -> None:
     schedule = schedules.generic((out,), CPU)
     x, w = out.op.inputs()
     text = tir.to_text(tir.run_phases(tir.lower(schedule, (x, w), (out,), "kernel")))
-    copies = [line.strip() for line in text.splitlines() if line.strip().startswith("out_covered[")]
+    copies = [line.strip() for line in text.splitlines() if line.strip().startswith("out_staged[")]
     assert copies == [
-        "out_covered[b * 108 + i1_k0] = x[b * 100 + (i1_k0 + 92)]",
-        "out_covered[b * 108 + (i1_k0 + 8)] = x[b * 100 + i1_k0]",
+        "out_staged[b * 108 + i1_k0] = x[b * 100 + (i1_k0 + 92)]",
+        "out_staged[b * 108 + (i1_k0 + 8)] = x[b * 100 + i1_k0]",
     ], text
 
 
@@ -132,7 +132,7 @@ def test_what_is_read_evenly_behind_a_quotient_of_one_group_is_not_copied() -> N
     )
 
 
-def test_what_moves_with_a_sum_inside_is_not_covered() -> None:
+def test_what_moves_with_a_sum_inside_is_not_staged() -> None:
     """Positions of loops that are bound within the body are no positions of the stage."""
     x = te.placeholder((7,), name="x")
     k, j = te.reduce_axis((0, 64), name="k"), te.reduce_axis((0, 3), name="j")

@@ -137,7 +137,7 @@ def test_a_strip_that_begins_earlier_covers_no_more() -> None:
     domains = infer_bound(schedule := convolution(1, 71, 71))
     strip, covered = (
         next(domains[stage] for stage in schedule.stages if stage.name == name)
-        for name in ("C_permuted", "C_permuted_flat_covered")
+        for name in ("C_permuted", "C_permuted_flat_staged")
     )
     assert strip.shape == [1, 6, 71, 64]
     assert covered.shape == [64, 8, 73]
@@ -156,13 +156,13 @@ C_permuted_flat_packed: float32[2, 64, 3, 3, 32], pack for C_permuted_flat, root
     reordered from o_o, c_r_s_o, c_r_s_i, o_i_o, o_i_i
 C: float32[2, 64, 56, 56], output
     n_i_o    14              fuse(n, i // 8)
-        C_permuted_flat_covered: float32[2, 64, 58, 58], cover for C_permuted_flat, at n_i_o, local
+        C_permuted_flat_staged: float32[2, 64, 58, 58], stage_operand for C_permuted_flat, at n_i_o, local
             n_c      <=128              fuse(n, c)
             i_r       <=58
             j_s_o_o    <=2              j_s // 16 // 2
             j_s_o_i    <=2  unrolled    j_s // 16 % 2
             j_s_i     <=16  vectorized  j_s % 16
-            C_permuted_flat_covered[n, c, i_r, j_s] = X[n, c, i_r - 1, j_s - 1] \
+            C_permuted_flat_staged[n, c, i_r, j_s] = X[n, c, i_r - 1, j_s - 1] \
 if (i_r >= 1) & (i_r < 57) & ((j_s >= 1) & (j_s < 57)) else 0.0
         C_permuted: float32[2, 56, 56, 64], permute of C, at n_i_o, local
             o_o     <=2              o // 32
@@ -180,7 +180,7 @@ if (i_r >= 1) & (i_r < 57) & ((j_s >= 1) & (j_s < 57)) else 0.0
                     j_i     <=8  unrolled    j % 8
                     o_i_o   <=2  unrolled    o % 32 // 16
                     o_i_i  <=16  vectorized  o % 32 % 16
-                    C_permuted_flat[n, i, j, o] = sum(C_permuted_flat_covered[n, c, i + r, j + s] \
+                    C_permuted_flat[n, i, j, o] = sum(C_permuted_flat_staged[n, c, i + r, j + s] \
 * C_permuted_flat_packed[o // 32, c, r, s, o % 32] for c in range(64) for r in range(3) for s in range(3))
                     reordered from n, i, j_o, j_i, o_o, o_i_o, o_i_i, c, r, s
             j_i     <=8  unrolled    j % 8

@@ -346,5 +346,5 @@ def test_lowered_alone() -> None:
 def test_roll_refuses() -> None:
     x = te.placeholder("x", (3,), "int32")
     out = te.compute("out", (3,), "int32", lambda i: te.read(x, i))
-    with pytest.raises(ScheduleError, match="roll of out: it is no state of a scan"):
+    with pytest.raises(ScheduleError, match="use_rolling_buffers of out: it is no state of a scan"):
         create_schedule((out,)).use_rolling_buffers(out)

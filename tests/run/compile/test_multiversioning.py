@@ -59,12 +59,12 @@ def test_every_variant_equals_the_static_program_and_the_kernel_without_variants
     monkeypatch.setenv("OPGEN_CACHE_DIR", "")
     pipeline.forget_kernels()
     symbolic = rt.build(program(name, N, K, M), target=TARGET)
-    assert "has variants for" in symbolic.explain()
+    assert "has versions for" in symbolic.explain()
     with monkeypatch.context() as patch:
         patch.setattr(steps, "distinct", lambda specialisations: [])
         pipeline.forget_kernels()
         plain = rt.build(program(name, N, K, M), target=TARGET)
-        assert "has variants for" not in plain.explain()
+        assert "has versions for" not in plain.explain()
     pipeline.forget_kernels()
     for n, k, m in (
         (0, 5, 3),
@@ -88,7 +88,7 @@ def test_every_variant_equals_the_static_program_and_the_kernel_without_variants
 def test_variants_are_saved_and_pickled_with_their_kernel(tmp_path: Path) -> None:
     executable = rt.build(program("fused", N, K, M), target=TARGET)
     executable.save(tmp_path / "fused")
-    line = "opgen_matmul_add_relu has variants for n == 1, 2 <= n <= 6 and the rest"
+    line = "opgen_matmul_add_relu has versions for n == 1, 2 <= n <= 6 and the rest"
     for loaded in (rt.load(tmp_path / "fused"), pickle.loads(pickle.dumps(executable))):
         assert line in loaded.explain().splitlines()
         for n in (1, 3, 9):
@@ -127,7 +127,7 @@ def test_likely_few_rows_of_little_work_have_one_small_schedule() -> None:
 def test_rows_that_fit_one_vector_have_a_schedule_of_their_own() -> None:
     executable = rt.build(function(ops.softmax(var("x", N, K))))
     lanes = Target.host().lanes(DType("float32"))
-    assert f"opgen_softmax has variants for 1 <= k <= {lanes} and the rest" in executable.explain()
+    assert f"opgen_softmax has versions for 1 <= k <= {lanes} and the rest" in executable.explain()
     for k in (1, lanes - 1, lanes, lanes + 1, 5 * lanes):
         x = np.random.default_rng(k).normal(size=(3, k)).astype(np.float32)
         powers = np.exp(x - x.max(axis=1, keepdims=True))

@@ -81,7 +81,7 @@ def test_the_type_says_what_it_is_and_is_read_again(tmp_path: Path) -> None:
 
 
 def test_explain_names_the_variants() -> None:
-    assert "opgen_add has variants for n == 1, m == 1 and the rest" in executable("elementwise").explain()
+    assert "opgen_add has versions for n == 1, m == 1 and the rest" in executable("elementwise").explain()
 
 
 def test_dims_that_meet_in_more_ways_are_compiled_for_the_sizes_at_hand() -> None:

@@ -15,7 +15,7 @@ from opgen_runtime.base.arith import Expr as DimExpr
 from opgen_runtime.base.arith import const, minimum
 from opgen_runtime.base.errors import AttrError, ExecutorError
 from opgen_runtime.operator import DimVar, TensorType, dim
-from opgen_runtime.run.compile.multiversioning import narrowed
+from opgen_runtime.run.compile.multiversioning import specialised
 from opgen_runtime.transform.gradient import pull
 
 N, M = dim("n"), dim("m")
@@ -158,7 +158,7 @@ def test_gradients_are_those_of_static_programs(name: str) -> None:
     open_program = rt.build(ir.Function((X,), adjoint))
     for n, m in ((3, 4), (2, 7), (1, 2)):
         x = np.linspace(-1, 1, n * m, dtype=np.float32).reshape(n, m)
-        whole = narrowed(ir.Function((X,), total), {N: const(n, "index"), M: const(m, "index")})
+        whole = specialised(ir.Function((X,), total), {N: const(n, "index"), M: const(m, "index")})
         (static,) = pull([whole.body], [ir.const(np.float32(1))], whole.params)
         wanted = np.zeros_like(x) if static is None else rt.build(ir.Function(whole.params, static)).run([x])
         np.testing.assert_allclose(open_program.run([x]), wanted, rtol=1e-5)  # type: ignore[arg-type]

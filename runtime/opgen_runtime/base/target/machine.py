@@ -24,8 +24,8 @@ _CYCLES: Final[Mapping[str, float]] = MappingProxyType(
         "pack": 6.0,  # to a panel, while it is read for the first time
         "fetch": 30.0,  # what another core has packed
         "read_apart": 1.5,  # what is not packed, once for each panel that it is used with
-        "cover": 12.0,  # copied with what is around the windows that read it
-        "store_turned": 18.0,  # to a transposed result, in squares
+        "stage_operand": 12.0,  # copied with what is around the windows that read it
+        "store_transposed": 18.0,  # to a transposed result, in squares
         "move": 8.0,  # to another place, element by element of a line
         "element": 8.0,  # so many times longer than in vectors, read or stored one by one
         "every_other": 2.0,  # and in vectors of which elements are left out

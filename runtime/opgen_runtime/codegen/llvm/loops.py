@@ -18,7 +18,7 @@ from .text import Value, constant, register
 
 def loop(body: Body, stmt: For, minimum: Value, end: Value, guarded: bool) -> None:
     """A loop with its test at the bottom, entered through a test if it may be empty."""
-    found = in_register_transpose.crossing(stmt)
+    found = in_register_transpose.transpose_loop(stmt)
     if found is None:
         _one_by_one(body, stmt, minimum, end, guarded)
     else:

@@ -123,7 +123,7 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float,
         long = contiguous_elements(found, target.machine.max_stride) >= MIN_LINE_ELEMENTS.value
         packed = packed // apart * cycles["every_other" if long else "short_line"]
     products = elements * likely_extent(form.body.axes) / pack
-    moved = cycles["stage_operand"] / pack * staged + cycles["store_turned"] / pack * elements
+    moved = cycles["stage_operand"] / pack * staged + cycles["store_transposed"] / pack * elements
     changed = packing + moved + products / then
     return MIN_TURNED_GAIN.value * changed <= packed + products / now
 

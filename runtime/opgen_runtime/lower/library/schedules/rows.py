@@ -148,18 +148,18 @@ def _rows_at_once(placement: Placement, axis: IterVar, threads: int, target: Tar
 
     A row with expensive functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
-    dear = any(
+    is_expensive = any(
         stage.body is not None and cost_of(post_order(stage.body)) >= Cost.FUNCTION
         for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)
     total = likely_extent(placement.axes)
-    near = target.machine.l1_row_elements * total // max(1, elements)
-    if not dear or near < 2:
+    fitting = target.machine.l1_row_elements * total // max(1, elements)
+    if not is_expensive or fitting < 2:
         return 1
     is_open = any(isinstance(a.extent, Var) for stage in placement.stages for a in stage.reduce_axes)
     limit = (MAX_OPEN_ROWS_AT_ONCE if is_open else MAX_ROWS_AT_ONCE).value
-    most = min(limit, near, likely(axis.extent), total // (ROW_PARTS.of(target) * threads))
+    most = min(limit, fitting, likely(axis.extent), total // (ROW_PARTS.of(target) * threads))
     if not isinstance(axis.extent, int):
         return max(1, most)
     return next((rows for rows in range(most, 1, -1) if axis.extent % rows == 0), max(1, most))
