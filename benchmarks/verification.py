@@ -19,8 +19,8 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.records import Lowered, Request
-from opgen_runtime.run.compile.segments import segments_of
+from opgen_runtime.run.compile.kernel.records import Lowered, Request
+from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.transform import PassContext
 from opgen_runtime.transform.contract import PASS, SEGMENTS, Step
 

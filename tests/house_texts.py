@@ -34,8 +34,8 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator import TensorType
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.records import Emitted, Lowered, Request, Scheduled
-from opgen_runtime.run.compile.segments import segments_of
+from opgen_runtime.run.compile.kernel.records import Emitted, Lowered, Request, Scheduled
+from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.testing import case_call, suite_of
 from opgen_runtime.transform import PassContext
 from opgen_runtime.transform.gradient import pull

@@ -23,12 +23,14 @@ def test_one_module_with_two_names(name: str, place: str) -> None:
 
 
 def test_modules_inside_are_not_loaded_twice() -> None:
-    assert import_module("opgen_runtime.tir.stmt") is import_module("opgen_runtime.lower.tir.stmt")
+    assert import_module("opgen_runtime.tir.nodes.stmt") is import_module(
+        "opgen_runtime.lower.tir.nodes.stmt"
+    )
 
 
 def test_in_a_new_process_whatever_comes_first() -> None:
     code = (
-        "from opgen_runtime.tir.stmt import PrimFunc; from opgen_runtime.errors import OpgenError; "
+        "from opgen_runtime.tir.nodes.stmt import PrimFunc; from opgen_runtime.errors import OpgenError; "
         "import opgen_runtime.compute.te as te, opgen_runtime as rt; "
         "assert rt.tir.PrimFunc is PrimFunc and te.Tensor is rt.te.Tensor and rt.OpgenError is OpgenError"
     )

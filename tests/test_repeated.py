@@ -20,9 +20,9 @@ REASONS: Final = {
         "base/arith/expr.py",
     ): "two node classes of the same fields; the field's word for each",
     ("run/calls/tracing/reductions.py", "run/calls/tracing/reductions.py"): _SIGNATURE,
-    ("lower/tir/contract.py", "lower/tir/contract.py"): _WALK,
-    ("lower/tir/phases/storage_flatten.py", "lower/tir/relocate.py"): _WALK,
-    ("lower/tir/shared.py", "lower/tir/shared.py"): _WALK,
+    ("lower/tir/nodes/contract.py", "lower/tir/nodes/contract.py"): _WALK,
+    ("lower/tir/phases/storage_flatten.py", "lower/tir/nodes/relocate.py"): _WALK,
+    ("lower/tir/lowering/shared.py", "lower/tir/lowering/shared.py"): _WALK,
     (
         "transform/define.py",
         "transform/define.py",

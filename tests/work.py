@@ -19,7 +19,7 @@ from opgen_runtime.base.arith import (
     to_text,
 )
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.stmt import (
+from opgen_runtime.lower.tir.nodes.stmt import (
     Allocate,
     Block,
     For,
@@ -32,10 +32,10 @@ from opgen_runtime.lower.tir.stmt import (
     Stmt,
     Store,
 )
-from opgen_runtime.lower.tir.vector import lanes_of
+from opgen_runtime.lower.tir.nodes.vector import lanes_of
+from opgen_runtime.run.compile.kernel.records import Lowered
+from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.run.compile.pipeline import optimise, requested, through_kernel, upto
-from opgen_runtime.run.compile.records import Lowered
-from opgen_runtime.run.compile.segments import segments_of
 from opgen_runtime.transform import PassContext
 
 Values = Mapping[Var, int]

@@ -15,9 +15,9 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.ir import Function, IRModule
 from opgen_runtime.lower.library.schedules import PARAMETERS
-from opgen_runtime.run.compile.dims import dims_in
-from opgen_runtime.run.compile.lazy_kernel import is_lazy
-from opgen_runtime.run.compile.segments import segments_of
+from opgen_runtime.run.compile.kernel.dims import dims_in
+from opgen_runtime.run.compile.kernel.lazy_kernel import is_lazy
+from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.run.compile.tuning.records import (
     Record,
     read_records,

@@ -15,7 +15,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.codegen.objects import load as jit
-from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
+from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
 
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
 

@@ -15,7 +15,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.codegen import emit
 from opgen_runtime.ir import Function
-from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Stmt, Store
+from opgen_runtime.lower.tir.nodes.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Stmt, Store
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
 from tests.codegen.test_targets import TARGETS

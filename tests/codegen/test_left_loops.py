@@ -13,7 +13,7 @@ from opgen_runtime.base.arith import Expr, Var, const
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import FLOAT32, INDEX, INT64
 from opgen_runtime.codegen import emit
-from opgen_runtime.lower.tir.stmt import Block, Buffer, For, ForKind, If, Load, PrimFunc, Stmt, Store
+from opgen_runtime.lower.tir.nodes.stmt import Block, Buffer, For, ForKind, If, Load, PrimFunc, Stmt, Store
 
 ZERO = const(0, INDEX)
 STEP = Var(INDEX, "step")

@@ -14,7 +14,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.codegen.objects import load as jit
-from opgen_runtime.lower.tir.stmt import (
+from opgen_runtime.lower.tir.nodes.stmt import (
     Block,
     Buffer,
     For,

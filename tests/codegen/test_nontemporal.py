@@ -11,9 +11,9 @@ import opgen_runtime as rt
 from opgen_runtime.base.arith import Binary, Var, add, const, evaluate_scalar, floormod, mul, sub
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.ir import Function
-from opgen_runtime.lower.tir.nontemporal import is_multiple, nontemporal_outputs
-from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
-from opgen_runtime.lower.tir.visit import block
+from opgen_runtime.lower.tir.analysis.nontemporal import is_multiple, nontemporal_outputs
+from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
+from opgen_runtime.lower.tir.nodes.visit import block
 from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
 
 LARGE = 1 << 22  # elements: two float32 operands are beyond the caches

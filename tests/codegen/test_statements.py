@@ -15,7 +15,7 @@ from opgen_runtime.compute import te
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
 from opgen_runtime.lower.schedule import create_schedule
-from opgen_runtime.lower.tir.stmt import (
+from opgen_runtime.lower.tir.nodes.stmt import (
     Allocate,
     Block,
     Buffer,

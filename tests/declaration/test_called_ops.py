@@ -16,7 +16,7 @@ from opgen.commands import main
 from opgen.diagnostics import to_text
 from opgen_runtime.declaration import OpDeclaration
 from opgen_runtime.operator import Op
-from opgen_runtime.run.compile import key
+from opgen_runtime.run.compile.kernel import key
 from tests.library import library
 
 HEAD = """

@@ -33,7 +33,7 @@ from opgen_runtime.compute.te import Compute, IterVar, Read, Reduce, Tensor
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.lower.schedule import Attach, Schedule, Split, Stage, create_schedule
-from opgen_runtime.lower.schedule.kind import ForKind
+from opgen_runtime.lower.schedule.stages.kind import ForKind
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline

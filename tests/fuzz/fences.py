@@ -17,7 +17,7 @@ import numpy as np
 from opgen_runtime import ir, ops
 from opgen_runtime.base.target import Target
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.extern import ExternKernel
+from opgen_runtime.run.compile.kernel.extern import ExternKernel
 from opgen_runtime.testing import Case, case_call, ordinary, suite_of
 from opgen_runtime.testing.cases import specs_of
 from opgen_runtime.testing.suite import Suite

@@ -15,7 +15,7 @@ import numpy as np
 
 from opgen_runtime.codegen.objects import threads
 from opgen_runtime.run.calls import eager
-from opgen_runtime.run.compile.buffers import MAX_FREE_LIST_BYTES, POOL
+from opgen_runtime.run.compile.native.buffers import MAX_FREE_LIST_BYTES, POOL
 from tests.campaign import Tally
 from tests.stress._process import fresh, repeated
 

@@ -13,8 +13,8 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import CallError, ExecutorError, PassError
 from opgen_runtime.ir.loops import MOST
-from opgen_runtime.run.compile import planning
-from opgen_runtime.run.compile.plan import Again, Copy, Loop, Plan, Put, Run
+from opgen_runtime.run.compile.program import planning
+from opgen_runtime.run.compile.program.plan import Again, Copy, Loop, Plan, Put, Run
 from opgen_runtime.transform.gradient import pull
 from tests.fuzz import loop_gradients
 

@@ -16,7 +16,7 @@ from opgen_runtime.declaration.evaluate import call_tensors
 from opgen_runtime.declaration.part import part_attrs, part_op
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.visit import statements
 from tests.lower.library.test_library_preserves_results import target
 from tests.transform.test_loop_gradient import W, X, looped
 

@@ -7,11 +7,11 @@
     where conv2d's declaration says `traits: {quantised: quantised_conv}`
 
 Numbers of 8 bits and their zero points are integers, so the sum is exact, and takes a fraction of the time where the
-machine multiplies narrow integers (`lower/schedule/dot_product.py`). This is what models hold that were quantised with
-QuantizeLinear and DequantizeLinear around each layer. Scales are constants: one for an operand, or one for each
-position on an axis that passes through to the result. Zero points are constants, one for an operand. A call stays as
-it is where the sum is short or may leave int32, where scales overflow or vanish together, where an attr says what the
-other op cannot, or where an operand is something else.
+machine multiplies narrow integers (`lower/schedule/rewriting/dot_product.py`). This is what models hold that were
+quantised with QuantizeLinear and DequantizeLinear around each layer. Scales are constants: one for an operand, or
+one for each position on an axis that passes through to the result. Zero points are constants, one for an operand.
+A call stays as it is where the sum is short or may leave int32, where scales overflow or vanish together, where an
+attr says what the other op cannot, or where an operand is something else.
 """
 
 from __future__ import annotations

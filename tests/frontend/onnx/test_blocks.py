@@ -20,7 +20,7 @@ from opgen_runtime.frontend.onnx import (
     run,
 )
 from opgen_runtime.frontend.onnx.program import Program
-from opgen_runtime.run.compile.plan import If, Loop
+from opgen_runtime.run.compile.program.plan import If, Loop
 from tests.frontend.onnx.test_program import f32, model
 
 COUNTED = """g (float[3] x, int64 n) => (float[3] y) {

@@ -13,7 +13,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import numpy_helper, parser  # noqa: E402
 
 from opgen_runtime.frontend.onnx import Limits, ModelError, prepare  # noqa: E402
-from opgen_runtime.run.compile.symbolic import SymbolicKernel  # noqa: E402
+from opgen_runtime.run.compile.kernel.symbolic import SymbolicKernel  # noqa: E402
 
 RANDOM = np.random.default_rng(5)
 

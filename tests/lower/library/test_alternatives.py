@@ -13,7 +13,7 @@ from opgen_runtime.base.arith import Expr
 from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te.tensor import Tensor
 from opgen_runtime.lower.library import schedules
-from opgen_runtime.lower.library.schedules.alternatives import choosing_axes
+from opgen_runtime.lower.library.schedules.common.alternatives import choosing_axes
 from opgen_runtime.lower.schedule import create_schedule
 
 _TARGET = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")

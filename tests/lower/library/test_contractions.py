@@ -16,10 +16,10 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te import construct as constructing
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.library.schedules.products import Contraction, contraction_of
+from opgen_runtime.lower.library.schedules.common.products import Contraction, contraction_of
 from opgen_runtime.lower.library.segment import segment_of
 from opgen_runtime.lower.schedule import ForKind, create_schedule
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.interpret import run_op_by_op

@@ -11,11 +11,15 @@ import pytest
 
 import opgen_runtime
 from opgen_runtime.lower.library import heuristics
-from opgen_runtime.lower.library.schedules import PARAMETERS, parameters
+from opgen_runtime.lower.library.schedules import PARAMETERS
+from opgen_runtime.lower.library.schedules.common import parameters
 
 LOWER = Path(opgen_runtime.__file__).parent / "lower"
 FOLDERS = (LOWER / "library", LOWER / "schedule")
-FILES = [*sorted([path for each in FOLDERS for path in each.rglob("*.py")]), LOWER / "tir/nontemporal.py"]
+FILES = [
+    *sorted([path for each in FOLDERS for path in each.rglob("*.py")]),
+    LOWER / "tir/analysis/nontemporal.py",
+]
 EXCEPTIONS = {
     "library/fusion/partition.py PRIMITIVE": "the value of an attribute, as texts of functions have it",
     "library/schedules/access.py Cost": "the scale of costs: what elements cost is counted in its first entry",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.library.schedules.depthwise_spatial import match_filter
-from opgen_runtime.lower.library.schedules.plan import inline_cheap
+from opgen_runtime.lower.library.schedules.common.plan import inline_cheap
+from opgen_runtime.lower.library.schedules.convolution.depthwise_spatial import match_filter
 from opgen_runtime.lower.library.segment import segment_of
 from opgen_runtime.lower.schedule import Split, Stage, create_schedule
 from tests.lower.library.test_contractions import agrees, var

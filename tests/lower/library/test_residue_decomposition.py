@@ -8,8 +8,8 @@ from opgen_runtime import te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.tir.stmt import For, If
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.stmt import For, If
+from opgen_runtime.lower.tir.nodes.visit import statements
 
 X, W = te.placeholder((40, 16), name="X"), te.placeholder((3, 16), name="W")
 

@@ -13,10 +13,11 @@ from opgen_runtime import ir, ops, te
 from opgen_runtime.base.arith import Expr, logical_and, select
 from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te import construct as constructing
-from opgen_runtime.lower.library.schedules import generic, packing
-from opgen_runtime.lower.library.schedules import row_strips as strips_module
+from opgen_runtime.lower.library.schedules import generic
+from opgen_runtime.lower.library.schedules.contraction import packing
+from opgen_runtime.lower.library.schedules.contraction import row_strips as strips_module
 from opgen_runtime.lower.schedule import Schedule
-from opgen_runtime.lower.tir.bound import infer_bound
+from opgen_runtime.lower.tir.lowering.bound import infer_bound
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 

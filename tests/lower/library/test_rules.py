@@ -19,7 +19,7 @@ from opgen_runtime.lower.library.schedules import (
     generic,
     trials_text,
 )
-from opgen_runtime.lower.library.schedules.plan import inline_cheap
+from opgen_runtime.lower.library.schedules.common.plan import inline_cheap
 from opgen_runtime.lower.schedule import Schedule, Stage, create_schedule
 from opgen_runtime.lower.schedule import te as dsl
 from tests.lower.tir.programs import product

@@ -19,7 +19,7 @@ from opgen_runtime.compute.te.tensor import Scan, State
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
 from opgen_runtime.lower.schedule import ForKind, create_schedule
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.visit import statements
 from tests.lower.library.test_library_preserves_results import WIDTHS, eager, target
 from tests.lower.tir.programs import Program, check_lowered
 from tests.opgen.safety.harness import FULL

@@ -8,7 +8,7 @@ from opgen_runtime import te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.tir import For, ForKind, lower, run_phases
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.visit import statements
 
 
 @pytest.mark.parametrize(

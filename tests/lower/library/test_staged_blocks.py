@@ -13,7 +13,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.compute.te import construct as constructing
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.schedule import Schedule
-from opgen_runtime.lower.tir.bound import infer_bound
+from opgen_runtime.lower.tir.lowering.bound import infer_bound
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 from tests.lower.library.test_row_strips import convolved, target

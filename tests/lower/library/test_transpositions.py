@@ -8,7 +8,7 @@ import pytest
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.schedule.relations import Split
+from opgen_runtime.lower.schedule.stages.relations import Split
 from opgen_runtime.run.compile import pipeline
 from tests.lower.library.test_contractions import target, var
 

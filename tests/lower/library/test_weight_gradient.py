@@ -14,8 +14,8 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.declaration.gradient import vjp_attrs, vjp_op
 from opgen_runtime.ir import Call, Tuple
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.library.schedules.plan import inline_cheap
-from opgen_runtime.lower.library.schedules.weight_gradient import match_correlation
+from opgen_runtime.lower.library.schedules.common.plan import inline_cheap
+from opgen_runtime.lower.library.schedules.convolution.weight_gradient import match_correlation
 from opgen_runtime.lower.library.segment import segment_of
 from opgen_runtime.lower.schedule import Stage, create_schedule
 from opgen_runtime.operator import Op

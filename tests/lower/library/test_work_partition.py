@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opgen_runtime import ir, ops
-from opgen_runtime.lower.library.schedules.work_partition import blocks_of, load_imbalance
+from opgen_runtime.lower.library.schedules.contraction.work_partition import blocks_of, load_imbalance
 from tests.lower.library.test_contractions import agrees, target, var
 from tests.lower.library.work_partition import imbalance
 

@@ -9,7 +9,7 @@ from opgen_runtime import ir, tir
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.schedule import replay
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.records import Scheduled
+from opgen_runtime.run.compile.kernel.records import Scheduled
 from opgen_runtime.testing import case_call, suite_of
 from opgen_runtime.transform import PassContext
 

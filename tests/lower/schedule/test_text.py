@@ -19,7 +19,7 @@ from opgen_runtime.compute import te
 from opgen_runtime.compute.te import IterVar, Loop, Put, State, Tensor, Update, read, reduce, reduce_axis
 from opgen_runtime.lower.schedule import Schedule, Stage, create_schedule
 from opgen_runtime.lower.schedule.text import to_text
-from opgen_runtime.lower.tir.bound import infer_bound
+from opgen_runtime.lower.tir.lowering.bound import infer_bound
 from tests.lower.tir.programs import Program, programs, scramble
 
 A = te.placeholder("a", (8, 10), "float32")

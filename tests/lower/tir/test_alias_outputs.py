@@ -12,8 +12,18 @@ from opgen_runtime.base.arith import Expr, Var, const
 from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import Schedule, create_schedule
+from opgen_runtime.lower.tir.nodes.stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+)
 from opgen_runtime.lower.tir.phases.alias_outputs import alias_outputs
-from opgen_runtime.lower.tir.stmt import Allocate, Block, Buffer, For, ForKind, Load, PrimFunc, Stmt, Store
 from tests.lower.tir.programs import Program, check_lowered
 
 COLUMNS = 256

@@ -17,8 +17,8 @@ from opgen_runtime.base.arith import Expr, Var, cast, const, dim, gt, ne, select
 from opgen_runtime.base.arith import eq as equal
 from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.lower import tir
+from opgen_runtime.lower.tir.nodes.stmt import Stmt, stmt_text
 from opgen_runtime.lower.tir.phases.compaction import compaction
-from opgen_runtime.lower.tir.stmt import Stmt, stmt_text
 
 I32, I64 = DType("int32"), DType("int64")
 PACKING = Vectors(128, 16, packed_bits=32)

@@ -12,7 +12,7 @@ from opgen_runtime import te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.visit import statements
 
 CPU = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
 

@@ -10,8 +10,8 @@ from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import Expr, Var, const, dim, lt, select
 from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.lower import tir
+from opgen_runtime.lower.tir.nodes.stmt import Stmt, stmt_text
 from opgen_runtime.lower.tir.phases.partition_masks import partition_masks
-from opgen_runtime.lower.tir.stmt import Stmt, stmt_text
 
 F32 = DType("float32")
 X, Y = (tir.Buffer(name, (512,), F32) for name in "xy")

@@ -15,10 +15,10 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
-from opgen_runtime.lower.tir.canonical import simplified
+from opgen_runtime.lower.tir.analysis.canonical import simplified
+from opgen_runtime.lower.tir.nodes.stmt import For, ForKind, Load, Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.visit import statements, trips
 from opgen_runtime.lower.tir.phases.partition_selects import partition_selects
-from opgen_runtime.lower.tir.stmt import For, ForKind, Load, Stmt, stmt_text
-from opgen_runtime.lower.tir.visit import statements, trips
 
 POSITION = Var(INDEX, "i")
 A, B, Y = (tir.Buffer(name, (4096,), FLOAT32) for name in "aby")

@@ -12,9 +12,9 @@ from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import Expr, Var, const, dim, lt
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
+from opgen_runtime.lower.tir.nodes.stmt import If, Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.visit import statements
 from opgen_runtime.lower.tir.phases.partition_tiles import partition_tiles
-from opgen_runtime.lower.tir.stmt import If, Stmt, stmt_text
-from opgen_runtime.lower.tir.visit import statements
 
 F32 = DType("float32")
 X, Y, T = (tir.Buffer(name, (64,), F32) for name in "xyt")

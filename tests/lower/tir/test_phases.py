@@ -11,8 +11,8 @@ from opgen_runtime.compute import te
 from opgen_runtime.compute.te import Tensor, read, reduce, reduce_axis
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import Schedule, create_schedule
+from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, ForKind, If, Load, PrimFunc, Store
 from opgen_runtime.lower.tir.phases.loop_partition import loop_partition
-from opgen_runtime.lower.tir.stmt import Buffer, For, ForKind, If, Load, PrimFunc, Store
 
 X = te.placeholder("x", (60,), "float32")
 M = te.placeholder("m", (4, 6), "float32")

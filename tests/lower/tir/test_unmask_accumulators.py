@@ -10,8 +10,8 @@ from opgen_runtime import te
 from opgen_runtime.base.arith import Select
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import Schedule, create_schedule
-from opgen_runtime.lower.tir.stmt import Store
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.stmt import Store
+from opgen_runtime.lower.tir.nodes.visit import statements
 from tests.lower.tir.programs import Program, check_lowered
 
 LANES = 8

@@ -1,8 +1,8 @@
-"""Expressions of vectors: `opgen_runtime.lower.tir.vector`."""
+"""Expressions of vectors: `opgen_runtime.lower.tir.nodes.vector`."""
 
 from opgen_runtime.base.arith import Var, add, floordiv, structural_equal
 from opgen_runtime.base.vocabulary import INDEX
-from opgen_runtime.lower.tir.vector import vectorize_expr
+from opgen_runtime.lower.tir.nodes.vector import vectorize_expr
 
 
 def test_what_all_lanes_agree_on_replaces_the_var_in_larger_expressions() -> None:

@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 
-from opgen_runtime.run.compile.buffers import MIN_POOLED_BYTES, BufferPool
+from opgen_runtime.run.compile.native.buffers import MIN_POOLED_BYTES, BufferPool
 
 F32 = np.dtype("float32")
 SHAPE = (MIN_POOLED_BYTES // 4 + 3,)

@@ -9,8 +9,8 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
-from opgen_runtime.run.compile import constant_cache
-from opgen_runtime.run.compile.kernel import NativeKernel
+from opgen_runtime.run.compile.kernel import constant_cache
+from opgen_runtime.run.compile.kernel.kernel import NativeKernel
 from opgen_runtime.transform import Evaluator
 
 

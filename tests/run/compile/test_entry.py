@@ -18,8 +18,8 @@ from opgen_runtime.ir import Constant, Function, Tuple, var
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import add, cumsum, multiply, softmax, split
 from opgen_runtime.run.calls import eager
-from opgen_runtime.run.compile import entry as entry_module
-from opgen_runtime.run.compile.buffers import MAX_FREE_LIST_BYTES, MIN_POOLED_BYTES, POOL
+from opgen_runtime.run.compile.native import entry as entry_module
+from opgen_runtime.run.compile.native.buffers import MAX_FREE_LIST_BYTES, MIN_POOLED_BYTES, POOL
 from opgen_runtime.run.compile.pipeline import compile_segment, forget_kernels
 from opgen_runtime.run.executor import Entry, build
 

@@ -26,7 +26,7 @@ from opgen_runtime.lower.tir import Allocate, Buffer, For, ForKind, Load, PrimFu
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.records import Lowered, Request
+from opgen_runtime.run.compile.kernel.records import Lowered, Request
 from opgen_runtime.transform import FuseOps
 from opgen_runtime.transform.contract import Step
 

@@ -14,7 +14,7 @@ from opgen_runtime.base.errors import CodegenError, ExecutorError
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.pointers import _direct, _documented, address_of
+from opgen_runtime.run.compile.native.pointers import _direct, _documented, address_of
 
 
 def check(function, inputs, *expected, rtol=1e-5):

@@ -14,8 +14,9 @@ from opgen_runtime import codegen, ir, ops
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.registry import Op, register_op_attr
 from opgen_runtime.run import compile as kernels
-from opgen_runtime.run.compile import pipeline, steps
-from opgen_runtime.run.compile.key import sources_digest
+from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile.kernel import steps
+from opgen_runtime.run.compile.kernel.key import sources_digest
 
 HOST = Target.host()
 

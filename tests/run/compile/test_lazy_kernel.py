@@ -8,7 +8,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.run.compile.lazy_kernel import LazyKernel
+from opgen_runtime.run.compile.kernel.lazy_kernel import LazyKernel
 
 X, Y = ir.var("x", shape=(12,)), ir.var("y", shape=(12,))
 

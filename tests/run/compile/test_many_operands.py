@@ -15,12 +15,12 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.compute import te
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
-from opgen_runtime.lower.tir.visit import statements
+from opgen_runtime.lower.tir.nodes.visit import statements
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.ops import concatenate, split, stack
 from opgen_runtime.run.calls import eager
+from opgen_runtime.run.compile.kernel.records import Request
 from opgen_runtime.run.compile.pipeline import through_kernel, upto
-from opgen_runtime.run.compile.records import Request
 
 
 @pytest.mark.parametrize("sizes", [range(1, 9), [1] * 60, [0, 3] * 30, [2, 0, 1, 5] * 5])

@@ -20,7 +20,7 @@ from opgen_runtime.base.arith.visit import Remembered
 from opgen_runtime.base.lru_cache import LRUCache
 from opgen_runtime.codegen import Loaded
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.kernel import NativeKernel
+from opgen_runtime.run.compile.kernel.kernel import NativeKernel
 
 A = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
 

@@ -15,8 +15,9 @@ from opgen_runtime.base.arith import Analyzer, Var, dim, ge, le
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import create_schedule, specialisation
-from opgen_runtime.run.compile import pipeline, steps
-from opgen_runtime.run.compile.multiversioning import MAX_VERSIONS, distinct, specialised
+from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile.kernel import steps
+from opgen_runtime.run.compile.kernel.multiversioning import MAX_VERSIONS, distinct, specialised
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-threads=1"
 N, K, M = dim("n", hint=128), dim("k", hint=64), dim("m", hint=64)

@@ -14,7 +14,8 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.codegen import Pipeline
 from opgen_runtime.operator import TensorType
-from opgen_runtime.run.compile import pipeline, steps
+from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile.kernel import steps
 from tests.lower.library.test_contractions import products, target, var
 
 

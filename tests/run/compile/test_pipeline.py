@@ -16,9 +16,9 @@ from opgen_runtime.lower import tir
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import front_key, pipeline
 from opgen_runtime.run.compile.interpret import run_op_by_op
-from opgen_runtime.run.compile.kernel import Kernel
-from opgen_runtime.run.compile.records import Request
-from opgen_runtime.run.compile.segments import segments_of
+from opgen_runtime.run.compile.kernel.kernel import Kernel
+from opgen_runtime.run.compile.kernel.records import Request
+from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.run.executor import build
 from opgen_runtime.transform import FuseOps, PassContext, PassInstrument, PassTiming
 

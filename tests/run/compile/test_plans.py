@@ -18,9 +18,20 @@ from hypothesis import strategies as st
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import ExecutorError
-from opgen_runtime.run.compile import program as programs
-from opgen_runtime.run.compile.arena import laid_out
-from opgen_runtime.run.compile.plan import Copy, Else, End, Held, If, Instruction, Loop, Plan, Run, ends
+from opgen_runtime.run.compile.program import program as programs
+from opgen_runtime.run.compile.program.arena import laid_out
+from opgen_runtime.run.compile.program.plan import (
+    Copy,
+    Else,
+    End,
+    Held,
+    If,
+    Instruction,
+    Loop,
+    Plan,
+    Run,
+    ends,
+)
 from opgen_runtime.run.executor.executable import Executable
 
 TYPE = rt.TensorType((3,), "float32")

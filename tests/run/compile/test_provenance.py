@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from opgen_runtime.run.compile.provenance import digest_of
+from opgen_runtime.run.compile.kernel.provenance import digest_of
 
 FILES = {
     "__init__.py": "",

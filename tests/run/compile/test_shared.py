@@ -12,8 +12,8 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base import Target
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.numbering import Numbering
-from opgen_runtime.run.compile.shared import shared_out
+from opgen_runtime.run.compile.kernel.shared import shared_out
+from opgen_runtime.run.compile.program.numbering import Numbering
 
 HERE: ContextVar[str] = ContextVar("HERE")
 

@@ -19,7 +19,7 @@ from opgen_runtime.declaration import OpDeclaration, register
 from opgen_runtime.declaration.statement import call
 from opgen_runtime.operator.registry import Op, remove_op
 from opgen_runtime.operator.types import Input, Output, Signature
-from opgen_runtime.run.compile.key import front_key
+from opgen_runtime.run.compile.kernel.key import front_key
 
 SOURCE = """from opgen_runtime import te
 

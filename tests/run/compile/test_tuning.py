@@ -20,7 +20,7 @@ from opgen_runtime.base.errors import StrategyError
 from opgen_runtime.lower.library.schedules import PARAMETERS
 from opgen_runtime.operator import TensorType
 from opgen_runtime.run.compile import pipeline
-from opgen_runtime.run.compile.key import front_key
+from opgen_runtime.run.compile.kernel.key import front_key
 from opgen_runtime.run.compile.tuning import records, search
 from opgen_runtime.run.compile.tuning.rival import Stable
 from opgen_runtime.run.compile.tuning.subject import Subject

@@ -10,8 +10,8 @@ from opgen_runtime import te
 from opgen_runtime.base.errors import CodegenError, LoweringError, PassError
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower import tir
+from opgen_runtime.run.compile.kernel.written import Program, Written
 from opgen_runtime.run.compile.pipeline import KERNEL, through_kernel
-from opgen_runtime.run.compile.written import Program, Written
 from opgen_runtime.transform import PassContext, PassInstrument
 
 AFTER = [stage.name for stage in KERNEL][[stage.name for stage in KERNEL].index("lower") :]

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 import opgen_runtime as rt
 from opgen_runtime import eager, ir, ops
 from opgen_runtime.base.errors import ExecutorError
-from opgen_runtime.run.compile import artifact
-from opgen_runtime.run.compile.digests import digest
 from opgen_runtime.run.compile.interpret import run_op_by_op
+from opgen_runtime.run.compile.store import artifact
+from opgen_runtime.run.compile.store.digests import digest
 
 A = rt.var("a", rt.TensorType((3, 10), "float32"))
 B = rt.var("b", rt.TensorType((10,), "float32"))

@@ -15,7 +15,7 @@ from opgen_runtime.base.arith import Expr as DimExpr
 from opgen_runtime.base.arith import const, minimum
 from opgen_runtime.base.errors import AttrError, ExecutorError
 from opgen_runtime.operator import DimVar, TensorType, dim
-from opgen_runtime.run.compile.multiversioning import specialised
+from opgen_runtime.run.compile.kernel.multiversioning import specialised
 from opgen_runtime.transform.gradient import pull
 
 N, M = dim("n"), dim("m")

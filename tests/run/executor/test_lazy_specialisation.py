@@ -15,7 +15,7 @@ import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import ExecutorError
-from opgen_runtime.run.compile import artifact
+from opgen_runtime.run.compile.store import artifact
 from opgen_runtime.run.executor import create_executor
 from opgen_runtime.run.executor.executable import Chain, executable_of
 

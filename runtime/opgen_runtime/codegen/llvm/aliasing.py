@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...lower.tir.stmt import Allocate, Buffer, PrimFunc
-from ...lower.tir.visit import statements
+from ...lower.tir.nodes.stmt import Allocate, Buffer, PrimFunc
+from ...lower.tir.nodes.visit import statements
 from .repetition import MANY
 from .text import ModuleText
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ...base.arith.expr import Expr, Var
-from ...lower.tir.stmt import Buffer, For, LetStmt, Stmt, Store
+from ...lower.tir.nodes.stmt import Buffer, For, LetStmt, Stmt, Store
 from .expression import ExpressionEmitter
 from .memory import Memory
 from .text import FunctionText, ModuleText, Value

@@ -6,7 +6,7 @@ from typing import Final
 
 from ...base.arith.expr import Call, Const, Expr
 from ...base.arith.visit import is_size
-from ...lower.tir.stmt import (
+from ...lower.tir.nodes.stmt import (
     Allocate,
     Block,
     For,

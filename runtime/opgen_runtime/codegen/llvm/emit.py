@@ -12,8 +12,8 @@ from typing import Final
 from ...base import Target
 from ...base.arith.expr import Const
 from ...base.vocabulary import INDEX
-from ...lower.tir.nontemporal import nontemporal_outputs
-from ...lower.tir.stmt import Buffer, PrimFunc
+from ...lower.tir.analysis.nontemporal import nontemporal_outputs
+from ...lower.tir.nodes.stmt import Buffer, PrimFunc
 from .aliasing import Aliasing
 from .statement import StatementEmitter
 from .text import ModuleText, register

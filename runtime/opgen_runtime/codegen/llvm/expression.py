@@ -12,8 +12,8 @@ from typing import Final, Protocol
 from ...base.arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX, UINT64
-from ...lower.tir.stmt import Buffer, HorizontalReduce, Load, Packed, Ramp, Splat, Store
-from ...lower.tir.vector import MAX_LANES
+from ...lower.tir.nodes.stmt import Buffer, HorizontalReduce, Load, Packed, Ramp, Splat, Store
+from ...lower.tir.nodes.vector import MAX_LANES
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
 from .dot_product import dot, is_dot

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from ...base.arith import Expr, Var, free_vars, post_order
 from ...base.arith.expr import Binary, Const
 from ...base.vocabulary import BOOL, INDEX, dataclass
-from ...lower.tir.stmt import For, ForKind, LetStmt, Load, Ramp, Store
+from ...lower.tir.nodes.stmt import For, ForKind, LetStmt, Load, Ramp, Store
 from . import arithmetic, memory, strided
 from .expression import ExpressionEmitter
 from .memory import Memory

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from ...base.arith import Analyzer, Const, post_order
 from ...base.vocabulary import BOOL, DType, dataclass
-from ...lower.tir.stmt import Load, Ramp, Store
+from ...lower.tir.nodes.stmt import Load, Ramp, Store
 from . import arithmetic, memory, strided
 from .expression import ExpressionEmitter, flat_index
 from .memory import Memory

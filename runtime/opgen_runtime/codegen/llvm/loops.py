@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ...base.arith import post_order
 from ...base.vocabulary import INDEX
-from ...lower.tir.stmt import For, If, Load, Stmt, Store
+from ...lower.tir.nodes.stmt import For, If, Load, Stmt, Store
 from . import arithmetic, in_register_transpose, memory
 from .closure import Body
 from .hints import loop_metadata

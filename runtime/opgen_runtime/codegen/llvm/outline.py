@@ -8,8 +8,8 @@ from typing import Final
 from ...base.arith import post_order
 from ...base.arith.expr import Expr
 from ...base.vocabulary import INDEX, INT64
-from ...lower.tir.stmt import Buffer, For, ForKind, Load, Stmt, Store
-from ...lower.tir.visit import exprs, statements
+from ...lower.tir.nodes.stmt import Buffer, For, ForKind, Load, Stmt, Store
+from ...lower.tir.nodes.visit import exprs, statements
 from . import arithmetic
 from .closure import Body
 from .cost import has_vectors, iteration_cost

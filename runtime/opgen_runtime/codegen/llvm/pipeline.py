@@ -16,8 +16,8 @@ from typing import Final
 
 from ...base.arith import ELEMENT_FUNCTIONS, Call, Const, Var, post_order
 from ...base.arith.visit import is_size
-from ...lower.tir.stmt import Block, Buffer, For, If, LetStmt, Load, PrimFunc, Stmt, Store
-from ...lower.tir.visit import children, exprs, statements
+from ...lower.tir.nodes.stmt import Block, Buffer, For, If, LetStmt, Load, PrimFunc, Stmt, Store
+from ...lower.tir.nodes.visit import children, exprs, statements
 from .cost import has_vectors, iteration_cost
 from .passes import Pipeline
 

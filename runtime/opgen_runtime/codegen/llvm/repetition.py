@@ -16,7 +16,7 @@ from typing import Final
 from ...base.arith.expr import Const, Expr, Var
 from ...base.arith.structural import label
 from ...base.vocabulary import INDEX, dataclass
-from ...lower.tir.stmt import (
+from ...lower.tir.nodes.stmt import (
     Allocate,
     Block,
     Buffer,
@@ -30,7 +30,7 @@ from ...lower.tir.stmt import (
     Stmt,
     Store,
 )
-from ...lower.tir.visit import StmtMutator, statements
+from ...lower.tir.nodes.visit import StmtMutator, statements
 
 MANY: Final = 16  # in a kernel of fewer operands, and of fewer statements in a row, each is written
 _MIN_LOOPS: Final = (

@@ -9,19 +9,8 @@ from typing import Final
 from ...base.arith.expr import Const, Expr, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX
-from ...lower.tir.nontemporal import is_nontemporal_candidate
-from ...lower.tir.stmt import (
-    Allocate,
-    Block,
-    Buffer,
-    For,
-    ForKind,
-    If,
-    LetStmt,
-    Prefetch,
-    Stmt,
-    Store,
-)
+from ...lower.tir.analysis.nontemporal import is_nontemporal_candidate
+from ...lower.tir.nodes.stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Prefetch, Stmt, Store
 from . import arithmetic, interleaved_stores, loops, memory, outline
 from .aliasing import Aliasing
 from .closure import Body, Closure

@@ -2,7 +2,7 @@
 
 The steps are rows of a recurrence: row 0 is what the tensor was, row t what step t makes of row t - 1, or row t - 1
 itself where the condition has ended.  The name means the last row from then on.  All tensors of a loop are one
-recurrence, which kernels leave where the condition has ended everywhere (`lower/tir/early_exit.py`).
+recurrence, which kernels leave where the condition has ended everywhere (`lower/tir/lowering/early_exit.py`).
 """
 
 from __future__ import annotations

@@ -29,26 +29,26 @@ text.py      a schedule as text: stages, tables of loops, what is computed insid
 from __future__ import annotations
 
 from .contract import SCHEDULE, schedule_by
-from .domain import Domain, is_taken_apart, spread
-from .gemm_col2im import WindowedProducts, windowed_products_of
-from .group import Group
-from .intrinsic import Intrinsic
-from .kind import ForKind
-from .matching import Match, Place, match
-from .operand_staging import positions
 from .precomputation import Parts, constant_stages, parts_of
-from .relations import Fuse, Split
-from .repack import divided, permuted
-from .residues import pushed, residue_conditions, simplified
-from .rows import Line, Rows
+from .rewriting.gemm_col2im import WindowedProducts, windowed_products_of
+from .rewriting.operand_staging import positions
+from .rewriting.repack import divided, permuted
+from .rewriting.residues import pushed, residue_conditions, simplified
+from .rewriting.separable_reduction import why_not_separable
 from .schedule import Schedule, create_schedule, replay
 from .schedule_base import reads_of
-from .separable_reduction import why_not_separable
-from .slopes import slope
-from .specialisation import Specialisation, specialisation
-from .stage import Stage
-from .stage_base import Attach
-from .trace import Trace
+from .stages.domain import Domain, is_taken_apart, spread
+from .stages.group import Group
+from .stages.intrinsic import Intrinsic
+from .stages.kind import ForKind
+from .stages.matching import Match, Place, match
+from .stages.relations import Fuse, Split
+from .stages.rows import Line, Rows
+from .stages.slopes import slope
+from .stages.specialisation import Specialisation, specialisation
+from .stages.stage import Stage
+from .stages.stage_base import Attach
+from .stages.trace import Trace
 
 __all__ = [
     "SCHEDULE",

@@ -10,12 +10,12 @@ from ...base.contract import Contract, Rule, When, handed_in, is_own
 from ...base.errors import ScheduleError
 from ...base.vocabulary import dataclass
 from ...compute.te.tensor import IterVar, Reduce, Tensor
-from .extents import ceil_div, product
-from .kind import ForKind
-from .relations import Fuse, Split
 from .schedule import Schedule
 from .schedule_base import reads_of
-from .stage import Stage
+from .stages.extents import ceil_div, product
+from .stages.kind import ForKind
+from .stages.relations import Fuse, Split
+from .stages.stage import Stage
 
 ScheduleFunction = Callable[..., object]  # of the outputs, and of what else a schedule depends on
 

@@ -15,7 +15,7 @@ from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, Placeholder, Tensor
 from .schedule import Schedule
 from .schedule_base import reads_of
-from .stage import Stage
+from .stages.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)

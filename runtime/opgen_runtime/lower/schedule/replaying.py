@@ -9,8 +9,8 @@ from typing import Any, Final
 from ...base.arith import to_text as expr_text
 from ...base.errors import ScheduleError, did_you_mean
 from ...compute.te.tensor import IterVar, Tensor
-from .intrinsic import Intrinsic
-from .trace import PRIMITIVES, SCHEDULE, Names, Primitive, Staged, operand_of
+from .stages.intrinsic import Intrinsic
+from .stages.trace import PRIMITIVES, SCHEDULE, Names, Primitive, Staged, operand_of
 
 _WORDS: Final = {"IterVar": "loop", "Stage": "stage", "Tensor": "tensor", "Intrinsic": "intrinsic"}
 

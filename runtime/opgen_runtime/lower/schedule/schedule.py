@@ -8,21 +8,21 @@ from ...base.arith import Expr, Var, rewrite, substitute
 from ...base.errors import ScheduleError
 from ...base.vocabulary import INDEX
 from ...compute.te.tensor import Compute, IterVar, Read, Reduce, Tensor
-from .dot_product import dotted
-from .gemm_col2im import gemm_and_col2im
-from .group import Group
-from .intrinsic import Intrinsic
-from .operand_staging import staged_operand
-from .partials import partials
-from .relations import Split
-from .repack import divided, flattened, packed, padded, permuted
 from .replaying import Replay
-from .residues import pushed, simplified, solved
-from .rolling_buffers import RollingBuffers
+from .rewriting.dot_product import dotted
+from .rewriting.gemm_col2im import gemm_and_col2im
+from .rewriting.operand_staging import staged_operand
+from .rewriting.partials import partials
+from .rewriting.repack import divided, flattened, packed, padded, permuted
+from .rewriting.residues import pushed, simplified, solved
+from .rewriting.rolling_buffers import RollingBuffers
+from .rewriting.separable_reduction import separated_reduction
 from .schedule_base import ScheduleBase, reads_of
-from .separable_reduction import separated_reduction
-from .stage import Stage
-from .trace import primitive
+from .stages.group import Group
+from .stages.intrinsic import Intrinsic
+from .stages.relations import Split
+from .stages.stage import Stage
+from .stages.trace import primitive
 
 
 class Schedule(ScheduleBase):

@@ -8,11 +8,11 @@ from typing import Final, Self
 from ...base.arith import Expr
 from ...base.errors import ScheduleError
 from ...compute.te.tensor import Compute, Scan, Tensor
-from .inline import Folder
-from .specialisation import Specialisation
-from .stage import Stage
+from .rewriting.inline import Folder
+from .stages.specialisation import Specialisation
+from .stages.stage import Stage
+from .stages.trace import Trace
 from .text import to_text
-from .trace import Trace
 
 
 class ScheduleBase:

@@ -26,7 +26,7 @@ from ...compute.te import dsl as _dsl
 from ...compute.te.dsl import *  # noqa: F403  (the language, by its own list of names)
 from . import Schedule
 from . import create_schedule as _create_schedule
-from .intrinsic import Intrinsic, decl_tensor_intrin
+from .stages.intrinsic import Intrinsic, decl_tensor_intrin
 
 
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:

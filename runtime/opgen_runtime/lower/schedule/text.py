@@ -22,10 +22,10 @@ from typing import Final
 from ...base.arith import Expr
 from ...base.arith import to_text as expr_text
 from ...compute.te.tensor import Extern, IterVar, Scan, Tensor, Update
-from .extents import ceil_div, product
-from .kind import ForKind
-from .relations import Fuse, Split
-from .stage import Stage
+from .stages.extents import ceil_div, product
+from .stages.kind import ForKind
+from .stages.relations import Fuse, Split
+from .stages.stage import Stage
 
 _INDENT: Final = "    "
 

@@ -29,13 +29,12 @@ interpret.py     the oracle of tests
 from __future__ import annotations
 
 from ..schedule import Domain
-from .bound import infer_bound
-from .choice import alike, chosen
-from .contract import LOWERED, View, check
-from .interpret import interpret
-from .lower import dims_of, lower
-from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
-from .stmt import (
+from .interpretation.interpret import interpret
+from .lowering.bound import infer_bound
+from .lowering.choice import alike, chosen
+from .lowering.lower import dims_of, lower
+from .nodes.contract import LOWERED, View, check
+from .nodes.stmt import (
     Allocate,
     Block,
     Buffer,
@@ -56,8 +55,9 @@ from .stmt import (
     stmt_text,
     to_text,
 )
-from .visit import block
-from .written import load, local, loop, store
+from .nodes.visit import block
+from .nodes.written import load, local, loop, store
+from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
 
 __all__ = [
     "FINAL",

@@ -25,13 +25,13 @@ written.py    schedules that users write, as they enter the table; scheduled.py:
 from typing import TYPE_CHECKING
 
 from ...base.lazy_imports import import_lazily
-from .entry import Entry
-from .kernel import Kernel, Slot
-from .trampoline import Trampoline, VectorcallObject, entered
+from .kernel.kernel import Kernel, Slot
+from .native.entry import Entry
+from .native.trampoline import Trampoline, VectorcallObject, entered
 
 __all__ = ["Entry", "Kernel", "Slot", "Trampoline", "VectorcallObject", "entered", "front_key"]
 
 if TYPE_CHECKING:
-    from .key import front_key
+    from .kernel.key import front_key
 else:  # it digests what is compiled: who loads programs needs none
-    __getattr__ = import_lazily(__name__, {"front_key": "key"})
+    __getattr__ = import_lazily(__name__, {"front_key": "kernel.key"})

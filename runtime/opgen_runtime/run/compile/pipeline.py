@@ -1,7 +1,7 @@
 """The compiler, in two tables: what becomes of a program, stage by stage.
 
 GRAPH    passes, module to module; the last of them partitions the program into segments
-         (`compile/plan.py` then says in which order segments run, and where their results lie)
+         (`compile/program/plan.py` then says in which order segments run, and where their results lie)
 KERNEL   once a segment, between the caches: tensor expressions, schedule, loop IR, LLVM IR, machine code
 
 A pass is a row of GRAPH, a phase over loop IR one of `tir.PHASES`, which KERNEL takes up.  Whatever goes through the
@@ -51,17 +51,17 @@ from ...transform import (
     Winograd,
 )
 from ...transform.contract import PASS, SEGMENTS
-from . import steps
-from .footprint import programs
 from .interpret import Arrays, run_op_by_op
-from .kernel import Kernel, NativeKernel
-from .key import front_key
-from .parts import Parts, whole
-from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
-from .segments import segments_of
-from .symbolic import SymbolicKernel
+from .kernel import steps
+from .kernel.footprint import programs
+from .kernel.kernel import Kernel, NativeKernel
+from .kernel.key import front_key
+from .kernel.parts import Parts, whole
+from .kernel.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
+from .kernel.segments import segments_of
+from .kernel.symbolic import SymbolicKernel
+from .kernel.written import Program, Written
 from .tuning.records import tuned
-from .written import Program, Written
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -19,13 +19,13 @@ from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
 from ...transform import PassContext
-from .extern import ExternKernel
-from .footprint import programs
-from .kernel import EmptyKernel, Kernel, NativeKernel
+from .kernel.extern import ExternKernel
+from .kernel.footprint import programs
+from .kernel.kernel import EmptyKernel, Kernel, NativeKernel
+from .kernel.records import Lowered
+from .kernel.steps import slots
+from .kernel.written import Program, Written
 from .pipeline import between, compile_written, load_written, through_kernel, written_by_hand
-from .records import Lowered
-from .steps import slots
-from .written import Program, Written
 
 __all__ = ["Schedule", "Tensor", "TensorFunction", "build_schedule", "lower"]
 _MAX_CACHED_DIMS: Final = 256  # values of the dims that are variables

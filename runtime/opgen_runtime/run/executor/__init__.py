@@ -52,7 +52,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ..compile import Entry, Trampoline, VectorcallObject, entered
-    from ..compile.footprint import programs
     from ..compile.interpret import (
         Arrays,
         Result,
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
         dim_value,
         wrap,
     )
+    from ..compile.kernel.footprint import programs
     from .array_export import asarray
     from .base import Executor
     from .building import build
@@ -77,9 +77,9 @@ if TYPE_CHECKING:
     from .profiling import KernelCost, Profile
 else:
     _HOMES = {
-        "..compile.entry": ("Entry",),
-        "..compile.footprint": ("programs",),
-        "..compile.trampoline": ("Trampoline", "VectorcallObject", "entered"),
+        "..compile.native.entry": ("Entry",),
+        "..compile.kernel.footprint": ("programs",),
+        "..compile.native.trampoline": ("Trampoline", "VectorcallObject", "entered"),
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",
         ),

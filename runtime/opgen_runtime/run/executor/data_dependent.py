@@ -25,9 +25,9 @@ from ...ir import (
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import EliminateCommonSubexpr, InferType, Inline, PassContext
 from ...transform.evaluator import is_op_call
-from ..compile.dims import declared_of
-from ..compile.lazy_kernel import check_any_sizes, for_any_size, is_dynamic
-from ..compile.plan import Slots
+from ..compile.kernel.dims import declared_of
+from ..compile.kernel.lazy_kernel import check_any_sizes, for_any_size, is_dynamic
+from ..compile.program.plan import Slots
 from .executable import Chain, Executable, Native, Part
 
 

@@ -18,24 +18,24 @@ from ...ir.visitor import free_vars, rewrite_leaves
 from ...operator import TensorType, TupleType, is_narrower
 from ...transform import Evaluator, PassContext
 from ..compile import Kernel, Slot
-from ..compile.bound_dims import with_dims_bound
-from ..compile.constant_cache import Digests, cached_constants
-from ..compile.dims import declared_of, dims_in
-from ..compile.footprint import footprint_of
 from ..compile.interpret import Arrays, as_array, bind, check_value, run
-from ..compile.lazy_kernel import LazyKernel, is_dynamic, is_lazy, lazy_parts
-from ..compile.multiversioning import opened
-from ..compile.parts import Parts, evaluated, sites_of
+from ..compile.kernel.bound_dims import with_dims_bound
+from ..compile.kernel.constant_cache import Digests, cached_constants
+from ..compile.kernel.dims import declared_of, dims_in
+from ..compile.kernel.footprint import footprint_of
+from ..compile.kernel.lazy_kernel import LazyKernel, is_dynamic, is_lazy, lazy_parts
+from ..compile.kernel.multiversioning import opened
+from ..compile.kernel.parts import Parts, evaluated, sites_of
+from ..compile.kernel.segments import Site, is_segment, segments_of
+from ..compile.kernel.shared import shared_out
 from ..compile.pipeline import compile_parts, compile_segment, optimise
-from ..compile.program import driver_image, program_of
-from ..compile.segments import Site, is_segment, segments_of
-from ..compile.shared import shared_out
+from ..compile.program.program import driver_image, program_of
 from .executable import Executable, Native
 from .nesting import copy_into
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
-    from ..compile.artifact import Contents
+    from ..compile.store.artifact import Contents
 
 
 @rare_collections()
@@ -101,7 +101,7 @@ def build_program(
         reason = f"the dims that {waiting[0]} runs on are known when it runs"
         return Interpreted(module, kernels, sites, precompute, reason)
     with importing:  # first calls of single ops need neither plans nor files
-        from ..compile.planning import make_plan
+        from ..compile.program.planning import make_plan
 
     plan = make_plan(module, sites, kernels)
     if isinstance(plan, str):

@@ -19,16 +19,16 @@ from ...base.forks import importing
 from ...base.lru_cache import Footprint
 from ...base.vocabulary import dataclass
 from ..compile import Entry, Kernel, Slot
-from ..compile.footprint import OBJECT_BYTES
-from ..compile.plan import Plan, Slots
-from ..compile.program import ProgramKernel, SymbolicProgram, image_of, program_of
-from ..compile.symbolic import SymbolicKernel
+from ..compile.kernel.footprint import OBJECT_BYTES
+from ..compile.kernel.symbolic import SymbolicKernel
+from ..compile.program.plan import Plan, Slots
+from ..compile.program.program import ProgramKernel, SymbolicProgram, image_of, program_of
 from .nesting import copy_into, flat_arrays, nested
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
-    from ..compile.artifact import Chained, Contents
     from ..compile.interpret import Arrays
+    from ..compile.store.artifact import Chained, Contents
     from .plan_drawing import Drawn
     from .profiling import Profile
 
@@ -170,14 +170,14 @@ class Executable:
         Raises ExecutorError for a program that cannot be saved: with hand-written functions, or without a plan.
         """
         with importing:
-            from ..compile.artifact import write
+            from ..compile.store.artifact import write
 
         write(path, self._contents())
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what `save` writes."""
         with importing:
-            from ..compile.artifact import encode
+            from ..compile.store.artifact import encode
 
         return unpickled, (encode(self._contents()),)
 
@@ -219,7 +219,7 @@ class Native(Executable):
 
     def export_c(self, folder: str | PathLike[str], name: str = "model") -> list[Path]:
         with importing:
-            from ..compile import c_library
+            from ..compile.store import c_library
 
         return c_library.write(Path(folder), name, self.compiled, self.plan, Target.of_code(self._target))
 
@@ -288,7 +288,7 @@ class Native(Executable):
 
     def _contents(self) -> Contents:
         with importing:
-            from ..compile.artifact import Contents
+            from ..compile.store.artifact import Contents
 
         driver = b""
         if isinstance(self._whole, ProgramKernel | SymbolicProgram):
@@ -371,7 +371,7 @@ class Chain(Executable):
 
     def _contents(self) -> Chained:
         with importing:
-            from ..compile.artifact import Chained
+            from ..compile.store.artifact import Chained
 
         parts = tuple([(part.executable._contents(), part.takes) for part in self.parts])
         return Chained(self.inputs, parts, self._result)
@@ -380,7 +380,7 @@ class Chain(Executable):
 def executable_of(contents: Contents | Chained) -> Executable:
     """The program of an artifact."""
     with importing:
-        from ..compile.artifact import Contents
+        from ..compile.store.artifact import Contents
 
     if isinstance(contents, Contents):
         return _native(contents)
@@ -391,7 +391,7 @@ def executable_of(contents: Contents | Chained) -> Executable:
 def unpickled(artifact: bytes) -> Executable:
     """The program that was pickled as an artifact's bytes."""
     with importing:
-        from ..compile.artifact import decode
+        from ..compile.store.artifact import decode
 
     return executable_of(decode(artifact, "a pickled program"))
 

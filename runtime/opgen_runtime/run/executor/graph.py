@@ -12,8 +12,8 @@ from ...base.vocabulary import dataclass
 from ...ir import Expr, Function, IRModule, Var, substitute
 from ...operator import Type
 from ...transform import PassContext
-from ..compile.footprint import programs
 from ..compile.interpret import Arrays, array_type, concrete_types
+from ..compile.kernel.footprint import programs
 from .base import Executor
 from .driver import build_program
 from .executable import Executable

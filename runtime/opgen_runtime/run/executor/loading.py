@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 
 from ...base.garbage import rare_collections
-from ..compile.artifact import read
+from ..compile.store.artifact import read
 from .executable import Executable, executable_of
 
 

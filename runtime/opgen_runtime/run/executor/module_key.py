@@ -10,7 +10,7 @@ from ...base import Target
 from ...base.forks import importing
 from ...ir import Call, IRModule, post_order, structural_digest
 from ...operator import Op
-from ..compile.dims import dims_in
+from ..compile.kernel.dims import dims_in
 
 _FEW: Final = (
     64  # nodes: kernels of so few are found in the cache of objects, and an entry each would fill a disk
@@ -27,7 +27,7 @@ def key_of_module(module: IRModule, target: Target | None, opt_level: int | None
         if "." in op.name or not op.origin.startswith(_RUNTIME):
             return None
     with importing:  # which programs of few nodes do not wait for
-        from ..compile.store import program_key
+        from ..compile.store.store import program_key
     parts = [str(opt_level)]
     for var, function in sorted(module.functions.items(), key=lambda item: item[0].name):
         params = [(param.name_hint, str(param.type)) for param in function.params]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.errors import ExecutorError
-from ..compile.plan import Slots
+from ..compile.program.plan import Slots
 
 if TYPE_CHECKING:
     from ..compile.interpret import Arrays

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...ir.drawing import Drawing, Edge, Kind, Node, output_names
 from ...ir.picture import Pictured
 from ..compile import Kernel, Slot
-from ..compile.plan import Again, Copy, Else, End, If, Loop, Plan, Put, Run
+from ..compile.program.plan import Again, Copy, Else, End, If, Loop, Plan, Put, Run
 
 
 class Drawn(Pictured):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.vocabulary import dataclass
 from ..compile import Kernel
-from ..compile.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
+from ..compile.program.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
 
 
 @dataclass(frozen=True, slots=True)

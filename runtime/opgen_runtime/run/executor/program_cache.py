@@ -1,4 +1,4 @@
-"""Whole programs, kept for other processes (`run/compile/store.py`)."""
+"""Whole programs, kept for other processes (`run/compile/store/store.py`)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from ...base.errors import ExecutorError
 from ...base.garbage import rare_collections
-from ..compile import store
-from ..compile.files import in_memory as in_memory
-from ..compile.files import looked_at as looked_at
-from ..compile.store import fact as fact
-from ..compile.store import is_on as is_on
-from ..compile.store import keep_fact as keep_fact
-from ..compile.store import program_key as program_key
+from ..compile.store import store
+from ..compile.store.files import in_memory as in_memory
+from ..compile.store.files import looked_at as looked_at
+from ..compile.store.store import fact as fact
+from ..compile.store.store import is_on as is_on
+from ..compile.store.store import keep_fact as keep_fact
+from ..compile.store.store import program_key as program_key
 from .executable import Executable, executable_of
 
 

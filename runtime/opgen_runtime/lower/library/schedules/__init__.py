@@ -36,10 +36,10 @@ from collections.abc import Callable, Sequence
 from ....base import Target
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule
+from .common.parameters import PARAMETERS, RENAMED, Parameter, why_not_tuned
+from .common.rule import Rule, Trial, WhyNot, apply_rules, trials_text
 from .elementwise import schedule_elementwise
-from .parameters import PARAMETERS, RENAMED, Parameter, why_not_tuned
-from .rows import why_not_by_rows
-from .rule import Rule, Trial, WhyNot, apply_rules, trials_text
+from .rows.rows import why_not_by_rows
 from .rules import REWRITES, RULES, generic
 
 ScheduleFunction = Callable[[Sequence[Tensor], Target], Schedule]

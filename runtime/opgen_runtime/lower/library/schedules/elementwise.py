@@ -9,9 +9,9 @@ from ....base import Target
 from ....base.arith import Binary, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
-from ...schedule.domain import Extent
+from ...schedule.stages.domain import Extent
 from ..heuristics import MAX_LAPPED_WORK, MAX_READS, MIN_CROSSED_LANES, MIN_NARROW_GAIN
-from .access import (
+from .common.access import (
     Accesses,
     Cost,
     analyse,
@@ -22,11 +22,11 @@ from .access import (
     likely_extent,
     total_extent,
 )
-from .alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
-from .parameters import CHUNKS, SHARED_ITERATIONS, TRANSPOSE_TILE_ROWS, VECTORS
-from .prefetching import prefetch_gathered
-from .products import is_plain
-from .rule import WhyNot
+from .common.alternatives import choosing_axes, is_of_tiles, schedule_alternatives, vector_axis
+from .common.parameters import CHUNKS, SHARED_ITERATIONS, TRANSPOSE_TILE_ROWS, VECTORS
+from .common.prefetching import prefetch_gathered
+from .common.products import is_plain
+from .common.rule import WhyNot
 
 
 def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -> None:

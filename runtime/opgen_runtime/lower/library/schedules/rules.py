@@ -8,22 +8,22 @@ from typing import Any, Final
 from ....base import Target
 from ....compute.te.tensor import Tensor
 from ...schedule import Schedule, create_schedule
-from .contractions import match_contraction, schedule_contraction
-from .depthwise_by_channels import match_channels, schedule_depthwise_by_channels
-from .depthwise_spatial import match_filter, schedule_filter
-from .dot_products import dot_row, match_dotted_row
+from .common.parameters import check_tuned
+from .common.plan import inline_cheap
+from .common.rule import Rule, Trial, apply_rules
+from .contraction.contractions import match_contraction, schedule_contraction
+from .contraction.dot_products import dot_row, match_dotted_row
+from .convolution.depthwise_by_channels import match_channels, schedule_depthwise_by_channels
+from .convolution.depthwise_spatial import match_filter, schedule_filter
+from .convolution.gemm_col2im import apply_gemm_col2im, match_scattering
+from .convolution.nonaffine_staging import cover_uneven, match_uneven
+from .convolution.pooling import match_windows, schedule_pooling
+from .convolution.residue_decomposition import decompose_residues, match_congruences
+from .convolution.weight_gradient import match_correlation, schedule_correlation
 from .elementwise import match_elementwise, match_tiles, schedule_whole
-from .gemm_col2im import apply_gemm_col2im, match_scattering
-from .nonaffine_staging import cover_uneven, match_uneven
-from .parameters import check_tuned
-from .plan import inline_cheap
-from .pooling import match_windows, schedule_pooling
-from .reductions import match_reduction, reduce_whole
-from .residue_decomposition import decompose_residues, match_congruences
-from .rows import match_rows, schedule_rows
-from .rule import Rule, Trial, apply_rules
-from .scans import match_scan, schedule_scan
-from .weight_gradient import match_correlation, schedule_correlation
+from .rows.reductions import match_reduction, reduce_whole
+from .rows.rows import match_rows, schedule_rows
+from .rows.scans import match_scan, schedule_scan
 
 # What is written otherwise before its loops are made.
 REWRITES: Final[tuple[Rule[Any], ...]] = (

@@ -13,9 +13,9 @@ from typing import Final
 from ....base.contract import Contract, Rule, When, handed_in
 from ....base.errors import LoweringError
 from ....base.vocabulary import dataclass
-from ...schedule.kind import ForKind
-from ..contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
-from ..stmt import PrimFunc
+from ...schedule.stages.kind import ForKind
+from ..nodes.contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
+from ..nodes.stmt import PrimFunc
 from .alias_outputs import alias_outputs
 from .compaction import compaction
 from .inject_double_buffer import inject_double_buffer

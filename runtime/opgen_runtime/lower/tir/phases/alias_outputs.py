@@ -17,10 +17,10 @@ from typing import Final
 from ....base.arith import Const, Expr, Var, const, post_order
 from ....base.arith.relax import Relaxer, Terms, linear
 from ....base.vocabulary import INDEX
-from ..nontemporal import nontemporal_outputs
-from ..relocate import Indices, Relocator
-from ..stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
-from ..visit import StmtMutator, exprs, statements, trips
+from ..analysis.nontemporal import nontemporal_outputs
+from ..nodes.relocate import Indices, Relocator
+from ..nodes.stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
+from ..nodes.visit import StmtMutator, exprs, statements, trips
 
 _LEAST_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
 

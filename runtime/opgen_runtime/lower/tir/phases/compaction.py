@@ -17,12 +17,12 @@ from dataclasses import replace
 
 from ....base.arith import Analyzer, Const, Expr, Select, Var, cast, post_order, rewrite, structural_equal
 from ....base.vocabulary import INDEX, dataclass
-from ..compaction_loops import packing
-from ..limited import limited, loads_of, output_of, reads_behind
-from ..nest import ZERO
-from ..stmt import Allocate, Block, Buffer, For, ForKind, LetStmt, Load, PrimFunc, Stmt, Store
-from ..stream_compaction import Compaction, find_compaction, is_load_of
-from ..visit import EMPTY, StmtMutator, block, exprs, statements
+from ..analysis.stream_compaction import Compaction, find_compaction, is_load_of
+from ..nodes.nest import ZERO
+from ..nodes.stmt import Allocate, Block, Buffer, For, ForKind, LetStmt, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import EMPTY, StmtMutator, block, exprs, statements
+from ..rewriting.compaction_loops import packing
+from ..rewriting.limited import limited, loads_of, output_of, reads_behind
 
 
 def compaction(func: PrimFunc) -> PrimFunc:

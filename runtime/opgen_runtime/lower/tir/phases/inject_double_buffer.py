@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from ....base.arith import Expr, Var, const, lt, post_order
 from ....base.vocabulary import INDEX
-from ..folding import fold_substitute
-from ..relocate import Relocator
-from ..stmt import Allocate, Block, Buffer, For, ForKind, If, Load, PrimFunc, Stmt, Store
-from ..visit import StmtMutator, block, exprs, map_exprs, statements
+from ..nodes.folding import fold_substitute
+from ..nodes.relocate import Relocator
+from ..nodes.stmt import Allocate, Block, Buffer, For, ForKind, If, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements
 
 
 def inject_double_buffer(func: PrimFunc) -> PrimFunc:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ....base.arith import Expr, Var, const
 from ....base.vocabulary import INDEX
-from ..stmt import For, ForKind, Prefetch, PrimFunc, Stmt
-from ..visit import StmtMutator, statements
+from ..nodes.stmt import For, ForKind, Prefetch, PrimFunc, Stmt
+from ..nodes.visit import StmtMutator, statements
 
 
 def inject_prefetch(func: PrimFunc) -> PrimFunc:

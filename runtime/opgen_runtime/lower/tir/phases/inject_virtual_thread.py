@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from ....base.arith import Const, Expr, Var, const, post_order
 from ....base.vocabulary import INDEX
-from ..folding import fold_substitute
-from ..relocate import Relocator
-from ..stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt
-from ..visit import StmtMutator, block, exprs, map_exprs, statements
+from ..nodes.folding import fold_substitute
+from ..nodes.relocate import Relocator
+from ..nodes.stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt
+from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements
 
 
 def inject_virtual_thread(func: PrimFunc) -> PrimFunc:

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Final
 
 from ....base.arith import Cast, Compare, Const, Expr, Select, Var, const
-from ..folding import fold_substitute
-from ..nest import ZERO
-from ..stmt import For, ForKind, PrimFunc, Stmt, Store
-from ..visit import StmtMutator, block, map_exprs, trips
+from ..nodes.folding import fold_substitute
+from ..nodes.nest import ZERO
+from ..nodes.stmt import For, ForKind, PrimFunc, Stmt, Store
+from ..nodes.visit import StmtMutator, block, map_exprs, trips
 
 _MIN_CHOICES: Final = 8  # fewer values are chosen between in the loop
 _MIN_PARALLEL_ITERATIONS: Final = 1 << 14  # iterations of a part that are worth sharing among threads

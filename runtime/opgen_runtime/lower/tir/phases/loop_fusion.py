@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ....base.arith import Analyzer, Const, Expr, Var, free_vars, identical, post_order, structural_equal
-from ..folding import fold_substitute
-from ..stmt import Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
-from ..visit import StmtMutator, block, exprs, map_exprs, statements
+from ..nodes.folding import fold_substitute
+from ..nodes.stmt import Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements
 
 
 def loop_fusion(func: PrimFunc) -> PrimFunc:

@@ -29,13 +29,13 @@ from ....base.arith import (
 )
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
-from ..folding import fold_substitute
-from ..linear import Linear, guard_form, shifted
-from ..nest import ZERO
-from ..open_partition import Ended, WithoutGuards, cut_of, ended
-from ..relocate import fresh_buffers
-from ..stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
-from ..visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
+from ..nodes.folding import fold_substitute
+from ..nodes.nest import ZERO
+from ..nodes.relocate import fresh_buffers
+from ..nodes.stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
+from ..nodes.visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
+from ..rewriting.linear import Linear, guard_form, shifted
+from ..rewriting.open_partition import Ended, WithoutGuards, cut_of, ended
 
 _MAX_NESTED_TAILS: Final = 2  # in each other
 

@@ -16,10 +16,10 @@ from typing import Final
 from ....base.arith import Expr, Var, const, post_order
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX, dataclass
-from ..folding import fold_substitute
-from ..nest import ZERO
-from ..stmt import Allocate, Buffer, For, ForKind, Load, PrimFunc, Stmt, Store
-from ..visit import StmtMutator, block, children, exprs, map_exprs, statements, trips
+from ..nodes.folding import fold_substitute
+from ..nodes.nest import ZERO
+from ..nodes.stmt import Allocate, Buffer, For, ForKind, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import StmtMutator, block, children, exprs, map_exprs, statements, trips
 
 _NARROWEST: Final = 128  # bits of a vector
 

@@ -14,10 +14,10 @@ from typing import Final
 from ....base.arith import Binary, Compare, Const, Expr, Select, Var, const, lt, post_order, rewrite
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import INDEX
-from ..linear import guard_form, shifted
-from ..relocate import fresh_buffers
-from ..stmt import For, ForKind, PrimFunc, Stmt
-from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
+from ..nodes.relocate import fresh_buffers
+from ..nodes.stmt import For, ForKind, PrimFunc, Stmt
+from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements, trips
+from ..rewriting.linear import guard_form, shifted
 
 _MOST_WRAPS: Final = 2
 

@@ -19,10 +19,10 @@ from ....base.arith import Analyzer, Compare, Const, Expr, Select, Var, const, l
 from ....base.arith import polynomial as poly
 from ....base.vocabulary import INDEX, dataclass
 from ...schedule import ForKind
-from ..folding import fold_substitute
-from ..relocate import fresh_buffers
-from ..stmt import For, If, Load, PrimFunc, Stmt, Store
-from ..visit import StmtMutator, statements, trips
+from ..nodes.folding import fold_substitute
+from ..nodes.relocate import fresh_buffers
+from ..nodes.stmt import For, If, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import StmtMutator, statements, trips
 
 
 @dataclass(frozen=True, slots=True)

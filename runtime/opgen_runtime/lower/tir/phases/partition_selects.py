@@ -39,10 +39,10 @@ from ....base.arith.literals import BOOLS
 from ....base.arith.relax import Relaxer, linear
 from ....base.vocabulary import INDEX, dataclass
 from ...schedule import ForKind
-from ..folding import fold_substitute
-from ..nest import ZERO
-from ..stmt import For, If, LetStmt, Load, PrimFunc, Stmt, Store
-from ..visit import EMPTY, StmtMutator, block, map_exprs, trips
+from ..nodes.folding import fold_substitute
+from ..nodes.nest import ZERO
+from ..nodes.stmt import For, If, LetStmt, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import EMPTY, StmtMutator, block, map_exprs, trips
 
 _MOST_LIMITS: Final = 32  # of one loop
 _FEW_LIMITS: Final = 4  # where several choices are made beside each other

@@ -23,12 +23,12 @@ from ....base.arith import Analyzer, Expr, Var, const, free_vars, lt, structural
 from ....base.arith import polynomial as poly
 from ....base.vocabulary import INDEX, dataclass
 from ...schedule import ForKind
-from ..folding import fold_substitute
-from ..nest import ZERO
-from ..open_partition import guard_of, has_more_work
-from ..relocate import fresh_buffers
-from ..stmt import For, If, LetStmt, PrimFunc, Stmt, Store
-from ..visit import StmtMutator, children, statements, trips
+from ..nodes.folding import fold_substitute
+from ..nodes.nest import ZERO
+from ..nodes.relocate import fresh_buffers
+from ..nodes.stmt import For, If, LetStmt, PrimFunc, Stmt, Store
+from ..nodes.visit import StmtMutator, children, statements, trips
+from ..rewriting.open_partition import guard_of, has_more_work
 
 _LOSS: Final = 1.15  # so many times the work is done for a tile before it has a form of its own
 _MOST_TILES: Final = 2  # rows and columns

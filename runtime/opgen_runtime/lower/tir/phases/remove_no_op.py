@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....base.arith import Const
-from ..stmt import Allocate, Block, For, If, LetStmt, PrimFunc, Stmt
-from ..visit import EMPTY, StmtMutator, block, is_empty
+from ..nodes.stmt import Allocate, Block, For, If, LetStmt, PrimFunc, Stmt
+from ..nodes.visit import EMPTY, StmtMutator, block, is_empty
 
 
 def remove_no_op(func: PrimFunc) -> PrimFunc:

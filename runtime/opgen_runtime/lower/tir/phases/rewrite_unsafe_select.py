@@ -30,13 +30,13 @@ from ....base.arith import (
 from ....base.arith.relax import Relaxer
 from ....base.contract import Rule
 from ....base.vocabulary import UINT64
-from ..contract import View
-from ..folding import rebuild_folding
-from ..guards import SEVERAL, Guard, guards_of
-from ..region import is_within
-from ..stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
-from ..vector import Lanes, splat
-from ..visit import StmtMutator, trips
+from ..analysis.guards import SEVERAL, Guard, guards_of
+from ..analysis.region import is_within
+from ..nodes.contract import View
+from ..nodes.folding import rebuild_folding
+from ..nodes.stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
+from ..nodes.vector import Lanes, splat
+from ..nodes.visit import StmtMutator, trips
 
 R = TypeVar("R", bound=Expr)
 

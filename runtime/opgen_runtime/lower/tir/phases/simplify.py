@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..canonical import simplified_stmt
-from ..stmt import PrimFunc
+from ..analysis.canonical import simplified_stmt
+from ..nodes.stmt import PrimFunc
 
 
 def canonical_simplify(func: PrimFunc) -> PrimFunc:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ....base.arith import Expr, const, identical, post_order
 from ....base.vocabulary import INDEX
-from ..folding import rebuild_folding
-from ..stmt import Allocate, Buffer, Load, Prefetch, PrimFunc, Ramp, Stmt, Store
-from ..visit import StmtMutator
+from ..nodes.folding import rebuild_folding
+from ..nodes.stmt import Allocate, Buffer, Load, Prefetch, PrimFunc, Ramp, Stmt, Store
+from ..nodes.visit import StmtMutator
 
 
 def storage_flatten(func: PrimFunc) -> PrimFunc:

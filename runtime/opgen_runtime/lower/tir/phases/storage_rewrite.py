@@ -6,9 +6,9 @@ allocate a; f(a); allocate b; g(a, b); allocate c; h(b, c)  -->  c lives where a
 from __future__ import annotations
 
 from ....base.arith import post_order
-from ..relocate import Relocator
-from ..stmt import Allocate, Block, Buffer, Load, PrimFunc, Stmt, Store
-from ..visit import block, exprs, statements
+from ..nodes.relocate import Relocator
+from ..nodes.stmt import Allocate, Block, Buffer, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import block, exprs, statements
 
 
 def storage_rewrite(func: PrimFunc) -> PrimFunc:

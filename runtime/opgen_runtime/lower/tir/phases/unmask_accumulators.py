@@ -23,10 +23,10 @@ from ....base.arith import (
     substitute,
 )
 from ....base.arith.relax import Relaxer
-from ..region import is_within
-from ..stmt import Allocate, Buffer, For, If, LetStmt, Load, PrimFunc, Ramp, Stmt, Store
-from ..vector import is_multiple, lanes_of
-from ..visit import StmtMutator, children, exprs, statements, trips
+from ..analysis.region import is_within
+from ..nodes.stmt import Allocate, Buffer, For, If, LetStmt, Load, PrimFunc, Ramp, Stmt, Store
+from ..nodes.vector import is_multiple, lanes_of
+from ..nodes.visit import StmtMutator, children, exprs, statements, trips
 
 
 def unmask_accumulators(func: PrimFunc) -> PrimFunc:

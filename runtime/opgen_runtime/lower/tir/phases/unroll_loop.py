@@ -7,9 +7,9 @@ from typing import Final
 
 from ....base.arith import Const, Expr, Var, const
 from ....base.vocabulary import INDEX
-from ..folding import Template
-from ..stmt import Block, For, ForKind, PrimFunc, Stmt
-from ..visit import StmtMutator, block, children, statements, trips
+from ..nodes.folding import Template
+from ..nodes.stmt import Block, For, ForKind, PrimFunc, Stmt
+from ..nodes.visit import StmtMutator, block, children, statements, trips
 
 _MAX_STATEMENTS: Final = 512  # beyond this the loop stays
 

@@ -14,11 +14,11 @@ from dataclasses import replace
 from ....base.arith import Binary, Const, Expr, Select, Var, const, logical_not, post_order, structural_equal
 from ....base.arith.relax import Relaxer
 from ....base.vocabulary import BOOL, INDEX
-from ..combine import identity
-from ..folding import fold_substitute
-from ..region import is_within
-from ..relocate import Relocator
-from ..stmt import (
+from ..analysis.region import is_within
+from ..nodes.combine import identity
+from ..nodes.folding import fold_substitute
+from ..nodes.relocate import Relocator
+from ..nodes.stmt import (
     Allocate,
     Block,
     Buffer,
@@ -34,8 +34,8 @@ from ..stmt import (
     Stmt,
     Store,
 )
-from ..vector import MAX_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
-from ..visit import StmtMutator, block, exprs, map_exprs, statements, trips
+from ..nodes.vector import MAX_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
+from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements, trips
 
 
 def vectorize_loop(func: PrimFunc) -> PrimFunc:

@@ -24,7 +24,7 @@ from ....base import Target, machines_stamp
 from ....base.errors import StrategyError, shown
 from ....base.vocabulary import dataclass
 from ....lower.library import schedules
-from ..tuned_file import records_file as records_file
+from ..store.tuned_file import records_file as records_file
 
 _FORMAT: Final = "opgen tuning records"
 _VERSION: Final = 1

@@ -27,7 +27,7 @@ from ....base.forks import importing
 from ....lower.library.segment import flat_types
 from ....transform import PassContext
 from .. import pipeline
-from ..records import Scheduled
+from ..kernel.records import Scheduled
 from .subject import Subject
 
 _BLOCK_SECONDS: Final = 0.01

@@ -1,0 +1,1 @@
+"""What all schedules ask: accesses, parameters, contractions, what is inlined, prefetches."""

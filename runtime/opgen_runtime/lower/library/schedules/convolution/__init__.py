@@ -1,0 +1,1 @@
+"""Schedules of sums and reductions over windows."""

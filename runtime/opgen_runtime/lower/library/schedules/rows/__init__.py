@@ -1,0 +1,1 @@
+"""Schedules of reductions of rows and of scans."""

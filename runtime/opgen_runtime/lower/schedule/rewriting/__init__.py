@@ -1,0 +1,1 @@
+"""What primitives make of the computations of stages."""

@@ -1,0 +1,1 @@
+"""What is found of loop IR: ranges, canonical forms, guards, patterns."""

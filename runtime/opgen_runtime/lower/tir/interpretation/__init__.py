@@ -1,0 +1,1 @@
+"""Loop IR run literally: the oracle of tests."""

@@ -1,0 +1,1 @@
+"""Loop IR itself: statements, walks over them, building blocks, what holds of all of it."""

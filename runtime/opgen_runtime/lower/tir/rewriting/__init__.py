@@ -1,0 +1,1 @@
+"""What phases do to loop IR: loops and lanes split, buffers placed."""

@@ -1,0 +1,1 @@
+"""A segment to a kernel: the stages, the kernel, its keys."""

@@ -1,0 +1,212 @@
+"""Kernels of symbolic dims: compiled once for all values of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from ....base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
+from ....base.arith.expr import Dim, Shape
+from ....base.errors import CodegenError, ExecutorError
+from ....base.lru_cache import Footprint, LRUCache
+from ....base.vocabulary import INDEX, dataclass
+from ....codegen import Loaded, load
+from ..native.entry import Entry
+from .footprint import footprint_of, programs
+from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from .shape_preconditions import ShapePrecondition
+
+_MAX_CACHED_SHAPES: Final = 256  # combinations of shapes
+Values = Mapping[Var, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicSlot(Slot):
+    """An operand whose dims may be expressions; `shape` has -1 for those."""
+
+    dims: Shape = ()
+
+    def at(self, values: Values) -> Slot:
+        """The operand for values of the dims."""
+        return Slot(self.name, concrete(self.dims, values), self.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(str, self.dims))}]"
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes for the hints of the dims."""
+        return math.prod([hinted(dim) for dim in self.dims]) * self.dtype.itemsize
+
+
+def symbolic_slot(name: str, dims: Shape, dtype: np.dtype[np.generic]) -> SymbolicSlot:
+    """An operand of these dims."""
+    return SymbolicSlot(name, tuple([dim if isinstance(dim, int) else -1 for dim in dims]), dtype, dims)
+
+
+class SymbolicKernel(Kernel):
+    """A kernel for all values of its dims, which it takes from the shapes of its inputs.
+
+    `image` has no operands and no dims yet; `dims`: those that the code takes.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        inputs: Sequence[SymbolicSlot],
+        outputs: Sequence[SymbolicSlot],
+        dims: Sequence[Var],
+        broadcast_guards: Sequence[tuple[Expr, Expr]] = (),
+        shape_preconditions: Sequence[ShapePrecondition] = (),
+        loaded: Loaded | None = None,
+    ) -> None:
+        """`broadcast_guards`: dims that are equal, or one of them 1.  `shape_preconditions`: what else the dims
+        must satisfy.
+
+        `loaded`: the code, if it is in memory already.
+
+        Raises CodegenError for a dim that no shape of an input binds.
+        """
+        super().__init__(image.name, inputs, outputs)
+        self.image = image
+        self.operands = tuple(inputs), tuple(outputs)
+        self.dims = tuple(dims)
+        self.broadcast_guards = tuple(broadcast_guards)
+        self.shape_preconditions = tuple(shape_preconditions)
+        self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
+        self._kernels: LRUCache[Kernel] = programs(_MAX_CACHED_SHAPES)  # by the shapes of the inputs
+        self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
+        known_dims = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
+        needed = [
+            v for slot in (*inputs, *outputs) for d in slot.dims if isinstance(d, Expr) for v in free_vars(d)
+        ]
+        for var in (*dims, *needed):
+            if var not in known_dims:
+                raise CodegenError(
+                    f"{self.name}: no operand has the dim {var.name} itself, of which its shapes are made"
+                )
+
+    def run(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        entry = self._last
+        if entry is not None and outputs is None:  # it gives back arrays of other shapes
+            found = entry.new(*inputs)
+            if found is not NotImplemented:
+                return [found] if len(self.outputs) == 1 else list(found)
+        shapes = tuple([np.shape(array) for array in inputs])
+        kernel = self._kernels.get(shapes)
+        if kernel is None:
+            kernel = self._kernels.put(shapes, self._at(shapes))
+        else:
+            self._last = kernel.entry()
+        return kernel.run(inputs, outputs)
+
+    def _at(self, shapes: Sequence[tuple[int, ...]]) -> Kernel:
+        """The kernel for inputs of these shapes; one that does not fit is refused when it runs."""
+        inputs, outputs = self.operands
+        values: dict[Var, int] = {}
+        for slot, shape in zip(inputs, shapes, strict=False):
+            if len(shape) != len(slot.dims) or any(
+                isinstance(dim, int) and dim != extent for dim, extent in zip(slot.dims, shape, strict=True)
+            ):
+                raise ExecutorError(
+                    f"{self.name}: input {slot.name} must be {slot}, found shape {list(shape)}"
+                )
+            for axis, (dim, extent) in enumerate(zip(slot.dims, shape, strict=True)):
+                if isinstance(dim, Var) and values.setdefault(dim, extent) != extent:
+                    raise ExecutorError(
+                        f"{self.name}: axis {axis} of input {slot.name} has extent {extent}, "
+                        f"but dim {dim.name!r} is {values[dim]}"
+                    )
+        missing = [
+            var.name for slot in inputs for var in slot.dims if isinstance(var, Var) and var not in values
+        ]
+        if missing:
+            raise ExecutorError(
+                f"{self.name}: no input binds the dim {missing[0]}; shapes are {list(shapes)}"
+            )
+        for a, b in self.broadcast_guards:
+            x, y = concrete((a, b), values)
+            if x != y and 1 not in (x, y):
+                raise ExecutorError(
+                    f"{self.name}: dims {str(a)!r} and {str(b)!r} meet in a broadcast, "
+                    f"but are {x} and {y}: they must be equal, or one of them 1"
+                )
+        for precondition in self.shape_preconditions:
+            why_not = precondition.why_not(values)
+            if why_not is not None:
+                raise ExecutorError(f"{self.name}: {why_not}")
+        own, made = (tuple([slot.at(values) for slot in part]) for part in (inputs, outputs))
+        if all([0 in slot.shape for slot in made]):
+            return EmptyKernel(self.name, own, made)
+        dims = tuple([values[var] for var in self.dims])
+        return self._native(replace(self.image, inputs=own, outputs=made, dims=dims), self._loaded)
+
+    def memory(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        """Bytes that a run on inputs of these shapes takes at a time: its results.  Raises ExecutorError as `run`."""
+        return sum([slot.nbytes for slot in self._at(shapes).outputs])
+
+    def _native(self, image: Image, loaded: Loaded) -> Kernel:
+        """The code for values of the dims."""
+        return NativeKernel(image, loaded)
+
+    def footprint(self) -> Footprint:
+        yield from super().footprint()
+        yield self._loaded.address, self._loaded.nbytes
+        yield from footprint_of(self.image.constants)
+
+    @property
+    def code_address(self) -> int:
+        return self._loaded.address
+
+    @property
+    def constants(self) -> tuple[np.ndarray, ...]:
+        return self.image.constants
+
+    @property
+    def lengths(self) -> tuple[tuple[int, int, int], ...]:
+        return self.image.lengths
+
+    def dims_text(self) -> list[str]:
+        """A line on each dim."""
+        return [f"dim {dim.name}: any size, scheduled for {hinted(dim)}" for dim in self.dims]
+
+    def versions_text(self) -> list[str]:
+        """A line on the versions of the kernel, of which it chooses one when it runs; none where there is one."""
+        listed = self.image.versions
+        return [f"{self.name} has versions for {', '.join(listed)} and the rest"] if listed else []
+
+    def bound(self, shapes: Sequence[Shape]) -> dict[Var, Expr]:
+        """The values of the dims for inputs of these shapes, which may be symbolic themselves."""
+        found: dict[Var, Expr] = {}
+        for slot, shape in zip(self.operands[0], shapes, strict=True):
+            for dim, extent in zip(slot.dims, shape, strict=True):
+                if isinstance(dim, Var):
+                    found.setdefault(dim, const(extent, INDEX) if isinstance(extent, int) else extent)
+        return found
+
+    def given(self, shapes: Sequence[Shape]) -> list[Shape]:
+        """The shapes of the outputs, in storage, for inputs of these shapes."""
+        return self.shapes(self.operands[1], self.bound(shapes))
+
+    @staticmethod
+    def shapes(slots: Sequence[SymbolicSlot], values: Mapping[Var, Expr]) -> list[Shape]:
+        """The shapes of operands where dims have other values, which may be symbolic themselves."""
+        return [tuple([_value(dim, values) for dim in slot.dims]) for slot in slots]
+
+
+def _value(dim: Dim, values: Mapping[Var, Expr]) -> Dim:
+    if isinstance(dim, int):
+        return dim
+    found = Analyzer().simplify(substitute(dim, values))
+    return int(found.value) if isinstance(found, Const) else found
+
+
+def concrete(shape: Shape, values: Values) -> tuple[int, ...]:
+    """A shape for values of its dims."""
+    return tuple([dim if isinstance(dim, int) else int(evaluate_scalar(dim, dict(values))) for dim in shape])

@@ -1,0 +1,1 @@
+"""Calls without Python in between, and memory of results."""

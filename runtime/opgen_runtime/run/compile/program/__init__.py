@@ -1,0 +1,1 @@
+"""The plan of a program, its memory, and the native function that runs it."""

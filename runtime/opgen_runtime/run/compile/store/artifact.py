@@ -1,0 +1,396 @@
+"""Artifacts: a compiled program in one file.
+
+    magic, version of the form, size and digest of the header     fixed size
+    header: JSON                                                  inputs, plan, kernels, digests of the rest
+    object code and arrays                                        each at a multiple of 64 bytes, zeros between them
+
+Digests find damage, and what lies between is held to be zero; before a file is read, its size is held to what its head
+says.  Digests authenticate nothing: an artifact holds machine code, so load only what you trust.  Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ....base import Target
+from ....base.errors import ExecutorError
+from ....base.version import VERSION
+from ....base.vocabulary import DTYPES, DType, dataclass
+from ....codegen import compiled, key_of, modules_of, provide
+from ..kernel.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from ..kernel.shape_preconditions import ShapePrecondition
+from ..kernel.sizes import SizesIn, SizesOut
+from ..kernel.symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
+from ..native.entry import ENTRY_LEVEL, ENTRY_MODULE
+from ..native.entry_text import entry_text
+from ..program.plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, Run, Slots
+from .digests import digest
+from .files import ALIGNMENT, aligned, in_memory
+
+Piece: TypeAlias = "bytes | memoryview"
+_MAGIC: Final = b"opgen artifact\n\0"
+_FORMAT: Final = 10
+_FIXED: Final = struct.Struct("<16sIQ32s")
+_MOST_HEADER: Final = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an artifact holds.  Without a plan, and a `driver` for it, it is one kernel.
+
+    `result`: positions of the outputs as the program's value nests them.
+    """
+
+    target: str
+    inputs: tuple[str, ...]
+    kernels: tuple[Kernel, ...]
+    plan: Plan | None
+    driver: bytes
+    result: Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """A program in parts: each with the numbers of what it takes, of the inputs and then of the parts' results."""
+
+    inputs: tuple[str, ...]
+    parts: tuple[tuple[Contents, tuple[int, ...]], ...]
+    result: Slots
+
+
+def write(path: str | os.PathLike[str], contents: Contents | Chained) -> None:
+    """Write an artifact, whole or not at all.  Raises ExecutorError for kernels that are functions of Python."""
+    pieces = encoded(contents)
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
+        with open(unfinished, "wb") as file:
+            file.writelines(pieces)
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def encode(contents: Contents | Chained) -> bytes:
+    """The bytes of an artifact.  Raises ExecutorError for kernels that are functions of Python."""
+    return b"".join(encoded(contents))
+
+
+def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = None) -> list[Piece]:
+    """The bytes of an artifact in pieces, which are those of arrays where these are.
+
+    `facts`: kept with it, for `read_kept`; the runtime's own modules are left out then: the cache of objects has them.
+    """
+    blobs = _Blobs()
+    header = _whole(contents, blobs, facts) if isinstance(contents, Contents) else _chained(contents, blobs)
+    header["blobs"] = blobs.table
+    header["facts"] = facts
+    text = json.dumps(header).encode()
+    if len(text) > _MOST_HEADER:
+        raise ExecutorError(
+            f"the program takes a header of {len(text)} bytes; at most {_MOST_HEADER} are saved"
+        )
+    fixed = _FIXED.pack(_MAGIC, _FORMAT, len(text), digest(text))
+    return [(fixed + text).ljust(_padded(_FIXED.size + len(text)), b"\0"), *blobs.parts]
+
+
+def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
+    """The header of a program in parts, each of which is an artifact itself."""
+    return {
+        "opgen": VERSION,
+        "target": contents.parts[0][0].target,
+        "inputs": list(contents.inputs),
+        "result": contents.result,
+        "parts": [[blobs.add(encode(part)), takes] for part, takes in contents.parts],
+    }
+
+
+def _whole(contents: Contents, blobs: _Blobs, facts: Mapping[str, object] | None = None) -> dict[str, object]:
+    sizes = SizesOut()
+    header: dict[str, object] = {
+        "opgen": VERSION,
+        "target": contents.target,
+        "inputs": list(contents.inputs),
+        "result": contents.result,
+        "kernels": [_kernel(kernel, blobs, sizes) for kernel in contents.kernels],
+        "plan": None if contents.plan is None else _plan(contents.plan, blobs, sizes),
+        "driver": blobs.add(contents.driver),
+        "runtime": [[key, blobs.add(code)] for key, code in (() if facts else _runtime_objects(contents))],
+    }
+    header["dims"] = sizes.table
+    return header
+
+
+def is_artifact(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as artifacts do."""
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def read(path: str | os.PathLike[str]) -> Contents | Chained:
+    """What an artifact holds, its kernels linked into this process.
+
+    Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
+    """
+    head = _head_of_file(path)
+    return _decoded(in_memory(path), str(path), head)
+
+
+def read_kept(path: str | os.PathLike[str]) -> tuple[Contents | Chained, Mapping[str, Any]]:
+    """Like `read`, with the facts that were kept with it."""
+    head = _head_of_file(path)
+    return _decoded(in_memory(path), str(path), head), head.header["facts"] or {}
+
+
+def decode(whole: bytes, what: str) -> Contents | Chained:
+    """Like `read`, of the bytes; `what` names them in errors."""
+    memory = aligned(len(whole))
+    memory[:] = whole
+    return _decoded(memory, what, _head_in(memory, what))
+
+
+def _decoded(memory: memoryview, what: str, head: _Head) -> Contents | Chained:
+    whole, header = memory.toreadonly(), head.header
+    if header["opgen"] != VERSION:
+        raise ExecutorError(
+            f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
+        )
+    if header["target"] != str(Target.host()) and not Target.of_code(header["target"]).is_host:
+        raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
+    blobs = list(_blobs(whole, head, what))
+    inputs, result = tuple(header["inputs"]), _read_slots(header["result"])
+    if "parts" in header:
+        parts: list[tuple[Contents, tuple[int, ...]]] = []
+        for number, takes in header["parts"]:
+            part = _decoded(blobs[number], what, _head_in(blobs[number], what))
+            assert isinstance(part, Contents)
+            parts.append((part, tuple(takes)))
+        return Chained(inputs, tuple(parts), result)
+    for key, code in header["runtime"]:
+        provide(key, bytes(blobs[code]))
+    sizes = SizesIn(header["dims"])
+    kernels = tuple([_read_kernel(each, blobs, sizes) for each in header["kernels"]])
+    plan = None if header["plan"] is None else _read_plan(header["plan"], blobs, sizes)
+    driver = bytes(blobs[header["driver"]])
+    return Contents(header["target"], inputs, kernels, plan, driver, result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The header, and how many bytes it takes with what is before it."""
+
+    header: dict[str, Any]
+    size: int
+
+
+def _head_of_file(path: str | os.PathLike[str]) -> _Head:
+    """The head of a file whose size is what its head says; no more of it is read."""
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        return _head(size, lambda begin, count: os.pread(file.fileno(), count, begin), str(path))
+
+
+def _head_in(whole: memoryview, what: str) -> _Head:
+    return _head(len(whole), lambda begin, count: bytes(whole[begin : begin + count]), what)
+
+
+def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> _Head:
+    """The head of an artifact of `whole` bytes, of which `read(begin, count)` gives some."""
+    fixed = read(0, _FIXED.size)
+    if len(fixed) < _FIXED.size or not fixed.startswith(_MAGIC):
+        raise ExecutorError(f"{what} is no artifact of opgen")
+    _, form, size, wanted = _FIXED.unpack(fixed)
+    if form != _FORMAT:
+        raise ExecutorError(f"{what} is an artifact of form {form}, expected {_FORMAT}")
+    text = read(_FIXED.size, size) if size <= min(whole, _MOST_HEADER) else b""
+    if len(text) != size or digest(text) != wanted:
+        raise ExecutorError(f"{what} is damaged: its header is not what was saved")
+    head = _Head(json.loads(text), _FIXED.size + size)
+    end = _padded(head.size) + sum(_padded(size) for _, size, _ in head.header["blobs"])
+    if whole != end:
+        raise ExecutorError(f"{what} is damaged: it has {whole} bytes, expected {end}")
+    return head
+
+
+def _blobs(whole: memoryview, head: _Head, what: str) -> Iterator[memoryview]:
+    """What follows the header, each held to its digest, and what lies between to zeros."""
+    start, end = _padded(head.size), head.size
+    for offset, size, wanted in head.header["blobs"]:
+        begin = start + offset
+        blob = whole[begin : begin + size]
+        if len(blob) != size or digest(blob).hex() != wanted:
+            raise ExecutorError(f"{what} is damaged: the bytes from {begin} on are not what was saved")
+        _check_zeros(whole, end, begin, what)
+        yield blob
+        end = begin + size
+    _check_zeros(whole, end, len(whole), what)
+
+
+def _check_zeros(whole: memoryview, begin: int, end: int, what: str) -> None:
+    if any(whole[begin:end]):
+        raise ExecutorError(f"{what} is damaged: the bytes from {begin} to {end} are not zero")
+
+
+@dataclass(slots=True)
+class _Blobs:
+    """What follows the header; `table`: offset, size and digest of each."""
+
+    parts: list[Piece] = field(default_factory=list)
+    table: list[tuple[int, int, str]] = field(default_factory=list)
+    size: int = 0
+    known: dict[str, int] = field(default_factory=dict)
+
+    def add(self, blob: Piece) -> int:
+        """The number of a blob; equal ones are kept once."""
+        wanted = digest(blob).hex()
+        if wanted not in self.known:
+            self.known[wanted] = len(self.table)
+            self.table.append((self.size, len(blob), wanted))
+            self.parts += [blob, bytes(_padded(len(blob)) - len(blob))]
+            self.size += _padded(len(blob))
+        return self.known[wanted]
+
+    def array(self, array: np.ndarray) -> dict[str, object]:
+        return {
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "blob": self.add(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data),
+        }
+
+
+def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
+    """Key and object code of the runtime's own modules that the program and its calls need."""
+    names = [
+        name
+        for kernel in contents.kernels
+        if isinstance(kernel, NativeKernel | SymbolicKernel)
+        for name in kernel.image.imports
+    ]
+    for name, text in modules_of(names).items():
+        yield key_of(text), compiled(name, text)
+    entries = entry_text()
+    yield key_of(entries, ENTRY_LEVEL), compiled(ENTRY_MODULE, entries, level=ENTRY_LEVEL)
+
+
+def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
+    if kernel.why_of_python is not None:
+        raise ExecutorError(f"{kernel.why_of_python}, which no artifact can hold")
+    made: dict[str, object] = {
+        "name": kernel.name,
+        "inputs": [_slot(slot, sizes) for slot in kernel.inputs],
+        "outputs": [_slot(slot, sizes) for slot in kernel.outputs],
+    }
+    if isinstance(kernel, SymbolicKernel):
+        made["symbolic"] = [sizes.var(dim) for dim in kernel.dims]
+        made["broadcast_guards"] = [[sizes.dim(a), sizes.dim(b)] for a, b in kernel.broadcast_guards]
+        made["shape_preconditions"] = [
+            [each.op, each.text, sizes.dim(each.condition), each.error] for each in kernel.shape_preconditions
+        ]
+    if isinstance(kernel, NativeKernel | SymbolicKernel):
+        image = kernel.image
+        made |= {
+            "code": blobs.add(image.code),
+            "imports": list(image.imports),
+            "constants": [blobs.array(constant) for constant in image.constants],
+            "lengths": [list(length) for length in image.lengths],
+            "operations": image.operations,
+            "dims": list(image.dims),
+            "versions": list(image.versions),
+        }
+    return made
+
+
+def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: SizesIn) -> Kernel:
+    inputs = tuple([_read_slot(slot, sizes) for slot in made["inputs"]])
+    outputs = tuple([_read_slot(slot, sizes) for slot in made["outputs"]])
+    if "code" not in made:
+        return EmptyKernel(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)))
+    constants = tuple([_read_array(constant, blobs) for constant in made["constants"]])
+    lengths = tuple([(result, axis, position) for result, axis, position in made["lengths"]])
+    code = bytes(blobs[made["code"]])
+    known = (made["operations"], tuple(made["dims"]), tuple(made["versions"]))
+    rest = (code, tuple(made["imports"]), constants, lengths, *known)
+    if "symbolic" in made:
+        image = Image(made["name"], (), (), *rest)
+        dims = [sizes.vars[k] for k in made["symbolic"]]
+        broadcast_guards = [(sizes.expr(a), sizes.expr(b)) for a, b in made["broadcast_guards"]]
+        shape_preconditions = [
+            ShapePrecondition(op, text, sizes.expr(condition), error)
+            for op, text, condition, error in made["shape_preconditions"]
+        ]
+        return SymbolicKernel(image, inputs, outputs, dims, broadcast_guards, shape_preconditions)
+    return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
+
+
+_INSTRUCTIONS: Final[dict[str, Callable[..., Instruction]]] = {
+    each.__name__: each for each in (Run, Copy, Put, If, Else, Loop, Again, Leave, End)
+}
+
+
+def _plan(plan: Plan, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
+    return {
+        "inputs": plan.num_params,
+        "constants": {str(slot): blobs.array(array) for slot, array in plan.constants.items()},
+        "held": [[sizes.shape(held.shape), held.dtype.name] for held in plan.held],
+        "code": [[type(each).__name__, *astuple(each)] for each in plan.code],
+        "outputs": plan.outputs,
+        "result": plan.result,
+        "lengths": plan.lengths,
+        "offsets": {str(slot): sizes.dim(offset) for slot, offset in plan.offsets.items()},
+        "space": sizes.dim(plan.space),
+        "dims": [sizes.var(dim) for dim in plan.dims],
+    }
+
+
+def _read_plan(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: SizesIn) -> Plan:
+    return Plan(
+        made["inputs"],
+        {int(slot): _read_array(array, blobs) for slot, array in made["constants"].items()},
+        tuple([Held(sizes.shape(shape), _dtype(dtype)) for shape, dtype in made["held"]]),
+        tuple([_INSTRUCTIONS[name](*map(_read_slots, fields)) for name, *fields in made["code"]]),
+        tuple(made["outputs"]),
+        _read_slots(made["result"]),
+        tuple([(output, axis, slot) for output, axis, slot in made["lengths"]]),
+        {int(slot): sizes.dim(offset) for slot, offset in made["offsets"].items()},
+        sizes.dim(made["space"]),
+        tuple([sizes.vars[k] for k in made["dims"]]),
+    )
+
+
+def _read_slots(made: Any) -> Slots:
+    return made if isinstance(made, int) else tuple([_read_slots(part) for part in made])
+
+
+def _slot(slot: Slot, sizes: SizesOut) -> list[object]:
+    shape = slot.dims if isinstance(slot, SymbolicSlot) else slot.shape
+    return [slot.name, sizes.shape(shape), slot.dtype.name]
+
+
+def _read_slot(made: Sequence[Any], sizes: SizesIn) -> SymbolicSlot:
+    name, shape, dtype = made
+    return symbolic_slot(name, sizes.shape(shape), _dtype(dtype))
+
+
+def _static(slot: SymbolicSlot) -> Slot:
+    return slot.at({})
+
+
+def _read_array(made: Mapping[str, Any], blobs: Sequence[memoryview]) -> np.ndarray:
+    return np.frombuffer(blobs[made["blob"]], _dtype(made["dtype"])).reshape(made["shape"])
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    assert name in DTYPES, name
+    return DType(name).numpy
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
