@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -31,6 +32,8 @@ PRINTING: Final[tuple[Arrow, ...]] = (
     ("ir.expr", "ir.printer"),
     ("ir.module", "ir.printer"),
 )
+MANY_FILES: Final = 16
+GENERATED_FOLDERS: Final = frozenset({"opgen_runtime.ops"})
 # Rooms that other storeys know by what stands in their storey's own `__init__`.
 FRONTED: Final = ("base.target", "codegen", "operator")
 
@@ -40,8 +43,20 @@ def test_few_rooms_and_few_arrows(package: Package, most_rooms: int, most_arrows
     graph = imports(package)
     print(figures(package, graph, ASIDE))
     assert len(rooms(graph, 1)) <= most_rooms
+    if package is RUNTIME:
+        assert len(arrows(graph, 1, ASIDE)) <= 45
     between = arrows(graph, 2, ASIDE)
     assert len(between) <= most_arrows, "\n".join(f"{source} -> {to}" for source, to in sorted(between))
+
+
+@pytest.mark.parametrize("package", [RUNTIME, GENERATOR], ids=lambda package: package.name)
+def test_a_folder_of_many_files_has_layers_of_its_own(package: Package) -> None:
+    """Who may import whom among more than 16 files is said by a contract; each generated file is an op."""
+    held = {name.removesuffix(".*") for contract in _contracts() for name in _folders_of(contract)}
+    modules = [name for name in imports(package) if not package.folder.joinpath(*name.split(".")).is_dir()]
+    files = Counter(name.rpartition(".")[0] for name in modules)
+    many = {f"{package.name}.{folder}" for folder, count in files.items() if folder and count > MANY_FILES}
+    assert many - held - GENERATED_FOLDERS == set()
 
 
 def test_errors_and_vocabulary_stand_on_nothing() -> None:
@@ -119,6 +134,19 @@ def _graph(imported: dict[str, list[str]]) -> Imports:
 
 def _storeys(title: str) -> list[Iterable[str]]:
     """The layers of an import-linter contract, from the highest down."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (layers,) = (contract["layers"] for contract in contracts if contract["name"] == title)
+    (layers,) = (contract["layers"] for contract in _contracts() if contract["name"] == title)
     return [[room.strip(" ()") for room in layer.split(":")] for layer in layers]
+
+
+def _contracts() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "importlinter"
+    ]["contracts"]
+    return found
+
+
+def _folders_of(contract: Mapping[str, Any]) -> list[str]:
+    """The folders whose files a contract orders: all of them in layers, or none of which imports another."""
+    if contract["type"] == "layers" and contract.get("exhaustive"):
+        return list(contract["containers"])
+    return list(contract["modules"]) if contract["type"] == "independence" else []
