@@ -24,6 +24,10 @@ class Intrinsic:
     the value where it raises (by default infinity where it overflows, else NaN).  `array` is the same on float64
     arrays; without it `number` is called on each element.
     `on_ints` is the value of ints of a dtype, its last argument.
+
+    `adjoints(m, g, y, *x)` is what the adjoint of the operand grows by, of several a tuple: g is that of the value y, m
+    the module that makes expressions (`build.py`, which stands on this one).  Without it all slopes are 0.  `steep_at`
+    is the value at which the slope is infinite.
     """
 
     number: Callable[..., float | bool] | None = None
@@ -35,6 +39,8 @@ class Intrinsic:
     cheap: bool = False  # a few instructions everywhere
     limit: Callable[..., float] | None = None
     on_ints: Callable[..., int] | None = None
+    adjoints: Callable[..., Any] | None = None
+    steep_at: float | None = None
 
     def why_not(self, dtype: DType) -> str | None:
         """What it needs, if it does not take `dtype`."""
@@ -128,6 +134,22 @@ def _sign(a: float) -> float:
     return a if a != a else float((a > 0) - (a < 0))
 
 
+def _one_minus_square(m: Any, x: Any) -> Any:
+    return m.sub(m.const(1.0, x.dtype), m.mul(x, x))
+
+
+def _power_adjoints(m: Any, g: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    none = m.const(0.0, g.dtype)
+    base = m.select(m.eq(b, 0.0), none, m.mul(m.mul(g, b), m.call("pow", a, m.sub(b, 1.0))))
+    exponent = m.mul(m.mul(g, y), m.call("log", a))
+    return base, m.select(m.logical_and(m.eq(a, 0.0), m.ge(b, 0.0)), none, exponent)
+
+
+def _atan2_adjoints(m: Any, g: Any, _: Any, y: Any, x: Any) -> tuple[Any, Any]:
+    squared = m.add(m.mul(x, x), m.mul(y, y))
+    return m.div(m.mul(g, x), squared), m.negate(m.div(m.mul(g, y), squared))
+
+
 def _pole(at: float, value: float) -> Callable[[float], float]:
     """The value at a pole, NaN elsewhere."""
     return lambda a: value if a == at else math.nan
@@ -161,42 +183,98 @@ def _dot(form: DotProduct) -> Intrinsic:
 _LOG: Final = _pole(0.0, -math.inf)
 
 INTRINSICS: Final[dict[str, Intrinsic]] = {
-    "exp": Intrinsic(math.exp, np.exp),
-    "exp2": Intrinsic(math.exp2, np.exp2),
-    "expm1": Intrinsic(math.expm1, np.expm1),
-    "log": Intrinsic(math.log, np.log, limit=_LOG),
-    "log2": Intrinsic(math.log2, np.log2, limit=_LOG),
-    "log10": Intrinsic(math.log10, np.log10, limit=_LOG),
-    "log1p": Intrinsic(math.log1p, np.log1p, limit=_pole(-1.0, -math.inf)),
-    "sqrt": Intrinsic(math.sqrt, np.sqrt, exact=True, cheap=True),
+    "exp": Intrinsic(math.exp, np.exp, adjoints=lambda m, g, y, x: m.mul(g, y)),
+    "exp2": Intrinsic(math.exp2, np.exp2, adjoints=lambda m, g, y, x: m.mul(g, m.mul(y, math.log(2.0)))),
+    "expm1": Intrinsic(math.expm1, np.expm1, adjoints=lambda m, g, y, x: m.mul(g, m.add(y, 1.0))),
+    "log": Intrinsic(math.log, np.log, limit=_LOG, adjoints=lambda m, g, y, x: m.div(g, x)),
+    "log2": Intrinsic(
+        math.log2, np.log2, limit=_LOG, adjoints=lambda m, g, y, x: m.div(g, m.mul(x, math.log(2.0)))
+    ),
+    "log10": Intrinsic(
+        math.log10, np.log10, limit=_LOG, adjoints=lambda m, g, y, x: m.div(g, m.mul(x, math.log(10.0)))
+    ),
+    "log1p": Intrinsic(
+        math.log1p,
+        np.log1p,
+        limit=_pole(-1.0, -math.inf),
+        adjoints=lambda m, g, y, x: m.div(g, m.add(x, 1.0)),
+    ),
+    "sqrt": Intrinsic(
+        math.sqrt,
+        np.sqrt,
+        exact=True,
+        cheap=True,
+        adjoints=lambda m, g, y, x: m.div(m.mul(g, 0.5), y),
+        steep_at=0.0,
+    ),
     "rsqrt": Intrinsic(
         lambda a: 1.0 / math.sqrt(a),
         lambda a: 1.0 / np.sqrt(a),
         limit=lambda a: math.copysign(math.inf, a) if a == 0.0 else math.nan,
+        adjoints=lambda m, g, y, x: m.mul(m.mul(g, -0.5), m.mul(y, m.mul(y, y))),
     ),
-    "cbrt": Intrinsic(math.cbrt, np.cbrt),
-    "sin": Intrinsic(math.sin, np.sin),
-    "cos": Intrinsic(math.cos, np.cos),
-    "tan": Intrinsic(math.tan, np.tan),
-    "asin": Intrinsic(math.asin, np.arcsin),
-    "acos": Intrinsic(math.acos, np.arccos),
-    "atan": Intrinsic(math.atan, np.arctan),
-    "atan2": Intrinsic(math.atan2, np.arctan2, arity=2),
-    "sinh": Intrinsic(math.sinh, np.sinh, limit=lambda a: math.copysign(math.inf, a)),
-    "cosh": Intrinsic(math.cosh, np.cosh),
-    "tanh": Intrinsic(math.tanh, np.tanh),
-    "asinh": Intrinsic(math.asinh, np.arcsinh),
-    "acosh": Intrinsic(math.acosh, np.arccosh),
+    "cbrt": Intrinsic(math.cbrt, np.cbrt, adjoints=lambda m, g, y, x: m.div(g, m.mul(m.mul(y, y), 3.0))),
+    "sin": Intrinsic(math.sin, np.sin, adjoints=lambda m, g, y, x: m.mul(g, m.call("cos", x))),
+    "cos": Intrinsic(math.cos, np.cos, adjoints=lambda m, g, y, x: m.negate(m.mul(g, m.call("sin", x)))),
+    "tan": Intrinsic(math.tan, np.tan, adjoints=lambda m, g, y, x: m.mul(g, m.add(m.mul(y, y), 1.0))),
+    "asin": Intrinsic(
+        math.asin, np.arcsin, adjoints=lambda m, g, y, x: m.div(g, m.call("sqrt", _one_minus_square(m, x)))
+    ),
+    "acos": Intrinsic(
+        math.acos,
+        np.arccos,
+        adjoints=lambda m, g, y, x: m.negate(m.div(g, m.call("sqrt", _one_minus_square(m, x)))),
+    ),
+    "atan": Intrinsic(math.atan, np.arctan, adjoints=lambda m, g, y, x: m.div(g, m.add(m.mul(x, x), 1.0))),
+    "atan2": Intrinsic(math.atan2, np.arctan2, arity=2, adjoints=_atan2_adjoints),
+    "sinh": Intrinsic(
+        math.sinh,
+        np.sinh,
+        limit=lambda a: math.copysign(math.inf, a),
+        adjoints=lambda m, g, y, x: m.mul(g, m.call("cosh", x)),
+    ),
+    "cosh": Intrinsic(math.cosh, np.cosh, adjoints=lambda m, g, y, x: m.mul(g, m.call("sinh", x))),
+    "tanh": Intrinsic(math.tanh, np.tanh, adjoints=lambda m, g, y, x: m.mul(g, _one_minus_square(m, y))),
+    "asinh": Intrinsic(
+        math.asinh,
+        np.arcsinh,
+        adjoints=lambda m, g, y, x: m.div(g, m.call("sqrt", m.add(m.mul(x, x), 1.0))),
+    ),
+    "acosh": Intrinsic(
+        math.acosh,
+        np.arccosh,
+        adjoints=lambda m, g, y, x: m.div(g, m.call("sqrt", m.sub(m.mul(x, x), 1.0))),
+    ),
     "atanh": Intrinsic(
         math.atanh,
         np.arctanh,
         limit=lambda a: math.copysign(math.inf, a) if abs(a) == 1.0 else math.nan,
+        adjoints=lambda m, g, y, x: m.div(g, _one_minus_square(m, x)),
     ),
-    "erf": Intrinsic(math.erf),
-    "erfc": Intrinsic(math.erfc),
-    "sigmoid": Intrinsic(_sigmoid, _sigmoids),
-    "pow": Intrinsic(math.pow, np.power, arity=2, limit=_power_limit),
-    "fmod": Intrinsic(math.fmod, np.fmod, arity=2),
+    "erf": Intrinsic(
+        math.erf,
+        adjoints=lambda m, g, y, x: m.mul(
+            m.mul(g, 2.0 / math.sqrt(math.pi)), m.call("exp", m.negate(m.mul(x, x)))
+        ),
+    ),
+    "erfc": Intrinsic(
+        math.erfc,
+        adjoints=lambda m, g, y, x: m.mul(
+            m.mul(g, -2.0 / math.sqrt(math.pi)), m.call("exp", m.negate(m.mul(x, x)))
+        ),
+    ),
+    "sigmoid": Intrinsic(
+        _sigmoid,
+        _sigmoids,
+        adjoints=lambda m, g, y, x: m.mul(g, m.mul(y, m.sub(m.const(1.0, y.dtype), y))),
+    ),
+    "pow": Intrinsic(math.pow, np.power, arity=2, limit=_power_limit, adjoints=_power_adjoints),
+    "fmod": Intrinsic(
+        math.fmod,
+        np.fmod,
+        arity=2,
+        adjoints=lambda m, g, y, a, b: (g, m.negate(m.mul(g, m.call("trunc", m.div(a, b))))),
+    ),
     "floor": Intrinsic(_whole(math.floor), np.floor, exact=True, cheap=True),
     "ceil": Intrinsic(_whole(math.ceil), np.ceil, exact=True, cheap=True),
     "round": Intrinsic(_whole(round), np.rint, exact=True, cheap=True),
@@ -204,10 +282,28 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
     "isnan": Intrinsic(math.isnan, np.isnan, gives_bool=True, exact=True, cheap=True),
     "isinf": Intrinsic(math.isinf, np.isinf, gives_bool=True, exact=True, cheap=True),
     "isfinite": Intrinsic(math.isfinite, np.isfinite, gives_bool=True, exact=True, cheap=True),
-    "copysign": Intrinsic(math.copysign, np.copysign, arity=2, exact=True, cheap=True),
-    "fma": Intrinsic(_fma, arity=3, cheap=True),
+    "copysign": Intrinsic(
+        math.copysign,
+        np.copysign,
+        arity=2,
+        exact=True,
+        cheap=True,
+        adjoints=lambda m, g, y, a, b: (
+            m.mul(g, m.mul(m.call("sign", a), m.call("copysign", m.const(1.0, b.dtype), b))),
+            None,
+        ),
+    ),
+    "fma": Intrinsic(
+        _fma, arity=3, cheap=True, adjoints=lambda m, g, y, a, b, c: (m.mul(g, b), m.mul(g, a), g)
+    ),
     "abs": Intrinsic(
-        abs, np.abs, takes="number", exact=True, cheap=True, on_ints=lambda a, dtype: wrap(abs(a), dtype)
+        abs,
+        np.abs,
+        takes="number",
+        exact=True,
+        cheap=True,
+        on_ints=lambda a, dtype: wrap(abs(a), dtype),
+        adjoints=lambda m, g, y, x: m.mul(g, m.call("sign", x)),
     ),
     "sign": Intrinsic(
         _sign, np.sign, takes="number", exact=True, cheap=True, on_ints=lambda a, _: (a > 0) - (a < 0)

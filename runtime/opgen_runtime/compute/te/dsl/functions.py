@@ -16,17 +16,7 @@ from ....base.errors import DTypeError
 from ....base.vocabulary import DType
 from .axes import number
 
-Unary = Callable[[object], Expr]
 Binary = Callable[[object, object], Expr]
-
-
-def _unary(name: str) -> Unary:
-    def function(x: object) -> Expr:
-        return arith.call(name, number(x))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of an element."
-    return function
 
 
 def _binary(name: str, make: Binary) -> Binary:
@@ -38,50 +28,29 @@ def _binary(name: str, make: Binary) -> Binary:
     return function
 
 
-def _intrinsic(name: str) -> Binary:
-    made = _binary(name, lambda a, b: arith.call(name, a, b))
-    made.__doc__ = f"`{name}` of two elements."
-    return made
+def _intrinsic(name: str, arity: int) -> Callable[..., Expr]:
+    def function(*x: object) -> Expr:
+        if len(x) != arity:
+            raise TypeError(f"{name} takes {arity} operands, and got {len(x)}")
+        return arith.call(name, *map(number, x))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of {_OPERANDS[arity]}."
+    return function
 
 
-abs: Final = _unary("abs")
-acos: Final = _unary("acos")
-acosh: Final = _unary("acosh")
-asin: Final = _unary("asin")
-asinh: Final = _unary("asinh")
-atan: Final = _unary("atan")
-atanh: Final = _unary("atanh")
-ceil: Final = _unary("ceil")
-clz: Final = _unary("clz")
-cos: Final = _unary("cos")
-cosh: Final = _unary("cosh")
-erf: Final = _unary("erf")
-exp: Final = _unary("exp")
-exp2: Final = _unary("exp2")
-expm1: Final = _unary("expm1")
-floor: Final = _unary("floor")
-isfinite: Final = _unary("isfinite")
-isinf: Final = _unary("isinf")
-isnan: Final = _unary("isnan")
-log: Final = _unary("log")
-log10: Final = _unary("log10")
-log1p: Final = _unary("log1p")
-log2: Final = _unary("log2")
-popcount: Final = _unary("popcount")
-round: Final = _unary("round")
-rsqrt: Final = _unary("rsqrt")
-sigmoid: Final = _unary("sigmoid")
-sin: Final = _unary("sin")
-sinh: Final = _unary("sinh")
-sqrt: Final = _unary("sqrt")
-tan: Final = _unary("tan")
-tanh: Final = _unary("tanh")
-trunc: Final = _unary("trunc")
+_OPERANDS: Final = {1: "an element", 2: "two elements", 3: "three elements"}
+ELEMENT_FUNCTIONS: Final = {name: _intrinsic(name, row.arity) for name, row in arith.INTRINSICS.items()}
+"""A function for each row of the table of element functions; attributes of this module by their names."""
 
-atan2: Final = _intrinsic("atan2")
-copysign: Final = _intrinsic("copysign")
-fmod: Final = _intrinsic("fmod")
-power: Final = _intrinsic("pow")
+
+def __getattr__(name: str) -> Callable[..., Expr]:
+    if name in ELEMENT_FUNCTIONS:
+        return ELEMENT_FUNCTIONS[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+power: Final = ELEMENT_FUNCTIONS["pow"]
 equal: Final = _binary("equal", arith.eq)
 not_equal: Final = _binary("not_equal", arith.ne)
 floordiv: Final = _binary("floordiv", arith.floordiv)
