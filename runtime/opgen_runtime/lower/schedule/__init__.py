@@ -1,29 +1,17 @@
 """Schedules: stages and the primitives that decide how they are computed.
 
-extents.py   extents of loops
-relations.py how the loops of a stage come from its axes
-domain.py    the ranges of loops, axes in terms of them
-kind.py      how the iterations of a loop run
-intrinsic.py tiles whose loop IR is written by hand
-matching.py  whether a tile of a stage is what an intrinsic computes
-stage.py     one stage, and the primitives that change it alone; stage_base.py: what is known of it
-schedule.py  the primitives that add stages (caches, rfactor, groups); schedule_base.py: all stages of a program
-specialisation.py specialisation: values of dims for which another schedule is better
-group.py     stages that are placed together
-partials.py  what rfactor makes a stage of
-repack.py    what flatten, permute, divide and pack make of a stage
-operand_staging.py     operand staging: a copy, once for each position that is read
-residues.py residue conditions, which hold in every s-th step
-slopes.py    how indices move with variables
-separable_reduction.py  separable reductions over windows
-gemm_col2im.py   GEMM and col2im of a sum of products over windows
-rows.py      the steps of a scan: what runs in each, how many rows are kept
-rolling_buffers.py      rolling buffers: which stages follow a scan row by row
-precomputation.py   constant precomputation: the stages that depend on constants alone
-inline.py    folds inlined stages into the bodies that read them
-contract.py  what a schedule must be before it is lowered
-trace.py     the primitives that made a schedule, as text that can be replayed
-text.py      a schedule as text: stages, tables of loops, what is computed inside them
+schedule.py        the primitives that add stages (caches, rfactor, groups); schedule_base.py: all stages of a program
+stages/            one stage and the primitives that change it alone (stage); how its loops come from its axes
+                   (relations, domain), how they run (kind); intrinsics, and which tiles are theirs (matching);
+                   specialisation: values of dims for which another schedule is better; the primitives that made a
+                   schedule (trace)
+rewriting/         what flatten, permute, divide and pack make of a stage (repack), what rfactor does (partials);
+                   operand staging; residue conditions, which hold in every s-th step; separable reductions; GEMM and
+                   col2im; rolling buffers: which stages follow a scan row by row; inlined stages (inline)
+precomputation.py  the stages that depend on constants alone
+contract.py        what a schedule must be before it is lowered
+replaying.py       traces as text that can be replayed
+text.py            a schedule as text: stages, tables of loops, what is computed inside them
 """
 
 from __future__ import annotations

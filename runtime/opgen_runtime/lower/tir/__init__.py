@@ -1,29 +1,16 @@
 """Loop IR: statements over buffers, lowering of schedules, phases, printing and interpretation.
 
-stmt.py          the nodes
-visit.py         walks over statements                     folding.py, substitution.py, relocate.py: over expressions
-canonical.py     index arithmetic and conditions
-region.py        ranges of indices while some loops vary
-bound.py         infer_bound: what part of every stage is computed where it stands
-choice.py        one kernel of several, by conditions on dims
-lower.py         schedules to loop IR: stages in their loops
-nest.py          building blocks of loop nests
-values.py        tensor reads to loads; reductions inside expressions to loops
-line_prefetch.py         prefetches of lines that a later tile needs
-reduction.py     reduction stages: accumulators, tiles of them, vectors of them
-linear.py, open_partition.py: where loops are split, by guards
-combine.py       what a reduction is: identity, joining, positions
-tensorize.py     tiles that intrinsics compute
-scan.py          scans: rows one after the other, and what follows them
-positions.py     scans whose steps run inside the loop over positions
-update.py        updates
-stream_compaction.py     stream compaction; compaction_loops.py: with the count in a register, in vectors;
-                 limited.py: nests of rows that callers see a part of
-vector.py        expressions of vectors
+nodes/           statements (stmt), walks over them (visit), over expressions (folding, relocate); building blocks of
+                 loop nests (nest); expressions of vectors (vector); what a reduction is (combine); loop IR as people
+                 write it (written); what it must be at either end of the phases (contract)
+lowering/        schedules to loop IR: what part of every stage is computed where it stands (bound), stages in their
+                 loops (lower), reads and reductions inside expressions (values), reductions, scans, updates, tiles
+                 that intrinsics compute (tensorize), one kernel of several, by conditions on dims (choice)
 phases/          one file each: from lowered loop IR to what code generation takes
-contract.py      what loop IR must be as it is lowered, and as code generation takes it
-written.py       loop IR as people write it
-interpret.py     the oracle of tests
+rewriting/       what several phases do: where loops are split, by guards (linear, open_partition); streams compacted
+                 with the count in a register (compaction_loops); rows that callers see a part of (limited)
+analysis/        index arithmetic and conditions (canonical), ranges of indices (region), non-temporal stores
+interpretation/  the oracle of tests
 """
 
 from __future__ import annotations
@@ -33,6 +20,7 @@ from .interpretation.interpret import interpret
 from .lowering.bound import infer_bound
 from .lowering.choice import alike, chosen
 from .lowering.lower import dims_of, lower
+from .nodes import visit
 from .nodes.contract import LOWERED, View, check
 from .nodes.stmt import (
     Allocate,
@@ -100,4 +88,5 @@ __all__ = [
     "stmt_text",
     "store",
     "to_text",
+    "visit",
 ]

@@ -111,7 +111,8 @@ def _call_parts(node: Call, g: Expr, y: Expr) -> Parts:
     found = adjoints(build, g, y, *arguments)
     parts: Parts = found if isinstance(found, tuple) else (found,)
     if row.steep_at is not None and any(map(_is_of_sum, arguments)):
-        return tuple(part and select(eq(y, row.steep_at), zero(g), part) for part in parts)
+        steep = eq(y, row.steep_at)
+        return tuple([None if part is None else select(steep, zero(g), part) for part in parts])
     return parts
 
 

@@ -3,30 +3,15 @@
 `generic` is the schedule of any program: REWRITES and RULES, tried in order.
 
 rules.py        the rules, in the order in which they are tried
-rule.py         what a rule is, and how rules are applied
-rows.py         loops of outputs with what they read computed inside them
-plan.py         what to inline, what to store, and where stored stages are computed
-access.py       how a body goes through memory, and what it costs
+contraction/    sums of products: which panels are packed (packing), rows and vectors in registers (tiles), the loops
+                around (nests), long sums (blocking), threads (work_partition), operands that change places
+                (interchange)
+convolution/    depthwise, by rows or by channels; pooling; weight gradients; GEMM and col2im; residue decomposition
+rows/           loops of outputs with what they read computed inside (rows), reductions, scans
 elementwise.py  loops of stages without reduce axes
-alternatives.py loops of stages that choose, by position, among alternatives of the same elements
-reductions.py   loops of reduction stages
-nonaffine_staging.py       staging of non-affine operands of reductions
-residue_decomposition.py  residue decomposition of sums that count in every s-th step
-products.py     which stages are contractions, and what makes them so
-depthwise_spatial.py      depthwise convolutions, vectors along rows
-depthwise_by_channels.py     and of small planes: channels lie in vectors
-weight_gradient.py weight gradients of convolutions
-pooling.py      pooling: reductions over overlapping windows
-contractions.py loops of sums of products of two operands, one of them packed
-blocking.py     and long ones, block by block of the sum
-nests.py        the loops around their tiles, and how threads share them
-tiles.py        how many rows and vectors of columns are in registers
-packing.py      what they copy before they read it
-contiguous_rows.py        contiguous rows of results that are columns by themselves, and how far tiles go along them
-interchange.py      operand interchange: rows and columns change places
-row_strips.py       row strips: stored in parts that fit the second-level cache
-prefetching.py        prefetches of what later tiles of contractions read, and later rows
-parameters.py   what a target may be tuned to, with the legal values
+common/         what a rule is (rule); how a body goes through memory, and what it costs (access); what to inline,
+                what to store, and where (plan); which stages are contractions (products); prefetches; parameters for
+                tuning
 """
 
 from __future__ import annotations
