@@ -161,6 +161,10 @@ def _binary(values: Values, of: str, x: np.ndarray) -> Expression | None:
     if values.often(0.08):
         ways = (", dtype={dtype}", ", where={mask}", ", casting='no'", ", out=None", ", casting='unsafe'")
         options = values.fill(values.pick(*ways), of, x)
+    if "where=" in options and not all(
+        isinstance(values.known(side), np.ndarray) for side in (first, second)
+    ):
+        return None  # np.greater(-1, uint8 array, where=mask) ends the process of numpy 2.4
     outer = values.pick("", "", "", "", ".outer") if not options else ""
     ulps = 8.0 if name in ROUNDED_BINARY else 0.0
     return Expression(f"np.{name}{outer}({first}, {second}{options})", ulps, signs=name not in EXTREMES)
@@ -285,11 +289,10 @@ def _taking(values: Values, of: str, x: np.ndarray) -> Expression:
         indices = values.pick(
             values.positions(extent), values.positions(extent), values.position(extent), truths
         )
-        mode = (
-            f", mode={values.pick(repr('clip'), repr('wrap'), repr('raise'), repr('x'))}"
-            if values.often(0.3)
-            else ""
-        )
+        modes = (
+            ("clip", "raise", "x") if extent == 0 else ("clip", "wrap", "raise", "x")
+        )  # wrapped by 0 for ever
+        mode = f", mode={values.pick(*map(repr, modes))}" if values.often(0.3) else ""
         return Expression(
             values.pick(f"np.take({of}, {indices}, axis={axis}{mode})", f"{of}.take({indices}, {axis}{mode})")
         )

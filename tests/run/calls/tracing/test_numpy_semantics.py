@@ -73,9 +73,23 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda a: a**2, (TRUTHS,)),
     (lambda a: a ** np.int64(-2), (EMPTY,)),
     (lambda a: a.reshape(3, -2), (BYTES,)),
+    # One float as a position is cut; nothing is taken from anywhere where the result is empty.
+    (lambda a: np.take(a, np.float32(1.7)), (BYTES,)),
+    (lambda a: a.take(1.0, 0), (BYTES,)),
+    (lambda a: np.take(a, 7, axis=1), (EMPTY,)),
+    (lambda a: a.take([1, 2], 2, mode="clip"), (np.zeros((0, 1, 0), np.int8),)),
+    (lambda a: a[np.array([5]), np.zeros((0, 1), np.int64)], (BYTES,)),
+    # Ints beyond every dtype of ints are compared as floats; what begins a reduction of truths is one.
+    (lambda a: np.isclose(2**64 - 1, a), (BYTES,)),
+    (lambda a: np.isclose(2**63, a, atol=0.5), (FLOATS,)),
+    (lambda a: np.min(a, initial=2**64), (TRUTHS,)),
+    (lambda a: np.var(a, axis=0, ddof=-1), (EMPTY,)),
+    (lambda a: np.std(a, axis=0, ddof=-1), (EMPTY,)),
 ]  # fmt: skip
 
 REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+    (lambda a: np.less(a, -1, dtype=np.uint16), (WORDS.astype(np.uint8),), "gives bool, found the dtype|No loop"),
+    (lambda a: np.minimum.reduce(a, initial=np.int64(-(2**40))), (BYTES,), "does not fit dtype int8"),
     (lambda a: np.take(a, np.array([0.0, 1.0])), (BYTES,), "Cannot cast array data from float64 to int64"),
     (lambda a: np.take_along_axis(a, np.zeros((2, 1)), axis=1), (BYTES,), "must be an integer array"),
     (lambda a: np.take_along_axis(a, np.array([[3], [0]]), axis=1), (BYTES,), "index 3 is out of bounds for axis 1"),

@@ -17,6 +17,7 @@ from .operands import (
     any_axis,
     common_dtype,
     element,
+    full,
     operand,
     tensor,
     to,
@@ -85,7 +86,10 @@ def _is_plain(bound: Operand | None, dtype: np.dtype[Any]) -> TypeGuard[int | fl
     """Whether a bound is none, or a number that stays one in a dtype."""
     if bound is None:
         return True
-    return type(bound) in (int, float) and bool(np.isfinite(np.asarray(bound, np.float64).astype(dtype)))
+    if type(bound) not in (int, float):
+        return False
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.asarray(bound, np.float64).astype(dtype)))
 
 
 @maps("round", "around", method="round")
@@ -108,7 +112,7 @@ def round_(a: Any, decimals: int = 0) -> Any:
 
 @maps("isclose")
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    x, y = operand(a), operand(b)
+    x, y = [float(each) if type(each) is int else each for each in map(operand, (a, b))]
     y = to(y, common_dtype([y, 1.0]))  # differences of ints would wrap
     near = apply(
         np.less_equal,
@@ -142,16 +146,19 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 
 @maps("take", method="take")
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    """Of positions alone: truth values are 0 and 1."""
+    """Of positions: truth values are 0 and 1, and one float is cut to an int, as numpy cuts it."""
     x, at = along(a, axis)
     places = tensor(np.zeros(0, np.int64) if isinstance(indices, list) and not indices else indices)
-    if not np.can_cast(places.dtype, np.int64, "same_kind"):
+    if places.ndim and not np.can_cast(places.dtype, np.int64, "same_kind"):
         raise TypeError(f"Cannot cast array data from {places.dtype} to int64 by the rule 'same_kind'")
     places = to(places, np.int64)
+    if mode not in ("raise", "clip", "wrap"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap', found {mode!r}")
+    shape = (*x.shape[:at], *places.shape, *x.shape[at + 1 :])
+    if 0 in (*x.shape[:at], *x.shape[at + 1 :]):  # nothing is taken, wherever from
+        return full(shape, 0, x.dtype)
     if mode == "raise":
         return x[(*(slice(None),) * at, places)]
-    if mode not in ("clip", "wrap"):
-        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap', found {mode!r}")
     return ops.take(x, places, axis=at, mode=mode)
 
 

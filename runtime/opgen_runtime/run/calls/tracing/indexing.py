@@ -118,16 +118,17 @@ def _gathered(x: Tracer, items: list[Any], dots: int | None) -> Any:
     """
     basic = [slice(None) if isinstance(item, Tracer | int) else item for item in items]
     x_axes = [k for k, item in enumerate(items) if item is not None]
+    shape = np.broadcast_shapes(*[item.shape for item in items if isinstance(item, Tracer)])
     for axis, k in enumerate(x_axes):
         if isinstance(items[k], Tracer):
-            check_positions(items[k], axis, x.shape[axis])
+            if 0 not in shape:  # else no position is read
+                check_positions(items[k], axis, x.shape[axis])
         elif isinstance(items[k], int):
             items[k] = _position(items[k], axis, x.shape[axis])
     x = _sliced(x, basic)
     places = [k for k, item in enumerate(items) if isinstance(item, Tracer | int)]
     indices = [to(items[k], np.int64) for k in places]
     rest = [k for k in range(len(items)) if k not in places]
-    shape = np.broadcast_shapes(*[i.shape for i in indices])
     apart = dots is not None and places[0] < dots <= places[-1]
     first = places[0] if places == list(range(places[0], places[-1] + 1)) and not apart else 0
     kept = tuple([x.shape[k] for k in rest])

@@ -61,10 +61,14 @@ def _begun(ufunc: np.ufunc, made: Tracer, initial: Any) -> Tracer:
 
 def _cast(number: Any, dtype: np.dtype[Any]) -> Any:
     """A number for a reduction to begin with; numpy truncates floats, and refuses ints that do not fit."""
-    given = operand(number)
+    given = number if isinstance(number, np.integer) else operand(number)
     if isinstance(given, Tracer) and given.ndim:
         raise ValueError("Input object to FillWithScalar is not a scalar")
-    return int(given) if type(given) is float and element(dtype).is_int else given
+    if isinstance(given, Tracer):
+        return given
+    if element(dtype).is_bool:
+        return bool(given)
+    return int(given) if element(dtype).is_int else given
 
 
 def _accumulated(
@@ -206,6 +210,8 @@ def _variance(
     if ddof in (0, 1):
         return made
     count = _extents(x, axes)
+    if count == 0 and ddof < 0:  # no squares, divided by what is not 0
+        return full(made.shape, 0, made.dtype)
     scale = math.inf if count <= ddof else count / (count - ddof)
     return ops.multiply(made, scale)  # type: ignore[return-value]  # traced
 

@@ -184,7 +184,7 @@ def apply(ufunc: np.ufunc, *values: object, dtype: object = None) -> Any:
     compare = _COMPARISONS.get(ufunc)
     if compare is not None:
         decided = _beyond(compare, operands)
-        if decided is not None:
+        if decided is not None and (dtype is None or element(dtype).is_bool):  # type: ignore[arg-type]  # as below
             return decided
     dtypes, results = _loop(ufunc, operands, dtype)
     if compare is not None and dtypes[0] != dtypes[1]:
