@@ -76,7 +76,7 @@ def case(seed: int) -> None:
         mutant, given = _mutant(choose, model), _given(choose, inputs)
     limits = frontend.Limits(memory=1 << 28, nodes=2000, calls=4000, steps=64)
     try:
-        outputs = frontend.precompute(mutant, limits=limits)(given)
+        outputs = frontend.prepare(mutant, limits=limits)(given)
     except (frontend.ModelError, frontend.UnsupportedOperatorError, ExecutorError) as error:
         refusal = str(error)
         if "do not fit together (" in refusal or not refusal.strip():

@@ -384,7 +384,7 @@ def case(seed: int) -> None:
     reference = _session(content)
     if reference is None:
         return  # a graph that ONNX's own checks refuse
-    program = frontend.precompute(model)
+    program = frontend.prepare(model)
     names = [value.name for value in model.graph.input]
     calls = [_arrays(graph, rng, names) for _ in range(_CALLS)]
 

@@ -70,7 +70,7 @@ def why_foreign(model: Any, given: list[Any]) -> str | None:
             mock.patch("opgen_runtime.frontend.onnx.specialised._built", side_effect=_Converted),
             mock.patch.dict("os.environ", OPGEN_CACHE_PROGRAMS="0"),
         ):
-            frontend.precompute(model, limits=limits)(given)
+            frontend.prepare(model, limits=limits)(given)
     except _Converted:
         return None
     except (frontend.ModelError, frontend.UnsupportedOperatorError, ExecutorError) as error:

@@ -147,7 +147,7 @@ C_permuted_packed: float32[2, 3, 3, 16], pack for C_permuted, root, global
     o_o    2
     r_s_o  3              fuse(r, s) // 4
     o_i_o  4              o_i // 4
-    r_s_i  4              lap(fuse(r, s), 4)
+    r_s_i  4              overlap(fuse(r, s), 4)
     o_i_i  4  vectorized  o_i % 4
     C_permuted_packed[o_o, r, s, o_i] = W[o_o * 16 + o_i, 0, r, s]
     reordered from o_o, r_s_o, r_s_i, o_i_o, o_i_i

@@ -127,7 +127,7 @@ def test_equal_weights_that_last_are_packed_once_and_others_are_packed(computed:
     np.testing.assert_array_equal(packed(lasting(w)), first)
     assert not any("precompute" in name for name in computed)
     data = np.frombuffer(w.tobytes(), np.uint8)
-    unseen = next(k for k in range(data.size) if k % (data.size // constant_cache._SAMPLED | 1))
+    unseen = next(k for k in range(data.size) if k % (data.size // constant_cache._SAMPLED_BYTES | 1))
     other = w.copy()
     other.reshape(-1).view(np.uint8)[unseen] ^= 1  # its sample is that of w
     assert constant_cache._sample(lasting(other)) == constant_cache._sample(lasting(w))

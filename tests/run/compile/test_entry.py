@@ -449,7 +449,7 @@ def test_the_offsets_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for name in names:
         with monkeypatch.context() as patch:
-            patch.setattr(entry_module.entry_words, name, getattr(entry_module.entry_words, name) + 8)
+            patch.setattr(entry_module.entry_fields, name, getattr(entry_module.entry_fields, name) + 8)
             assert not entry_module._layouts_are_known(), name
 
 
@@ -466,11 +466,11 @@ def test_a_process_that_used_it_ends_well() -> None:
 
 
 def test_threads_that_come_first_together_share_one_set_of_functions() -> None:
-    """All of a process's entries: an object that found none, and a gate that found some, would not fit."""
+    """All of a process's entries: an object that found none, and a trampoline that found some, would not fit."""
     program = """
 import ctypes, threading, time
 import numpy as np
-from opgen_runtime.run.compile import entry
+from opgen_runtime.run.compile.native import entry
 
 load, loaded = entry.load_module, []
 
@@ -496,7 +496,7 @@ for user in users:
 for user in users:
     user.join()
 ways = {ctypes.c_void_p.from_address(id(each) + 64).value for each in made}
-print(loaded[0], len({type(each) for each in made}), len(ways), ways == {entry.methods().gate})
+print(loaded[0], len({type(each) for each in made}), len(ways), ways == {entry.methods().trampoline})
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100

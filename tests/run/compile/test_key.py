@@ -101,7 +101,7 @@ def test_a_damaged_entry_is_compiled_again(make, cache_directory, damage):
 SCRIPT = """
 from opgen_runtime import ir, ops
 from opgen_runtime.run import compile as kernels
-from opgen_runtime.run.compile import key
+from opgen_runtime.run.compile.kernel import key
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.types import TensorType
 key._environment = lambda: "sources may be edited meanwhile"

@@ -93,7 +93,7 @@ def test_layers_share_kernels_whatever_their_values(monkeypatch: pytest.MonkeyPa
     params = dict(zip(LAYERS, values[1:], strict=True))
     executable = rt.build(layers(), params)
     assert executable.kernels == ("opgen_dense_relu",) * 3
-    assert executable.precompute_kernels == ("opgen_dense_relu_prepare",) * 3
+    assert executable.precompute_kernels == ("opgen_dense_relu_precompute",) * 3
     assert len(executable.compiled) == 1
     seen = len(translated)
     others = dict(zip(LAYERS, arrays([X, *LAYERS], seed=1)[1:], strict=True))
@@ -125,7 +125,7 @@ def test_what_is_prepared_runs_once_and_is_compiled_in_little_time() -> None:
         ir.Function(tuple(ir.free_vars(dense)), dense, attrs={"Primitive": 1}), target(1), constant={1}
     )
     *_, (_, scheduled) = pipeline.through_kernel(request, pipeline.upto("split"))
-    assert not scheduled.normal.segment.once
+    assert not scheduled.normal.segment.runs_once
     assert scheduled.precompute.normal.segment.once
     *_, (_, emitted) = pipeline.through_kernel(
         request, pipeline.between("split", "emit"), scheduled.precompute

@@ -133,7 +133,7 @@ from opgen_runtime import ir
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, register
 from opgen_runtime.declaration.statement import call
-from opgen_runtime.run.compile import steps
+from opgen_runtime.run.compile.kernel import steps
 from opgen_runtime.operator.types import Input, Output, Signature, TensorType
 from opgen_runtime.base.vocabulary import OpPattern
 import lab_compute

@@ -91,7 +91,7 @@ def test_sessions_of_onnx_take_them() -> None:
     helper = onnx.helper
     info = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2, 3]) for n in "xy"]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", info[:1], info[1:])
-    program = frontend.precompute(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    program = frontend.prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
     for kind in KINDS:
         np.testing.assert_array_equal(program([kind(A)])[0], A)
 

@@ -176,7 +176,7 @@ def _part(
     made = replace(segment, inputs=inputs, operands=tuple(kept), precomputed=precomputed)
     if is_main:
         return made
-    name = f"{segment.name}_prepare"
+    name = f"{segment.name}_precompute"
     return replace(
         made, name=name, outputs=outputs, results=len(outputs), counts=(), specialisations=(), runs_once=True
     )
