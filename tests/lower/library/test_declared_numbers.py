@@ -22,9 +22,9 @@ FILES = [
 ]
 EXCEPTIONS = {
     "library/fusion/partition.py PRIMITIVE": "the value of an attribute, as texts of functions have it",
-    "library/schedules/access.py Cost": "the scale of costs: what elements cost is counted in its first entry",
+    "library/schedules/common/access.py Cost": "the scale of costs: what elements cost is counted in its first entry",
 }  # fmt: skip
-DECLARING = {"library/heuristics.py": "Heuristic", "library/schedules/parameters.py": "Parameter"}
+DECLARING = {"library/heuristics.py": "Heuristic", "library/schedules/common/parameters.py": "Parameter"}
 
 
 def numbers(text: str, declaring: str = "") -> Iterator[str]:

@@ -341,7 +341,7 @@ def test_eager_and_jit_use_it_and_agree() -> None:
 
 
 def test_calls_before_any_python_code_mean_what_the_slow_ones_do() -> None:
-    """Through the gate of an eager op: outputs by name, refusals of every kind, and nothing is leaked."""
+    """Through the trampoline of an eager op: outputs by name, refusals of every kind, and nothing is leaked."""
     op = eager.EagerOp(rt.registry.Op.get("add"))
     assert isinstance(op, eager.EagerOp)
     out = np.empty_like(A)
@@ -369,7 +369,7 @@ def test_calls_before_any_python_code_mean_what_the_slow_ones_do() -> None:
 
 
 def test_gated_objects_are_called_as_functions_are() -> None:
-    """Calls of all kinds come to the gate; no tuple or dict is made on the way, and nothing keeps the objects alive."""
+    """Calls of all kinds come to the trampoline; no tuple or dict is made, and nothing keeps the objects alive."""
     op, jitted = eager.EagerOp(rt.registry.Op.get("add")), rt.jit(lambda a, b: a + b)
     for callee, kind in ((op, eager.EagerOp), (jitted, type(jitted).__base__)):
         assert isinstance(callee, kind)

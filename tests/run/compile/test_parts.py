@@ -126,7 +126,7 @@ def test_what_is_prepared_runs_once_and_is_compiled_in_little_time() -> None:
     )
     *_, (_, scheduled) = pipeline.through_kernel(request, pipeline.upto("split"))
     assert not scheduled.normal.segment.runs_once
-    assert scheduled.precompute.normal.segment.once
+    assert scheduled.precompute.normal.segment.runs_once
     *_, (_, emitted) = pipeline.through_kernel(
         request, pipeline.between("split", "emit"), scheduled.precompute
     )
