@@ -117,8 +117,8 @@ def test_what_runs_once_is_not_made_faster_than_it_is_worth():
 
     few, many = packed(64), packed(1 << 18)
     assert [choose_pipeline(func) for func in (few, many)] == [Pipeline.AUTOMATIC] * 2
-    assert choose_pipeline(few, once=True) is Pipeline.DIRECT
-    assert choose_pipeline(many, once=True) is Pipeline.AUTOMATIC
+    assert choose_pipeline(few, runs_once=True) is Pipeline.DIRECT
+    assert choose_pipeline(many, runs_once=True) is Pipeline.AUTOMATIC
 
 
 def test_absurd_vectors_never_reach_llvm(build):

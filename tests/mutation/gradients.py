@@ -35,7 +35,7 @@ def removed(rule: str) -> bool:
 
 def install() -> None:
     """Wraps every rule, for the rest of the process."""
-    for table in (local._BINARY, local._ADJOINTS):
+    for table in (local._BINARY, local._CALLS):
         for name, rule in table.items():
             table[name] = _without_operands(name, rule)
     _wrap(term, "parts_of", lambda f: lambda node, *rest: (
@@ -63,17 +63,12 @@ def _wrap(owner: Any, name: str, wrapped: Callable[[Any], Any]) -> None:
 
 
 def _without_operands(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    def changed(*values: Any) -> tuple[Any, ...]:
-        found = rule(*values)
-        parts = found if isinstance(found, tuple) else (found,)
-        return tuple(
-            [
-                None if part is None or removed(f"{name}, operand {k}") else part
-                for k, part in enumerate(parts)
-            ]
-        )
-
-    return changed
+    return lambda *values: tuple(
+        [
+            None if part is None or removed(f"{name}, operand {k}") else part
+            for k, part in enumerate(rule(*values))
+        ]
+    )
 
 
 def _arms(node: Any, parts: list[Any]) -> list[Any]:
@@ -154,7 +149,7 @@ def main() -> int:
 def _of_elements() -> list[str]:
     """The rules of element functions, used or not."""
     found = []
-    for name in sorted([*local._BINARY, *local._ADJOINTS]):
+    for name in sorted([*local._BINARY, *local._CALLS]):
         count = 2 if name in local._BINARY else INTRINSICS[name].arity
         found += [f"{name}, operand {k}" for k in range(count) if (name, k) != ("copysign", 1)]
     return found

@@ -163,7 +163,7 @@ def test_what_is_not_chosen_is_not_multiplied_by_zero() -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted([*local._BINARY, *local._ADJOINTS]))
+@pytest.mark.parametrize("name", sorted([*local._BINARY, *local._CALLS]))
 def test_the_rule_of_an_element_function(name: str) -> None:
     """Each operand's adjoint is the difference; among them the rules that no op needs."""
     count = 2 if name in local._BINARY else INTRINSICS[name].arity

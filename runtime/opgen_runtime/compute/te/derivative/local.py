@@ -7,7 +7,7 @@ so that what is not evaluated is not multiplied by zero.  Ties share equally.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from ....base.arith import (
     ELEMENT_FUNCTIONS,
@@ -104,15 +104,22 @@ def _call_parts(node: Call, g: Expr, y: Expr) -> Parts:
 
     Where the slope is infinite, that of a sum, such as a norm or a deviation, counts as 0, a subgradient.
     """
-    adjoints, row = _ADJOINTS.get(node.name), ELEMENT_FUNCTIONS[node.name]
+    row = ELEMENT_FUNCTIONS[node.name]
     arguments = [wide(arg) for arg in node.args]
-    if adjoints is None:
-        return ()
-    found = adjoints(build, g, y, *arguments)
-    parts: Parts = found if isinstance(found, tuple) else (found,)
+    parts = _CALLS[node.name](g, y, *arguments) if node.name in _CALLS else ()
     if row.steep_at is not None and any(map(_is_of_sum, arguments)):
         steep = eq(y, row.steep_at)
         return tuple([None if part is None else select(steep, zero(g), part) for part in parts])
+    return parts
+
+
+def _rule(adjoints: Callable[..., Any]) -> Callable[..., Parts]:
+    """What a row says, of one operand or several, as a tuple."""
+
+    def parts(*given: Expr) -> Parts:
+        found = adjoints(build, *given)
+        return found if isinstance(found, tuple) else (found,)
+
     return parts
 
 
@@ -131,7 +138,9 @@ _BINARY: Final[dict[str, Callable[[Expr, Expr, Expr, Expr], Parts]]] = {
     "min": _extremum(gt, le),
     "max": _extremum(lt, ge),
 }
-_ADJOINTS: Final = {name: row.adjoints for name, row in ELEMENT_FUNCTIONS.items() if row.adjoints is not None}
+_CALLS: Final = {
+    name: _rule(row.adjoints) for name, row in ELEMENT_FUNCTIONS.items() if row.adjoints is not None
+}
 
 
 def branches(node: Select) -> tuple[Expr, Expr]:
