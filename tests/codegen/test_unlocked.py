@@ -46,14 +46,14 @@ def test_threads_are_inside_llvm_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("pipeline", list(Pipeline))
 def test_more_threads_than_lanes_give_what_one_gives(pipeline: Pipeline) -> None:
-    count = 2 * unlocked._LANES
+    count = 2 * unlocked._MAX_COMPILING_THREADS
     alone = [code(number, pipeline) for number in range(count)]
     with ThreadPoolExecutor(count) as threads:
         assert list(threads.map(code, range(count), [pipeline] * count)) == alone
 
 
 def test_a_lane_is_free_again_after_a_failure() -> None:
-    for _ in range(2 * unlocked._LANES):
+    for _ in range(2 * unlocked._MAX_COMPILING_THREADS):
         with pytest.raises(CodegenError, match="LLVM refuses the module"):
             optimise_and_compile("define i32 @f() { ret i64 0 }", Target.host())
     with unlocked.lane() as first, ThreadPoolExecutor(1) as threads:
