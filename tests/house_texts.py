@@ -195,7 +195,7 @@ def request_texts(request: Request) -> Iterator[tuple[str, str]]:
         parts = [("", scheduled), ("prepare: ", scheduled.precompute)]
         for prefix, part in parts:
             if part is not None:
-                versions = [(f" where {each.narrowing}", each.what) for each in part.versions]
+                versions = [(f" where {each.specialisation}", each.what) for each in part.versions]
                 for suffix, each in (("", part), *versions):
                     yield f"{prefix}trace{suffix}", str(each.schedule.trace)
                 yield from ((prefix + title, text) for title, text in _lowered(request, part))

@@ -162,7 +162,9 @@ def _compiled(e: Expr) -> tuple[tuple[Var, ...], CodeType]:
 
 def total(kernel: Lowered, sizes: Mapping[str, int]) -> int:
     """The stores of a kernel of which dims have sizes by name: of the first variant whose guard holds."""
-    func = next((each.what for each in kernel.variants if _holds(each.narrowing.guard, sizes)), kernel.func)
+    func = next(
+        (each.what for each in kernel.versions if _holds(each.specialisation.guard, sizes)), kernel.func
+    )
     return stores(func, {dim: sizes[dim.name] for dim in func.dims})
 
 
