@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.codegen import choose_pipeline, emit, optimise_and_compile
 from opgen_runtime.codegen.objects import load as jit
+from opgen_runtime.lower import tir
 from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
 
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
@@ -32,6 +34,17 @@ def run(func: PrimFunc, inputs: Sequence[np.ndarray], target: Target | None = No
     strides = np.array([s // a.itemsize for a in arrays for s in a.strides], np.int64)
     assert _SIGNATURE(loaded.address)(ctypes.addressof(data), dims.ctypes.data, strides.ctypes.data, 0) == 0
     return outputs
+
+
+def finished(func: PrimFunc, target: Target | None = None) -> PrimFunc:
+    """Flat loop IR after the last phases: those that make what code generation does not decide."""
+    target = target or Target.host()
+    func = replace(func, vectors=target.vectors, machine=target.machine)
+    names = [row.name for row in tir.PHASES]
+    for row in tir.PHASES[names.index("parallel_work") :]:
+        func = row.run(func)
+        tir.check(tir.FINAL, func, row.name, own=False)
+    return func
 
 
 def element_kernel(

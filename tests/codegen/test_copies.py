@@ -18,6 +18,7 @@ from opgen_runtime.ir import Function
 from opgen_runtime.lower.tir.nodes.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Stmt, Store
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
+from tests.codegen.conftest import finished
 from tests.codegen.test_targets import TARGETS
 
 
@@ -81,7 +82,7 @@ def test_work_is_linear_in_the_loops_of_a_block() -> None:
     def work(count: int) -> int:
         function, profile = beside_one_another(count), cProfile.Profile()
         profile.enable()
-        emit(function, target)
+        emit(finished(function, target), target)
         profile.disable()
         return int(pstats.Stats(profile).total_calls)
 

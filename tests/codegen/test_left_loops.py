@@ -14,6 +14,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import FLOAT32, INDEX, INT64
 from opgen_runtime.codegen import emit
 from opgen_runtime.lower.tir.nodes.stmt import Block, Buffer, For, ForKind, If, Load, PrimFunc, Stmt, Store
+from tests.codegen.conftest import finished
 
 ZERO = const(0, INDEX)
 STEP = Var(INDEX, "step")
@@ -29,7 +30,7 @@ def test_a_loop_is_left_where_no_iteration_does_anything(
     more = Store(count, (ZERO,), arith.add(now, const(1, INT64)))
     loop = For(STEP, ZERO, const(most, INDEX), ForKind.SERIAL, If(arith.lt(now, const(9, INT64)), more))
     start = Store(count, (ZERO,), const(0, INT64))
-    (out,) = build.run(PrimFunc("kernel", (), (count,), Block((start, loop))), [])
+    (out,) = build.run(finished(PrimFunc("kernel", (), (count,), Block((start, loop)))), [])
     np.testing.assert_array_equal(out, [done])
 
 
@@ -40,7 +41,7 @@ def test_a_loop_whose_condition_counts_is_not_left(build: SimpleNamespace) -> No
     body = If(odd, Store(out, (STEP,), const(1, FLOAT32)))
     zeros = For(STEP, ZERO, const(9, INDEX), ForKind.SERIAL, Store(out, (STEP,), const(0, FLOAT32)))
     loop = For(STEP, ZERO, const(9, INDEX), ForKind.SERIAL, body)
-    (found,) = build.run(PrimFunc("kernel", (), (out,), Block((zeros, loop))), [])
+    (found,) = build.run(finished(PrimFunc("kernel", (), (out,), Block((zeros, loop)))), [])
     np.testing.assert_array_equal(found, [0, 1] * 4 + [0])
 
 

@@ -27,6 +27,7 @@ from opgen_runtime.lower.tir.nodes.stmt import (
     Stmt,
     Store,
 )
+from tests.codegen.conftest import finished
 from tests.fenced import Fenced
 
 STRIDES = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]
@@ -98,7 +99,7 @@ def test_guards(build: SimpleNamespace, stride: int, inside: int) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lanes", [4, 8, 16])
-def test_squares_are_turned(build: SimpleNamespace, name: str, dtype: str, lanes: int) -> None:
+def test_squares_are_transposed(build: SimpleNamespace, name: str, dtype: str, lanes: int) -> None:
     """out[i*lanes + k] = a[i + k*stride], the same again with a read that does not cross, in buffers without an end."""
     target = Target.parse(TARGETS[name])
     if not target.is_host:
@@ -119,7 +120,7 @@ def test_squares_are_turned(build: SimpleNamespace, name: str, dtype: str, lanes
         values = (np.arange(size) % 97 % (2 if dtype == "bool" else 97)).astype(kind.numpy)
         other = np.ones(rows * lanes, kind.numpy)
         source = Fenced(values, at_end=stride > 0)
-        func = PrimFunc("kernel", (a, b), (out,), loop)
+        func = finished(PrimFunc("kernel", (a, b), (out,), loop), target)
         (found,) = build.run(func, [source.array, other], target)
         taken = values[(first + np.arange(rows)[:, None] + stride * np.arange(lanes)).ravel()]
         expected = taken - other if kind.is_float else taken ^ other
@@ -132,7 +133,7 @@ def test_squares_are_turned(build: SimpleNamespace, name: str, dtype: str, lanes
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32"])
 @pytest.mark.parametrize("lanes", [4, 16])
-def test_squares_of_symbolic_extents_are_turned(name: str, dtype: str, lanes: int, masked: bool) -> None:
+def test_squares_of_symbolic_extents_are_transposed(name: str, dtype: str, lanes: int, masked: bool) -> None:
     """out[i*lanes + k] = a[i + k*stride] for k < inside, where a dim says each; parts of squares at the ends."""
     target = Target.parse(TARGETS[name])
     if not target.is_host:
@@ -148,7 +149,7 @@ def test_squares_of_symbolic_extents_are_turned(name: str, dtype: str, lanes: in
     if where is not None:
         body = LetStmt(where, Compare(BOOL, "lt", at, Splat(INDEX, inside, lanes)), body)
     loop = For(i, arith.const(0, INDEX), rows, ForKind.SERIAL, body)
-    func = PrimFunc("kernel", (a,), (out,), loop, (stride, rows, inside))
+    func = finished(PrimFunc("kernel", (a,), (out,), loop, (stride, rows, inside)), target)
     has_masks = 0 < target.vectors.masked_bits <= max(8, kind.bits)
     assert ("gather" in emit(func, target)) == (not has_masks)
     compiled = optimise_and_compile(emit(func, target), target, choose_pipeline(func))

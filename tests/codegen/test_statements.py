@@ -28,9 +28,11 @@ from opgen_runtime.lower.tir.nodes.stmt import (
     Prefetch,
     PrimFunc,
     Ramp,
+    Shuffle,
     Splat,
     Store,
 )
+from tests.codegen.conftest import finished
 from tests.codegen.conftest import run as run_kernel
 
 ZERO, ONE = const(0, INDEX), const(1, INDEX)
@@ -132,20 +134,44 @@ def test_stores_between_each_others_lanes(build, dtype, stride, lanes, masked):
 
     values = (np.arange(size) % 3 + 2).astype(d.numpy)
     body = Block(tuple(store(k) for k in range(stride)))
-    (out,) = build.run(PrimFunc("kernel", (source,), (result,), body), [values])
+    func = finished(PrimFunc("kernel", (source,), (result,), body))
+    if not masked:
+        assert isinstance(func.body, Store)
+    (out,) = build.run(func, [values])
     wanted = np.ones(size + 2, d.numpy)
-    woven = values.reshape(stride, lanes).T.reshape(-1)
+    interleaved = values.reshape(stride, lanes).T.reshape(-1)
     count = size - stride - 1 if masked else size
-    wanted[1 : count + 1] = woven[:count]
+    wanted[1 : count + 1] = interleaved[:count]
     np.testing.assert_array_equal(out, wanted)
 
 
-def test_a_store_that_reads_what_the_one_before_stored_is_not_woven(build):
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_lanes_of_several_vectors(build, dtype, count):
+    """A shuffle that is used in an operation, and one whose lanes fill no whole vectors."""
+    d, random = DType(dtype), np.random.default_rng(count)
+    source, result = Buffer("source", (8 * count,), d), Buffer("result", (16,), d)
+    vectors = tuple(Load(d, source, (ramp(8 * k, 8),)) for k in range(count))
+    order = tuple(int(k) for k in random.integers(0, 8 * count, 16))
+    values = (np.arange(8 * count) % 3).astype(d.numpy)
+    shuffled = Shuffle(d, vectors, order)
+    added = arith.Binary(d, "add", shuffled, Splat(d, const(True if d is BOOL else 1, d), 16))
+    (out,) = build.run(
+        PrimFunc("kernel", (source,), (result,), Store(result, (ramp(0, 16),), added)), [values]
+    )
+    np.testing.assert_array_equal(out, values[list(order)] + d.numpy.type(1))
+    few = Buffer("few", (5,), d)
+    part = Store(few, (ramp(0, 5),), Shuffle(d, vectors, order[:5]))
+    (out,) = build.run(PrimFunc("kernel", (source,), (few,), part), [values])
+    np.testing.assert_array_equal(out, values[list(order[:5])])
+
+
+def test_a_store_that_reads_what_the_one_before_stored_is_not_interleaved(build):
     def body(source, result):
         first = Store(result, (ramp(0, 8, 2),), Load(FLOAT32, source, (ramp(0, 8),)))
         return Block((first, Store(result, (ramp(1, 8, 2),), Load(FLOAT32, result, (ramp(0, 8, 2),)))))
 
-    (out,) = build.run(copy_kernel(8, 16, body), [floats(8)])
+    (out,) = build.run(finished(copy_kernel(8, 16, body)), [floats(8)])
     np.testing.assert_array_equal(out, np.repeat(floats(8), 2))
 
 

@@ -115,7 +115,8 @@ def _lowered(
     normal = te.normalize(outputs)
     plain = chance.random() < 0.15
     schedule = create_schedule(normal) if plain else schedules.generic(normal, target)
-    return tir.run_phases(tir.lower(schedule, inputs, normal, "kernel"))
+    func = tir.lower(schedule, inputs, normal, "kernel")
+    return tir.run_phases(replace(func, vectors=target.vectors, machine=target.machine))
 
 
 def _array(chance: random.Random, tensor: Tensor) -> np.ndarray:

@@ -12,7 +12,7 @@ from opgen_runtime import ir
 from opgen_runtime.base.arith import Expr, Var, free_vars
 from opgen_runtime.base.arith.evaluate import evaluate_scalar
 from opgen_runtime.base.target import Target
-from opgen_runtime.codegen.llvm.cost import iteration_cost
+from opgen_runtime.lower.tir.analysis.cost import iteration_cost
 from opgen_runtime.lower.tir.nodes import stmt as tir
 from opgen_runtime.lower.tir.nodes.visit import children, statements
 from opgen_runtime.run.compile import pipeline

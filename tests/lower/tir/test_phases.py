@@ -457,4 +457,11 @@ def test_order() -> None:
         "simplify",
         "remove_no_op",
         "rewrite_unsafe_select",
+        "parallel_work",
+        "group_repetitions",
+        "nontemporal_stores",
+        "outline_loops",
+        "interleave_stores",
+        "transpose_loads",
+        "early_exit",
     ]

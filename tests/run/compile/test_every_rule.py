@@ -189,6 +189,18 @@ def loop(kind: ForKind) -> Stmt:
 SQUARE = Buffer("square", (2, 2), FLOAT32, "local")
 DOUBLE = Buffer("pair", (2,), FLOAT32, "double")
 LOOP_IR: dict[str, tuple[Callable[[], Stmt], str]] = {
+    "rows fit their kinds": (lambda: tir.Repetition((), ((0, ()),)), "a row is of kind 0, of 0"),
+    "loops go on": (
+        lambda: For(Q, ZERO, const(6, INDEX), ForKind.SERIAL, stored(OUTPUT, Q), step=0),
+        "the loop over q goes on by 0",
+    ),
+    "transposed loads are squares": (
+        lambda: tir.TransposedLoad(
+            (Var(FLOAT32, "c"),), Load(FLOAT32, INPUT, (ZERO,)), None, stored(OUTPUT, ZERO)
+        ),
+        "u[0] is transposed, and no sequence of positions",
+    ),
+    "nodes that every phase knows": (lambda: tir.Outlined(stored(OUTPUT, ZERO)), "found Outlined"),
     "buffers are declared": (lambda: stored(SQUARE, ZERO, ZERO), "buffer square is used where"),
     "inputs are only read": (lambda: stored(INPUT, ZERO), "input u is stored to"),
     "as many indices as dims": (lambda: stored(OUTPUT, ZERO, ZERO), "buffer v of 1 dims"),

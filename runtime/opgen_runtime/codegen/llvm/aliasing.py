@@ -11,7 +11,7 @@ from typing import Final
 
 from ...lower.tir.nodes.stmt import Allocate, Buffer, PrimFunc
 from ...lower.tir.nodes.visit import statements
-from .repetition import MANY
+from ...lower.tir.phases.group_repetitions import MANY
 from .text import ModuleText
 
 _MAX_TEMPORARIES: Final = 64
@@ -23,7 +23,8 @@ class Aliasing:
     def __init__(self, module: ModuleText, func: PrimFunc) -> None:
         self._inputs = frozenset(func.inputs)
         operands = (*func.inputs, *func.outputs)
-        temporaries = tuple(s.buffer for s in statements(func.body) if isinstance(s, Allocate))
+        made = [s.buffer for s in statements(func.body) if isinstance(s, Allocate)]
+        temporaries = tuple(dict.fromkeys(made))
         groups: list[tuple[Buffer, ...]] = []
         # A statement that stands for many accesses other operands of the same sort.
         is_shared = len(operands) >= MANY

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from ...base.arith.expr import Expr, Var
-from ...lower.tir.nodes.stmt import Buffer, For, LetStmt, Stmt, Store
+from ...lower.tir.nodes.stmt import Buffer, For, Stmt
 from .expression import ExpressionEmitter
 from .memory import Memory
 from .text import FunctionText, ModuleText, Value
@@ -23,7 +22,7 @@ class Closure:
 
 
 class Body(Protocol):
-    """A function whose statements are being written (`StatementEmitter`), as `outline.py` and `loops.py` see it."""
+    """A function whose statements are being written (`StatementEmitter`), as those see it that write parts of them."""
 
     module: ModuleText
     f: FunctionText
@@ -31,7 +30,6 @@ class Body(Protocol):
     is_alone: bool
     closure: Closure | None
     can_fail: bool
-    depth: int
     expressions: ExpressionEmitter
 
     def variable(self, var: Var) -> Value: ...
@@ -54,11 +52,7 @@ class Body(Protocol):
 
     def evaluate(self, expr: Expr) -> Value: ...
 
-    def let(self, stmt: LetStmt) -> None: ...
-
-    def store(
-        self, stmt: Store, known: Iterable[tuple[Expr, Value]] = (), where: Value | None = None
-    ) -> None: ...
+    def operand_position(self, buffer: Buffer) -> int: ...
 
     def loop(self, stmt: For, minimum: Value, end: Value, guarded: bool) -> None: ...
 

@@ -12,7 +12,6 @@ from typing import Final
 from ...base import Target
 from ...base.arith.expr import Const
 from ...base.vocabulary import INDEX
-from ...lower.tir.analysis.nontemporal import nontemporal_outputs
 from ...lower.tir.nodes.stmt import Buffer, PrimFunc
 from .aliasing import Aliasing
 from .statement import StatementEmitter
@@ -38,39 +37,13 @@ def emit(func: PrimFunc, target: Target) -> str:
         slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
         size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
         emitter.define_variable(var, register(INDEX, 1, size, clean=True, nonnegative=True))
-    _emit_body(emitter, func)
+    emitter.emit(func.body)
     emitter.finish("i32", _PARAMETERS, is_kernel=True)
     width = target.vector_bits
     attributes = (
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
     )
     return f'target triple = "{target.triple}"\n{module.render()}{attributes}\n'
-
-
-def _emit_body(emitter: StatementEmitter, func: PrimFunc) -> None:
-    """The body; where outputs may be written by non-temporal stores: it is there twice, chosen by how the caller's
-    memory lies.
-    """
-    nontemporal = nontemporal_outputs(func)
-    if not nontemporal:
-        emitter.emit(func.body)
-        return
-    f = emitter.f
-    low = "0"
-    for buffer in func.outputs:
-        if buffer in nontemporal:
-            address = f.emit(f"ptrtoint ptr {emitter.buffer(buffer).pointer} to i64")
-            low = f.emit(f"or i64 {low}, {address}")
-    aligned = f.emit(f"icmp eq i64 {f.emit(f'and i64 {low}, {func.machine.line - 1}')}, 0")
-    past, through, done = f.label("past"), f.label("through"), f.label("written")
-    f.branch_if(aligned, past, through)
-    for label, chosen in ((past, nontemporal), (through, frozenset())):
-        f.start(label)
-        emitter.nontemporal = chosen
-        emitter.emit(func.body)
-        f.branch(done)
-    f.start(done)
-    emitter.nontemporal = nontemporal
 
 
 def _extent_metadata(module: ModuleText, buffer: Buffer) -> str:

@@ -11,15 +11,25 @@ from typing import Final, Protocol
 
 from ...base.arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from ...base.errors import CodegenError
-from ...base.vocabulary import INDEX, UINT64
-from ...lower.tir.nodes.stmt import Buffer, HorizontalReduce, Load, Packed, Ramp, Splat, Store
+from ...base.vocabulary import BOOL, INDEX, UINT64
+from ...lower.tir.nodes.stmt import (
+    Aligned,
+    Buffer,
+    HorizontalReduce,
+    Load,
+    Packed,
+    Ramp,
+    Shuffle,
+    Splat,
+    Store,
+)
 from ...lower.tir.nodes.vector import MAX_LANES
 from . import arithmetic, intrinsics, memory
 from .conversion import bitcast, cast
 from .dot_product import dot, is_dot
 from .memory import Memory
 from .packed import packed
-from .text import FunctionText, Value, constant, ramp, splat
+from .text import FunctionText, Value, constant, ramp, register, shuffle, splat
 from .text.types import memory_type
 
 
@@ -47,10 +57,6 @@ class ExpressionEmitter:
         """Begin a new statement."""
         self._done = {}
         self._contracted = {}
-
-    def know(self, node: Expr, value: Value) -> None:
-        """Take the value of a node that has been found already, in the statement that begins."""
-        self._done[id(node)] = value
 
     def accumulates(self, stmt: Store) -> None:
         """Let `x[i] = x[i] + a * b` of floats use a fused multiply-add and any order: a sum has none, nor a maximum.
@@ -158,6 +164,17 @@ class ExpressionEmitter:
     def _packed(self, node: Packed) -> Value:
         return packed(self.f, self._value(node.value), self._value(node.mask))
 
+    def _shuffle(self, node: Shuffle) -> Value:
+        _check_lanes(len(node.indices))
+        return shuffle(tuple([self._value(each) for each in node.vectors]), node.indices)
+
+    def _aligned(self, node: Aligned) -> Value:
+        f, low = self.f, "0"
+        for buffer in node.buffers:
+            address = f.emit(f"ptrtoint ptr {self._names.buffer(buffer).pointer} to i64")
+            low = f.emit(f"or i64 {low}, {address}")
+        return register(BOOL, 1, f.emit(f"icmp eq i64 {f.emit(f'and i64 {low}, {node.bytes - 1}')}, 0"))
+
     def _horizontal(self, node: HorizontalReduce) -> Value:
         return arithmetic.horizontal(self.f, node.combiner, [self._value(each) for each in _combined(node)])
 
@@ -209,6 +226,8 @@ def _register() -> None:
         (Splat, ExpressionEmitter._splat),
         (HorizontalReduce, ExpressionEmitter._horizontal),
         (Packed, ExpressionEmitter._packed),
+        (Shuffle, ExpressionEmitter._shuffle),
+        (Aligned, ExpressionEmitter._aligned),
     )
     _EMITTERS.update(table)
 

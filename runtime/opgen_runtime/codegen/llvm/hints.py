@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ...base.arith import post_order
+from ...lower.tir.analysis.cost import has_vectors, iteration_cost
 from ...lower.tir.nodes.stmt import Allocate, Block, If, LetStmt, Load, Stmt, Store
-from .cost import has_vectors, iteration_cost
 from .text import ModuleText
 
 _MAX_CHEAP_OPERATIONS: Final = (

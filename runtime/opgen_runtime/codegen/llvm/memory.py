@@ -11,7 +11,8 @@ from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType, dataclass
-from . import strided
+from ...lower.tir.nodes.vector import FEWEST_STRIDED_LANES, LEAST_GATHERED_STRIDE
+from . import arithmetic, strided
 from .arithmetic import select
 from .conversion import cast
 from .text import FunctionText, Jumps, Value, constant, ramp, register, splat
@@ -58,7 +59,7 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
         return _load_repeated(f, memory, index, mask, lanes)
     if (
         index.jumps is not None
-        and 1 <= index.stride < strided.MIN_GATHERED_STRIDE
+        and 1 <= index.stride < LEAST_GATHERED_STRIDE
         and _is_neighbour(f, memory, index)
     ):
         return _load_pieces(f, memory, index.stride, _pieces(f, memory, index, index.jumps, mask), lanes)
@@ -82,6 +83,8 @@ def store(f: FunctionText, memory: Memory, index: Value, value: Value, mask: Val
         mask = None
     if lanes == 1:
         _store_scalar(f, memory, index, value, mask)
+    elif _is_shuffled(value) and index.ramp is not None and index.ramp[1] == 1:
+        _store_shuffled(f, memory, index.ramp[0], value, mask)
     elif index.ramp is not None and index.ramp[1] == 1:
         _store_sequence(f, memory, index, value, mask, lanes)
     elif strided.is_strided(index) and (mask is None or has_masks(f, memory)):
@@ -221,7 +224,7 @@ def load_row(
 
 
 def _reversed(f: FunctionText, kind: str, text: str, lanes: int) -> str:
-    return strided.shuffle(f, kind, text, "poison", range(lanes)[::-1])
+    return f.shuffle(kind, text, "poison", range(lanes)[::-1])
 
 
 def _store_sequence(
@@ -236,6 +239,23 @@ def _store_sequence(
     flags = register_type(BOOL, lanes)
     arguments = ((kind, operand), (f"ptr align {align}", address), (flags, f.vector(mask, lanes)))
     f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=memory.store_metadata)
+
+
+def _is_shuffled(value: Value) -> bool:
+    """Whether a vector is made of others, and as many whole ones as they are wide."""
+    return value.shuffled is not None and value.lanes % value.shuffled.vectors[0].lanes == 0
+
+
+def _store_shuffled(f: FunctionText, memory: Memory, first: Value, value: Value, mask: Value | None) -> None:
+    """Lanes of other vectors, as many at once as those have."""
+    assert value.shuffled is not None
+    lanes = value.shuffled.vectors[0].lanes
+    rows = f.parts(value, lanes)
+    where = None if mask is None else f.parts(mask, lanes)
+    for number, row in enumerate(rows):
+        start = arithmetic.binary(f, "add", first, constant(first.dtype, number * lanes))
+        held = None if where is None else register(BOOL, lanes, where[number])
+        _store_sequence(f, memory, ramp(start, 1, lanes), register(memory.dtype, lanes, row), held, lanes)
 
 
 def _lowest(
@@ -305,7 +325,7 @@ def has_masks(f: FunctionText, memory: Memory) -> bool:
 def _is_neighbour(f: FunctionText, memory: Memory, index: Value) -> bool:
     """Whether a sequence with jumps has few pieces, which the machine reads and writes under masks."""
     few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MAX_PIECES
-    return few and index.lanes >= strided.MIN_LANES and has_masks(f, memory)
+    return few and index.lanes >= FEWEST_STRIDED_LANES and has_masks(f, memory)
 
 
 def _pieces(
@@ -338,7 +358,7 @@ def _load_repeated(f: FunctionText, memory: Memory, index: Value, mask: Value | 
     some = None if mask is None else strided.any_of(f, mask, times)
     read = _load_sequence(f, memory, ramp(first, 1, count), some, count)
     kind = register_type(memory.dtype, count)
-    text = strided.shuffle(f, kind, f.vector(read, count), "poison", [k // times for k in range(lanes)])
+    text = f.shuffle(kind, f.vector(read, count), "poison", [k // times for k in range(lanes)])
     value = register(memory.dtype, lanes, text)
     return value if mask is None else select(f, mask, value, splat(constant(memory.dtype, 0), lanes))
 
@@ -355,7 +375,7 @@ def _load_pieces(
             address = strided.beyond(f, memory_type(memory.dtype), first, offset, inbounds=False)
             if stride > 1:
                 order = [lanes if lane is None else lane for lane in places]
-                own = strided.shuffle(f, flags, own, "zeroinitializer", order)
+                own = f.shuffle(flags, own, "zeroinitializer", order)
             arguments = ((f"ptr align {align}", address), (flags, own), (kind, text))
             name = f"llvm.masked.load.{suffix(kind)}.p0"
             text = f.call(name, kind, arguments, attributes=memory.load_metadata)

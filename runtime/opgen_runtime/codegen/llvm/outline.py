@@ -1,24 +1,19 @@
-"""Parts of a kernel as functions of their own: bodies of parallel loops, copies in loops, statements that repeat."""
+"""Parts of a kernel as functions of their own: bodies of parallel loops, outlined statements, kinds of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from ...base.arith import post_order
-from ...base.arith.expr import Expr
+from ...base.arith.expr import Const, Expr
 from ...base.vocabulary import INDEX, INT64
-from ...lower.tir.nodes.stmt import Buffer, For, ForKind, Load, Stmt, Store
-from ...lower.tir.nodes.visit import exprs, statements
+from ...lower.tir.nodes.stmt import Buffer, For, Kind, Repetition, Stmt
 from . import arithmetic
 from .closure import Body
-from .cost import has_vectors, iteration_cost
 from .extents import entry_size
-from .repetition import Kind, Number, Repetition
 from .text import Value, register
 
 _UNKNOWN_COST: Final = 256
-_MIN_OUTLINED_OPERATIONS: Final = 1 << 11  # element operations, beside which a call is nothing
 
 
 def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
@@ -46,63 +41,19 @@ def parallel(outer: Body, stmt: For, minimum: Value, extent: Value) -> None:
 
 def _grain(outer: Body, stmt: For) -> str:
     """The operand of how many iterations are worth a thread, computed from the dims where they are symbolic."""
-    cost, threshold = iteration_cost(stmt.body), outer.module.target.parallel_threshold
-    if isinstance(cost, Expr):
+    cost, threshold = stmt.work, outer.module.target.parallel_threshold
+    if isinstance(cost, Expr) and not isinstance(cost, Const):
         f = outer.f
         found = entry_size(f, cost, lambda var: f.vector(outer.variable(var), 1))
         if found is not None:
             f.module.declare("llvm.smax.i64", "i64", "i64, i64")
             some = f.emit(f"call i64 @llvm.smax.i64(i64 {found}, i64 1)")
             return f.emit(f"sdiv i64 {f.emit(f'add i64 {some}, {threshold - 1}')}, {some}")
-    return str(-(-threshold // max(1, cost if isinstance(cost, int) else _UNKNOWN_COST)))
+    return str(-(-threshold // max(1, int(cost.value) if isinstance(cost, Const) else _UNKNOWN_COST)))
 
 
-def copies(block: Sequence[Stmt]) -> set[For]:
-    """The loops of a block that make in vectors what others beside them read, and are worth a function.
-
-    LLVM hoists their constants out of all loops, where they would push sums of the others out of the registers.
-    """
-    made = {part: _copied(part) for part in block if isinstance(part, For) and has_vectors(part)}
-    if not any(made.values()) or sum([_has_loop(part) for part in block]) < 2:
-        return set()
-    readers: dict[Buffer, list[Stmt]] = {}
-    for part in block:
-        for buffer in {buffer for stmt in statements(part) for buffer in _read(stmt)}:
-            readers.setdefault(buffer, []).append(part)
-    return {
-        loop
-        for loop, buffers in made.items()
-        if any([part is not loop for buffer in buffers for part in readers.get(buffer, ())])
-    }
-
-
-def _copied(loop: For) -> set[Buffer]:
-    """What a large loop writes and does not add to; nothing where threads share a part of it."""
-    cost = iteration_cost(loop)
-    if not isinstance(cost, int) or cost < _MIN_OUTLINED_OPERATIONS:
-        return set()
-    made: set[Buffer] = set()
-    for part in statements(loop):
-        if isinstance(part, For) and part.kind is ForKind.PARALLEL:
-            return set()
-        if isinstance(part, Store):
-            made.add(part.buffer)
-            if part.buffer in _read(part):
-                return set()
-    return made
-
-
-def _has_loop(stmt: Stmt) -> bool:
-    return any(isinstance(part, For) for part in statements(stmt))
-
-
-def _read(stmt: Stmt) -> set[Buffer]:
-    """The buffers that a statement itself loads from."""
-    return {node.buffer for e in exprs(stmt) for node in post_order(e) if isinstance(node, Load)}
-
-
-def loop(outer: Body, stmt: For) -> None:
-    """A function for a loop, and its call."""
+def function(outer: Body, stmt: Stmt) -> None:
+    """A function for a statement, and its call."""
     body = outer.inner("loop", is_alone=outer.is_alone)
     body.emit(stmt)
     body.finish("void", "ptr %closure", is_kernel=False)
@@ -115,10 +66,11 @@ def loop(outer: Body, stmt: For) -> None:
 def repetition(outer: Body, repeated: Repetition) -> None:
     """A function for each kind of statement, and a loop over the rows that calls the one of each."""
     f = outer.f
-    width = max(len(row) for row in repeated.rows)
-    cells = [cell for row in repeated.rows for cell in (*row, *(0,) * (width - len(row)))]
-    table = outer.module.table(INT64, "i64", cells)
-    bodies = [_of_kind(outer, kind) for kind in repeated.kinds]
+    table, width = _table(outer, repeated)
+    bodies = [
+        _of_kind(outer, kind, [values for each, values in repeated.rows if each == k])
+        for k, kind in enumerate(repeated.kinds)
+    ]
     closures = [_closure(outer, body) for body in bodies]
     head, following = f.label("row"), f.label("next")
     entry = f.block
@@ -149,19 +101,32 @@ def repetition(outer: Body, repeated: Repetition) -> None:
             _check(outer, closure)
 
 
-def _of_kind(outer: Body, kind: Kind) -> Body:
+def _table(outer: Body, repeated: Repetition) -> tuple[str, int]:
+    """The rows in memory, and how many numbers each has: its kind, then its values; an operand is its position."""
+    width = 1 + max(len(values) for _, values in repeated.rows)
+    cells: list[int] = []
+    for kind, values in repeated.rows:
+        cells.append(kind)
+        cells += [outer.operand_position(v) if isinstance(v, Buffer) else v for v in values]
+        cells += [0] * (width - 1 - len(values))
+    return outer.module.table(INT64, "i64", cells), width
+
+
+def _of_kind(outer: Body, kind: Kind, rows: Sequence[tuple[int | Buffer, ...]]) -> Body:
+    """`rows`: the values of its columns, of which the first buffer tells how all that stand there are accessed."""
     body = outer.inner("kind", is_alone=outer.is_alone)
     f = body.f
-    for k, column in enumerate(kind.columns, 1):
+    for k, (column, values) in enumerate(zip(kind.columns, zip(*rows, strict=True), strict=True), 1):
         cell = f.emit_entry(f"getelementptr i8, ptr %row, i64 {8 * k}")
         text = f.emit_entry(f"load i64, ptr {cell}, align 8, !invariant.load !{{}}")
-        if isinstance(column, Number):
-            value = register(INDEX, 1, text, clean=True, nonnegative=column.nonnegative)
-            body.define_variable(column.var, value)
-        else:
+        if isinstance(column, Buffer):
             slot = f.emit_entry(f"getelementptr ptr, ptr {body.data()}, i64 {text}")
             pointer = f.emit_entry(f"load ptr, ptr {slot}, align 8, !invariant.load !{{}}")
-            body.define_buffer(column.buffer, pointer, like=column.like)
+            body.define_buffer(column, pointer, like=values[0])
+        else:
+            nonnegative = min(values) >= 0
+            value = register(INDEX, 1, text, clean=True, nonnegative=nonnegative)
+            body.define_variable(column, value)
     body.emit(kind.statement)
     body.finish("void", "ptr %closure, ptr %row", is_kernel=False)
     return body

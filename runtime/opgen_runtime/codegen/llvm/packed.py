@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from ...base.vocabulary import BOOL
-from . import strided
 from .memory import from_memory, to_memory
 from .text import FunctionText, Value
 from .text.types import memory_type, register_type, suffix, vector_type
@@ -24,13 +23,13 @@ def packed(f: FunctionText, value: Value, mask: Value) -> Value:
     whole, full = bits, max(lanes, _MIN_VECTOR_BITS // width)
     if full > lanes:
         order = [min(k, lanes) for k in range(full)]
-        text = strided.shuffle(f, bits, text, "zeroinitializer", order)
-        where = strided.shuffle(f, flags, where, "zeroinitializer", order)
+        text = f.shuffle(bits, text, "zeroinitializer", order)
+        where = f.shuffle(flags, where, "zeroinitializer", order)
         whole, flags = vector_type(f"i{width}", full), register_type(BOOL, full)
     arguments = ((whole, text), (flags, where), (whole, "zeroinitializer"))
     text = f.call(f"llvm.experimental.vector.compress.{suffix(whole)}", whole, arguments)
     if full > lanes:
-        text = strided.shuffle(f, whole, text, "poison", range(lanes))
+        text = f.shuffle(whole, text, "poison", range(lanes))
     if kind != bits:
         text = f.emit(f"bitcast {bits} {text} to {kind}")
     return from_memory(f, value.dtype, lanes, text)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from ...base.arith.expr import Const, Expr, Var
 from ...base.errors import CodegenError
 from ...base.vocabulary import INDEX
-from ...lower.tir.analysis.nontemporal import is_nontemporal_candidate
-from ...lower.tir.nodes.stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Prefetch, Stmt, Store
-from . import arithmetic, interleaved_stores, loops, memory, outline
+from ...lower.tir.nodes.stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    If,
+    LetStmt,
+    Outlined,
+    Prefetch,
+    Repetition,
+    Stmt,
+    Store,
+    TransposedLoad,
+)
+from . import arithmetic, loops, memory, outline, transposes
 from .aliasing import Aliasing
 from .closure import Body, Closure
 from .conversion import cast
 from .expression import ExpressionEmitter, flat_index
 from .extents import entry_size
-from .interleaved_stores import InterleavedStores
 from .memory import Memory
-from .repetition import Repetition, repetitions
 from .temporaries import ALIGNMENT, block_of, give, taken, taken_at_entry
 from .text import FunctionText, ModuleText, Value, constant, register
 from .text.types import memory_type, register_type
@@ -51,24 +62,21 @@ class StatementEmitter:
         self._aliasing = aliasing
         self._operands = operands
         self._variables: dict[Var, Value] = {}
-        self._has_vectors = False  # among the values of variables, which no function taken out can know
         self._buffers: dict[Buffer, Memory] = {}
         self.expressions = ExpressionEmitter(self.f, self)
         self.closure = None if closure is None else Closure(closure[0], closure[1], [])
         self._data: str | None = "%data" if closure is None else None
         self._status: str | None = None if closure is None else closure[1]
         self._inner = 0
-        self.depth = 0  # loops around what is written
         self._heap: list[str] = []  # temporaries of unknown size, in the scope that is being written
         self._hoisted: list[tuple[str, str]] = []  # (pointer, bytes) of temporaries made once a call
         self.can_fail = False
-        self.nontemporal: frozenset[Buffer] = frozenset()  # outputs that are written by non-temporal stores
+        self._streams = False  # whether a store goes past the caches
 
     # names
 
     def define_variable(self, var: Var, value: Value) -> None:
         self._variables[var] = value
-        self._has_vectors = self._has_vectors or value.lanes > 1
 
     def define_buffer(
         self, buffer: Buffer, pointer: str, facts: str = "", like: Buffer | None = None
@@ -135,9 +143,7 @@ class StatementEmitter:
         name = f"{self.name}.{role}{self._inner}"
         self._inner += 1
         closure = (self, "%closure")
-        made = StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
-        made.nontemporal = self.nontemporal
-        return made
+        return StatementEmitter(self.module, name, self._aliasing, self._operands, closure, is_alone)
 
     # statements
 
@@ -145,17 +151,8 @@ class StatementEmitter:
         """Emit one statement at the end of the function."""
         match stmt:
             case Block(body):
-                copies = outline.copies(body) if self.depth else set()
-                for part in interleaved_stores.interleave(tuple(repetitions(body, self._operands))):
-                    if isinstance(part, Repetition):
-                        outline.repetition(self, part)
-                    elif isinstance(part, InterleavedStores):
-                        target = self.buffer(part.stores[0].buffer)
-                        interleaved_stores.store(self.f, self.expressions, target, part)
-                    elif isinstance(part, For) and part in copies and not self._has_vectors:
-                        outline.loop(self, part)
-                    else:
-                        self.emit(part)
+                for part in body:
+                    self.emit(part)
             case Store():
                 self.store(stmt)
             case For():
@@ -167,10 +164,21 @@ class StatementEmitter:
             case LetStmt():
                 self.let(stmt)
                 self.emit(stmt.body)
+            case TransposedLoad():
+                transposes.load(self, stmt)
+                self.emit(stmt.body)
+            case Outlined():
+                outline.function(self, stmt.body)
+            case Repetition():
+                outline.repetition(self, stmt)
             case Prefetch():
                 memory.prefetch(self.f, self.buffer(stmt.buffer), self._index(stmt.indices[0]))
             case _:
                 raise CodegenError(f"statement {type(stmt).__name__} cannot be compiled")
+
+    def operand_position(self, buffer: Buffer) -> int:
+        """Which of the kernel's operands a buffer is."""
+        return self._operands[buffer][0]
 
     def let(self, stmt: LetStmt) -> None:
         """What follows may use the variable."""
@@ -188,25 +196,18 @@ class StatementEmitter:
     def _index(self, expr: Expr) -> Value:
         return cast(self.f, self.evaluate(expr), INDEX)
 
-    def store(
-        self, stmt: Store, known: Iterable[tuple[Expr, Value]] = (), where: Value | None = None
-    ) -> None:
-        """`known`: values of nodes of the statement that have been found already; `where`: whether it is done."""
+    def store(self, stmt: Store) -> None:
         expressions = self.expressions
         expressions.forget()
-        for node, found in known:
-            expressions.know(node, found)
         expressions.accumulates(stmt)
         value = expressions.emit(stmt.value)
         index = expressions.emit(flat_index(stmt.buffer, stmt.indices))
-        line = self.module.target.machine.line
-        if where is None and stmt.buffer in self.nontemporal and is_nontemporal_candidate(stmt, line):
-            memory.store_nontemporal(self.f, self.buffer(stmt.buffer), index, value)
-            return
         mask = None if stmt.mask is None else expressions.emit(stmt.mask)
-        if where is not None:
-            mask = where if mask is None else arithmetic.binary(self.f, "and", mask, where)
-        memory.store(self.f, self.buffer(stmt.buffer), index, value, mask)
+        if stmt.nontemporal:
+            self._streams = True
+            memory.store_nontemporal(self.f, self.buffer(stmt.buffer), index, value)
+        else:
+            memory.store(self.f, self.buffer(stmt.buffer), index, value, mask)
 
     def _if(self, stmt: If) -> None:
         f = self.f
@@ -232,7 +233,7 @@ class StatementEmitter:
         if stmt.kind is ForKind.VECTORIZED:
             raise CodegenError(f"loop {stmt.var.name} is still vectorized; vectorize_loop must expand it")
         minimum, extent = self._index(stmt.minimum), self._index(stmt.extent)
-        if isinstance(extent.literal, int) and extent.literal <= 1:
+        if isinstance(extent.literal, int) and extent.literal <= 1 and stmt.condition is None:
             if extent.literal == 1:
                 self.define_variable(stmt.var, minimum)
                 self.emit(stmt.body)
@@ -320,7 +321,7 @@ class StatementEmitter:
         f.branch("finished")
         f.start("finished")
         self._free_hoisted()
-        if self.nontemporal:  # such stores are seen by others in any order
+        if self._streams:  # such stores are seen by others in any order
             call, declaration = self.module.target.architecture.stores_fence
             if call:
                 self.module.source(declaration)

@@ -9,20 +9,19 @@ machine's own gather takes an element at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from ...base.vocabulary import BOOL
+from ...lower.tir.nodes.vector import FEWEST_STRIDED_LANES, LEAST_GATHERED_STRIDE
 from .text import FunctionText, Value, register
 from .text.types import register_type, suffix, vector_type
-
-MIN_LANES: Final = 4
-MIN_GATHERED_STRIDE: Final = 5  # stride
 
 
 def is_strided(index: Value) -> bool:
     """Whether positions are a sequence that this file takes."""
     return (
-        index.ramp is not None and 1 < abs(index.ramp[1]) < MIN_GATHERED_STRIDE and index.lanes >= MIN_LANES
+        index.ramp is not None
+        and 1 < abs(index.ramp[1]) < LEAST_GATHERED_STRIDE
+        and index.lanes >= FEWEST_STRIDED_LANES
     )
 
 
@@ -69,7 +68,7 @@ def load(f: FunctionText, kind: str, stride: int, lanes: int, read: Read) -> str
             lanes + place if at == number else (place if number == 1 else lane) if at < number else None
             for lane, (at, place) in enumerate(places)
         ]
-        found = shuffle(f, kind, found, vector, order)
+        found = f.shuffle(kind, found, vector, order)
     return found
 
 
@@ -89,23 +88,17 @@ def store(
     places = _places(stride, lanes)
     for number, offset in enumerate(_offsets(abs(stride), lanes)):
         taken = {place: lane for lane, (at, place) in enumerate(places) if at == number}
-        spread = shuffle(f, kind, operand, "poison", [taken.get(place) for place in range(lanes)])
+        spread = f.shuffle(kind, operand, "poison", [taken.get(place) for place in range(lanes)])
         own = ", ".join(f"i1 {str(place in taken).lower()}" for place in range(lanes))
         if mask is None:
             where = f"<{own}>"
         else:
-            where = shuffle(
-                f, flags, mask, "zeroinitializer", [taken.get(place, lanes) for place in range(lanes)]
+            where = f.shuffle(
+                flags, mask, "zeroinitializer", [taken.get(place, lanes) for place in range(lanes)]
             )
         address = beyond(f, element, lowest, offset, inbounds=mask is None)
         arguments = ((kind, spread), (f"ptr align {align}", address), (flags, where))
         f.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments, attributes=metadata)
-
-
-def shuffle(f: FunctionText, kind: str, a: str, b: str, order: Sequence[int | None]) -> str:
-    """Lanes of two vectors of one type by number, those of `b` after those of `a`; None: any."""
-    listed = ", ".join(f"i32 {'poison' if lane is None else lane}" for lane in order)
-    return f.emit(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{listed}>")
 
 
 def _offsets(stride: int, lanes: int) -> list[int]:

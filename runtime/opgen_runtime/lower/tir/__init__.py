@@ -9,7 +9,7 @@ lowering/        schedules to loop IR: what part of every stage is computed wher
 phases/          one file each: from lowered loop IR to what code generation takes
 rewriting/       what several phases do: where loops are split, by guards (linear, open_partition); streams compacted
                  with the count in a register (compaction_loops); rows that callers see a part of (limited)
-analysis/        index arithmetic and conditions (canonical), ranges of indices (region), non-temporal stores
+analysis/        index arithmetic and conditions (canonical), ranges of indices (region), work of statements (cost)
 interpretation/  the oracle of tests
 """
 
@@ -23,6 +23,7 @@ from .lowering.lower import dims_of, lower
 from .nodes import visit
 from .nodes.contract import LOWERED, View, check
 from .nodes.stmt import (
+    Aligned,
     Allocate,
     Block,
     Buffer,
@@ -30,16 +31,21 @@ from .nodes.stmt import (
     ForKind,
     HorizontalReduce,
     If,
+    Kind,
     LetStmt,
     Load,
+    Outlined,
     Packed,
     Prefetch,
     PrimFunc,
     Ramp,
+    Repetition,
     Seen,
+    Shuffle,
     Splat,
     Stmt,
     Store,
+    TransposedLoad,
     stmt_text,
     to_text,
 )
@@ -51,6 +57,7 @@ __all__ = [
     "FINAL",
     "LOWERED",
     "PHASES",
+    "Aligned",
     "Allocate",
     "Block",
     "Buffer",
@@ -59,18 +66,23 @@ __all__ = [
     "ForKind",
     "HorizontalReduce",
     "If",
+    "Kind",
     "LetStmt",
     "Load",
+    "Outlined",
     "Packed",
     "Phase",
     "PhaseRow",
     "Prefetch",
     "PrimFunc",
     "Ramp",
+    "Repetition",
     "Seen",
+    "Shuffle",
     "Splat",
     "Stmt",
     "Store",
+    "TransposedLoad",
     "View",
     "alike",
     "block",

@@ -8,7 +8,7 @@ module.py    ModuleText: declarations, functions, constants, metadata; `fill`: w
 
 from .function import FunctionText, Recurrence, constant
 from .module import ModuleText, fill
-from .values import Jumps, Value, ramp, register, splat
+from .values import Jumps, Value, ramp, register, shuffle, splat
 
 __all__ = [
     "FunctionText",
@@ -20,5 +20,6 @@ __all__ = [
     "fill",
     "ramp",
     "register",
+    "shuffle",
     "splat",
 ]

@@ -101,6 +101,9 @@ class FunctionText:
         if value.lanes == 1:
             return self._splat(value, lanes)
         assert value.lanes == lanes, f"a vector of {value.lanes} where {lanes} lanes are expected"
+        if value.shuffled is not None:
+            (whole,) = self.parts(value, lanes)
+            return whole
         if value.text is None:
             assert value.scalar is not None
             # Not remembered: the block in which it is made need not dominate later uses.
@@ -112,6 +115,54 @@ class FunctionText:
                 text = self.emit(f"add {flags}{kind} {text}, {iota(element, lanes, 0, value.stride)}")
             return text if value.jumps is None else self._jumping(value, text, value.jumps)
         return value.text
+
+    def parts(self, value: Value, lanes: int) -> list[str]:
+        """The lanes of a vector in their order, in vectors of `lanes`, which divide them."""
+        starts = range(0, value.lanes, lanes)
+        if value.shuffled is None:
+            kind, whole = register_type(value.dtype, value.lanes), self.vector(value, value.lanes)
+            return [self.shuffle(kind, whole, "poison", range(at, at + lanes)) for at in starts]
+        vectors, order = value.shuffled.vectors, value.shuffled.order
+        width = vectors[0].lanes
+        kind = register_type(value.dtype, width)
+        operands = [self.vector(each, width) for each in vectors]
+        if len(operands) > 2 and lanes != width:  # two at a time, of one width
+            whole = self._widened(kind, operands, width)
+            kind = register_type(value.dtype, len(operands) * width)
+            return [self.shuffle(kind, whole, "poison", order[at : at + lanes]) for at in starts]
+        return [self._blended(kind, operands, width, order[at : at + lanes]) for at in starts]
+
+    def _blended(self, kind: str, operands: Sequence[str], width: int, order: Sequence[int]) -> str:
+        """Lanes of operands by number: of the first two, then with those of each further one."""
+        places = [divmod(index, width) for index in order]
+        found = operands[0]
+        if len(operands) == 1:
+            return self.shuffle(kind, found, "poison", order)
+        for number, vector in enumerate(operands[1:], 1):
+            taken = [
+                width + place if of == number else (place if number == 1 else lane) if of < number else None
+                for lane, (of, place) in enumerate(places)
+            ]
+            found = self.shuffle(kind, found, vector, taken)
+        return found
+
+    def _widened(self, kind: str, operands: Sequence[str], width: int) -> str:
+        """All lanes of all operands in one vector."""
+        element, count = kind.rpartition(" x ")[2].rstrip(">"), len(operands) * width
+        wide = f"<{count} x {element}>"
+        whole = ""
+        for number, operand in enumerate(operands):
+            first = number * width
+            spread = [lane - first if first <= lane < first + width else None for lane in range(count)]
+            own = self.shuffle(kind, operand, "poison", spread)
+            both = [lane if lane < first else count + lane for lane in range(count)]
+            whole = self.shuffle(wide, whole, own, both) if number else own
+        return whole
+
+    def shuffle(self, kind: str, a: str, b: str, order: Sequence[int | None]) -> str:
+        """Lanes of two vectors of one type by number, those of `b` after those of `a`; None: any."""
+        listed = ", ".join(f"i32 {'poison' if lane is None else lane}" for lane in order)
+        return self.emit(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{listed}>")
 
     def _jumping(self, value: Value, text: str, jumps: Jumps) -> str:
         """A sequence with its jumps: each is added in the lanes that it has reached."""

@@ -18,15 +18,23 @@ class Jumps:
         return 1 + (self.every + lanes - 2) // self.every
 
 
+@dataclass(frozen=True, slots=True)
+class Shuffled:
+    """Lanes of vectors of one width by number, those of the second after those of the first."""
+
+    vectors: tuple[Value, ...]
+    order: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Value:
     """An operand of LLVM instructions.
 
     `text` is the operand's spelling (a register or a literal) without its type.  A vector may be lazy, with
-    `text` None until `FunctionText.vector` needs it: uniform (`scalar` repeated), or a ramp (`scalar`,
-    scalar + `stride`, ...; it may have `jumps`).  `literal` is a scalar's Python value when it is a constant.  `clean`
-    says that the value is an index made of loop variables, dims and constants only, whose arithmetic cannot overflow;
-    `nonnegative`, that it is known to be at least 0.
+    `text` None until `FunctionText.vector` needs it: uniform (`scalar` repeated), a ramp (`scalar`,
+    scalar + `stride`, ...; it may have `jumps`), or lanes of other vectors (`shuffled`).  `literal` is a scalar's
+    Python value when it is a constant.  `clean` says that the value is an index made of loop variables, dims and
+    constants only, whose arithmetic cannot overflow; `nonnegative`, that it is known to be at least 0.
     """
 
     dtype: DType
@@ -38,6 +46,7 @@ class Value:
     clean: bool = False
     nonnegative: bool = False
     jumps: Jumps | None = None
+    shuffled: Shuffled | None = None
 
     @property
     def uniform(self) -> Value | None:
@@ -68,3 +77,8 @@ def ramp(first: Value, stride: int, lanes: int, jumps: Jumps | None = None) -> V
     """first, first + stride, ... of `lanes` indices, made when a vector is needed."""
     nonnegative = first.nonnegative and stride >= 0 and (jumps is None or jumps.jump >= 0)
     return Value(first.dtype, lanes, None, first, stride, None, first.clean, nonnegative, jumps)
+
+
+def shuffle(vectors: tuple[Value, ...], order: tuple[int, ...]) -> Value:
+    """Lanes of vectors by number, in vectors of a width that their use tells."""
+    return Value(vectors[0].dtype, len(order), None, shuffled=Shuffled(vectors, order))

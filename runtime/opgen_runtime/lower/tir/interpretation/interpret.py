@@ -10,6 +10,7 @@ from ....base.arith import Expr, Select, Var, evaluate_scalar, post_order
 from ....base.arith.semantics import Number, binary
 from ....base.errors import LoweringError
 from ..nodes.stmt import (
+    Aligned,
     Allocate,
     Block,
     Buffer,
@@ -18,13 +19,17 @@ from ..nodes.stmt import (
     If,
     LetStmt,
     Load,
+    Outlined,
     Packed,
     Prefetch,
     PrimFunc,
     Ramp,
+    Repetition,
+    Shuffle,
     Splat,
     Stmt,
     Store,
+    TransposedLoad,
 )
 from ..nodes.vector import lanes_of
 
@@ -88,8 +93,10 @@ class _Run:
             self.store(s)
         elif isinstance(s, For):
             start = int(self.scalar(s.minimum))
-            for value in range(start, start + int(self.scalar(s.extent))):
+            for value in range(start, start + int(self.scalar(s.extent)), s.step):
                 self.env[s.var] = value
+                if s.condition is not None and not self.scalar(s.condition):
+                    break
                 self.stmt(s.body)
         elif isinstance(s, If):
             if self.scalar(s.condition):
@@ -99,12 +106,23 @@ class _Run:
         elif isinstance(s, Allocate):
             self.allocate(s.buffer)
             self.stmt(s.body)
-        elif not isinstance(s, Prefetch):
-            assert isinstance(s, LetStmt)
+        elif isinstance(s, LetStmt):
             lanes = self.lanes(s.value)
             self.env[s.var] = self.vector(s.value, lanes) if lanes > 1 else self.scalar(s.value)
             self.stmt(s.body)
             del self.env[s.var]
+        elif not isinstance(s, Prefetch):
+            self.last(s)
+
+    def last(self, s: Stmt) -> None:
+        """A statement that only the last phases make."""
+        if isinstance(s, TransposedLoad):
+            self.transposed(s)
+        elif isinstance(s, Repetition):
+            self.repetition(s)
+        else:
+            assert isinstance(s, Outlined), s
+            self.stmt(s.body)
 
     def store(self, s: Store) -> None:
         lanes = max(self.lanes(e) for e in (*s.indices, s.value))
@@ -114,6 +132,28 @@ class _Run:
             if masks[lane]:
                 place = self.place(s.buffer, s.indices, lane)
                 self.memory[s.buffer][place] = values[lane]
+
+    def transposed(self, s: TransposedLoad) -> None:
+        """Each column as a load of its own, so many elements further."""
+        (index,), lanes = s.load.indices, len(s.variables)
+        count = lanes if s.count is None else int(self.scalar(s.count))
+        for k, var in enumerate(s.variables):
+            column = Load(s.load.dtype, s.load.buffer, (index + k,), s.load.mask)
+            self.env[var] = self.vector(column, lanes) if k < count else [_zero(column)] * lanes
+        self.stmt(s.body)
+        for var in s.variables:
+            del self.env[var]
+
+    def repetition(self, s: Repetition) -> None:
+        for number, values in s.rows:
+            for column, value in zip(s.kinds[number].columns, values, strict=True):
+                if isinstance(column, Buffer):
+                    assert isinstance(value, Buffer)
+                    self.memory[column], self.shapes[column] = self.memory[value], self.shapes[value]
+                else:
+                    assert isinstance(value, int)
+                    self.env[column] = value
+            self.stmt(s.kinds[number].statement)
 
     def _masked_values(self, e: Expr, lanes: int, masks: Sequence[Number]) -> list[Number]:
         """The value in every lane; without `eager`, only where it is stored."""
@@ -132,7 +172,11 @@ class _Run:
 
     def lane(self, e: Expr, lane: int) -> Number:
         """The value of one lane."""
-        values = {var: x[lane] if isinstance(x, list) else x for var, x in self.env.items()}
+        values = {
+            var: x[lane] if isinstance(x, list) else x
+            for var, x in self.env.items()
+            if not isinstance(x, list) or lane < len(x)  # lanes of a shuffle may be more than a vector has
+        }
 
         def leaf(node: Expr) -> Number | None:
             if isinstance(node, Load):
@@ -143,6 +187,10 @@ class _Run:
                 return self.lane(node.value, lane)
             if isinstance(node, Packed):
                 return self.packed(node, lane)
+            if isinstance(node, Shuffle):
+                return self.shuffled(node, lane)
+            if isinstance(node, Aligned):
+                return True  # the other case computes the same
             return self.across(node) if isinstance(node, HorizontalReduce) else None
 
         if self.eager:
@@ -155,6 +203,10 @@ class _Run:
     def packed(self, node: Packed, lane: int) -> Number:
         chosen = [k for k, holds in enumerate(self.vector(node.mask, self.lanes(node.mask))) if holds]
         return self.lane(node.value, chosen[lane]) if lane < len(chosen) else _zero(node)
+
+    def shuffled(self, node: Shuffle, lane: int) -> Number:
+        number, place = divmod(node.indices[lane], max(self.lanes(each) for each in node.vectors))
+        return self.lane(node.vectors[number], place)
 
     def across(self, node: HorizontalReduce) -> Number:
         parts = self.vector(node.value, self.lanes(node.value))

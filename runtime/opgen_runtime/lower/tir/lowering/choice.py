@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ....base.arith import Expr, Var, free_vars, identical, substitute
-from ..nodes.relocate import Relocator
-from ..nodes.stmt import Allocate, Buffer, If, PrimFunc, Stmt, to_text
+from ....base.arith import Expr, Var, free_vars
+from ..nodes.relocate import Adopted
+from ..nodes.stmt import If, PrimFunc, to_text
 
 
 def chosen(func: PrimFunc, cases: Sequence[tuple[Expr, Mapping[Var, Expr], PrimFunc]]) -> PrimFunc:
@@ -25,7 +25,7 @@ def chosen(func: PrimFunc, cases: Sequence[tuple[Expr, Mapping[Var, Expr], PrimF
         own = (*func.inputs, *func.outputs)
         moved = dict(zip((*case.inputs, *case.outputs), own, strict=True))
         dims = {value: dim for dim, value in values.items() if isinstance(value, Var)}
-        body = If(condition, _Adopted(moved, dims).stmt(case.body), body)
+        body = If(condition, Adopted(moved, dims).stmt(case.body), body)
     asked = [var for condition, _, _ in cases for var in free_vars(condition)]
     return replace(func, body=body, dims=tuple(dict.fromkeys([*func.dims, *asked])))
 
@@ -38,24 +38,6 @@ def alike(a: PrimFunc, b: PrimFunc) -> bool:
 def _numbered(func: PrimFunc) -> PrimFunc:
     own = (*func.inputs, *func.outputs)
     made = tuple([replace(buffer, name=f"p{position}") for position, buffer in enumerate(own)])
-    body = _Adopted(dict(zip(own, made, strict=True)), {}).stmt(func.body)
+    body = Adopted(dict(zip(own, made, strict=True)), {}).stmt(func.body)
     count = len(func.inputs)
     return replace(func, inputs=made[:count], outputs=made[count:], body=body)
-
-
-class _Adopted(Relocator):
-    """A statement over other parameters and dims."""
-
-    def __init__(self, moved: dict[Buffer, Buffer], dims: Mapping[Var, Expr]) -> None:
-        super().__init__(moved)
-        self.dims = dims
-
-    def expr(self, e: Expr) -> Expr:
-        return substitute(super().expr(e), self.dims) if self.dims else super().expr(e)
-
-    def allocate(self, s: Allocate) -> Stmt:
-        shape = tuple([d if isinstance(d, int) else substitute(d, self.dims) for d in s.buffer.shape])
-        if identical(shape, s.buffer.shape):
-            return super().allocate(s)
-        self.moved = {**self.moved, s.buffer: replace(s.buffer, shape=shape)}
-        return Allocate(self.moved[s.buffer], self.stmt(s.body))

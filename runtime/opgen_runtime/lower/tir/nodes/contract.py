@@ -11,22 +11,24 @@ from ....base.contract import Contract, Rule, When
 from ....base.errors import LoweringError
 from ...schedule.stages.kind import ForKind
 from .stmt import (
+    Aligned,
     Allocate,
-    Block,
     Buffer,
     For,
     HorizontalReduce,
-    If,
-    LetStmt,
     Load,
+    Outlined,
     Prefetch,
     PrimFunc,
     Ramp,
+    Repetition,
+    Shuffle,
     Splat,
     Stmt,
     Store,
+    TransposedLoad,
 )
-from .visit import exprs, statements
+from .visit import bound, children, exprs, statements
 
 
 class View:
@@ -69,7 +71,7 @@ def _accesses(view: View) -> Iterator[tuple[Buffer, tuple[Expr, ...], str]]:
 
 
 def _why_not_declared(view: View) -> str | None:
-    """A buffer is a parameter, or used inside its one allocation."""
+    """A buffer is a parameter, or used inside its one allocation, or inside the kind whose column it is."""
     params = {id(buffer) for buffer in (*view.func.inputs, *view.func.outputs)}
     known: set[int] = set(params)
     stack: list[tuple[Stmt | None, Buffer | None]] = [(view.func.body, None)]
@@ -79,31 +81,46 @@ def _why_not_declared(view: View) -> str | None:
             known.discard(id(leave))
             continue
         assert stmt is not None
-        used = [stmt.buffer] if isinstance(stmt, Store | Prefetch) else []
-        used += [node.buffer for node in view.nodes(stmt) if isinstance(node, Load)]
-        for buffer in used:
+        for buffer in _used(view, stmt):
             if id(buffer) not in known:
                 return f"buffer {buffer.name} is used where it is not allocated"
-        if isinstance(stmt, Allocate):
-            if id(stmt.buffer) in known:
-                return f"buffer {stmt.buffer.name} is allocated twice"
-            known.add(id(stmt.buffer))
-            stack.append((None, stmt.buffer))
-        stack.extend((part, None) for part in reversed(_parts(stmt)))
+        for buffer in _params_of_rows(stmt):
+            if id(buffer) not in params:
+                return f"buffer {buffer.name} stands in a row of a table, and is no parameter"
+        for made in bound(stmt):
+            if isinstance(made, Buffer):
+                if id(made) in known:
+                    return f"buffer {made.name} is allocated twice"
+                known.add(id(made))
+                stack.append((None, made))
+        stack.extend((part, None) for part in reversed(children(stmt)))
     return None
 
 
-def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
-    if isinstance(stmt, Block):
-        return stmt.body
-    if isinstance(stmt, If):
-        return (stmt.then,) if stmt.otherwise is None else (stmt.then, stmt.otherwise)
-    return (stmt.body,) if isinstance(stmt, For | Allocate | LetStmt) else ()
+def _used(view: View, stmt: Stmt) -> list[Buffer]:
+    """The buffers that a statement itself is about."""
+    used = [stmt.buffer] if isinstance(stmt, Store | Prefetch) else []
+    for node in view.nodes(stmt):
+        if isinstance(node, Load):
+            used.append(node.buffer)
+        elif isinstance(node, Aligned):
+            used += node.buffers
+    return used
+
+
+def _params_of_rows(stmt: Stmt) -> list[Buffer]:
+    if not isinstance(stmt, Repetition):
+        return []
+    return [value for _, values in stmt.rows for value in values if isinstance(value, Buffer)]
 
 
 def _why_not_read_only(view: View) -> str | None:
     inputs = {id(buffer) for buffer in view.func.inputs}
     for stmt in view.statements:
+        if isinstance(stmt, Repetition):  # a column that is an input in some row is one
+            for number, values in stmt.rows:
+                columns = zip(stmt.kinds[number].columns, values, strict=False)
+                inputs.update(id(column) for column, value in columns if id(value) in inputs)
         if isinstance(stmt, Store) and id(stmt.buffer) in inputs:
             return f"input {stmt.buffer.name} is stored to"
     return None
@@ -151,8 +168,8 @@ def _why_not_operands(node: Expr) -> str | None:
 
 
 def _why_not_bound(view: View) -> str | None:
-    """A variable is a dim of a parameter, or used inside the loop or let that binds it."""
-    known: set[int] = set()
+    """A variable is a dim of the kernel or of a parameter, or used inside the statement that binds it."""
+    known: set[int] = {id(var) for var in view.func.dims}
     for buffer in (*view.func.inputs, *view.func.outputs):
         for dim in buffer.shape:
             if isinstance(dim, Expr):
@@ -167,10 +184,11 @@ def _why_not_bound(view: View) -> str | None:
         for node in view.nodes(stmt):
             if isinstance(node, Var) and id(node) not in known:
                 return f"variable {node.name} is used where it is not bound"
-        if isinstance(stmt, For | LetStmt) and id(stmt.var) not in known:
-            known.add(id(stmt.var))
-            stack.append((None, stmt.var))
-        stack.extend((part, None) for part in reversed(_parts(stmt)))
+        for var in bound(stmt):
+            if isinstance(var, Var) and id(var) not in known:
+                known.add(id(var))
+                stack.append((None, var))
+        stack.extend((part, None) for part in reversed(children(stmt)))
     return None
 
 
@@ -194,30 +212,99 @@ def _why_not_single(view: View) -> str | None:
 
 
 def _why_not_lanes(view: View) -> str | None:
-    """The parts of an expression are scalars or vectors of one width."""
+    """The parts of an expression are scalars or vectors of one width; shuffled ones have the lanes that are taken."""
     lanes: dict[int, int] = {}  # of vectors
     for node in view.expressions():
+        wide = {lanes[id(child)] for child in node.children() if id(child) in lanes}
+        if len(wide) > 1 and not isinstance(node, Ramp | Splat | HorizontalReduce):
+            return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
         if isinstance(node, Ramp | Splat):
             lanes[id(node)] = node.lanes
-        elif lanes and id(node) not in lanes and not isinstance(node, HorizontalReduce):
-            wide = {lanes[id(child)] for child in node.children() if id(child) in lanes}
-            if len(wide) > 1:
-                return f"{node} joins vectors of {' and '.join(map(str, sorted(wide)))} lanes"
-            if wide:
-                lanes[id(node)] = wide.pop()
+        elif isinstance(node, Shuffle):
+            for width in wide:
+                last = width * len(node.vectors)
+                if not all(0 <= index < last for index in node.indices):
+                    return f"{node} takes a lane outside 0 <= lane < {last}"
+            lanes[id(node)] = len(node.indices)
+        elif wide and not isinstance(node, HorizontalReduce):
+            lanes[id(node)] = wide.pop()
     return None
 
 
+def _why_not_transposed(view: View) -> str | None:
+    """A square: as many columns as lanes, a power of two, of one dtype, read at a sequence of positions."""
+    for stmt in view.statements:
+        if not isinstance(stmt, TransposedLoad):
+            continue
+        load, count = stmt.load, len(stmt.variables)
+        index = load.indices[0] if len(load.indices) == 1 else None
+        if not isinstance(index, Ramp):
+            return f"{load} is transposed, and no sequence of positions"
+        if index.lanes != count or count & (count - 1):
+            return f"{load} of {index.lanes} lanes is transposed to {count} columns"
+        for var in stmt.variables:
+            if var.dtype != load.dtype:
+                return f"{load} of {load.dtype} is transposed to {var.name} of {var.dtype}"
+    return None
+
+
+def _why_not_rows(view: View) -> str | None:
+    """A row of a table is of a kind that is there, and has a value for each of its columns."""
+    for stmt in view.statements:
+        for number, values in stmt.rows if isinstance(stmt, Repetition) else ():
+            assert isinstance(stmt, Repetition)
+            if not 0 <= number < len(stmt.kinds):
+                return f"a row is of kind {number}, of {len(stmt.kinds)}"
+            columns = stmt.kinds[number].columns
+            if len(columns) != len(values):
+                return f"a row of {len(values)} values is of kind {number}, which has {len(columns)} columns"
+            for column, value in zip(columns, values, strict=True):
+                if isinstance(column, Buffer) is not isinstance(value, Buffer):
+                    return f"column {column.name} of kind {number} is {value}"
+                if isinstance(value, Buffer) and isinstance(column, Buffer) and value.dtype != column.dtype:
+                    return f"column {column.name} of {column.dtype} is {value.name} of {value.dtype}"
+    return None
+
+
+def _why_not_steps(view: View) -> str | None:
+    for stmt in view.statements:
+        if isinstance(stmt, For) and stmt.step < 1:
+            return f"the loop over {stmt.var.name} goes on by {stmt.step}"
+        if isinstance(stmt, For) and stmt.condition is not None and not stmt.condition.dtype.is_bool:
+            return f"the loop over {stmt.var.name} goes on while {stmt.condition}, which is no bool"
+    return None
+
+
+def _why_not_common(view: View) -> str | None:
+    """The nodes that the last phases make, which no other phase knows."""
+    for stmt in view.statements:
+        if isinstance(stmt, TransposedLoad | Outlined | Repetition):
+            return f"found {type(stmt).__name__}"
+        if isinstance(stmt, For) and (stmt.step != 1 or stmt.condition is not None or stmt.work is not None):
+            return f"the loop over {stmt.var.name} has a step, a condition or its work"
+        if isinstance(stmt, Store) and stmt.nontemporal:
+            return f"{stmt.buffer.name} is stored to past the caches"
+    for node in view.expressions():
+        if isinstance(node, Shuffle | Aligned):
+            return f"found {type(node).__name__}: {node}"
+    return None
+
+
+COMMON: Final = Rule("nodes that every phase knows", _why_not_common)
 LOWERED: Final = Contract(
     "loop IR",
     LoweringError,
     When.ALWAYS,
     (
+        Rule("rows fit their kinds", _why_not_rows),
         Rule("buffers are declared", _why_not_declared),
         Rule("inputs are only read", _why_not_read_only),
         Rule("as many indices as dims", _why_not_rank),
         Rule("dtypes agree", _why_not_dtype),
         Rule("no free variable", _why_not_bound),
+        Rule("loops go on", _why_not_steps),
+        Rule("transposed loads are squares", _why_not_transposed),
+        COMMON,
     ),
 )
 FLAT: Final = Rule("buffers are flat", _why_not_flat)

@@ -1,13 +1,14 @@
-"""Moves the accesses of buffers to other buffers, and gives copies of statements buffers of their own."""
+"""Moves the accesses of buffers to other buffers, and gives copies of statements buffers or values of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ....base.arith import Expr, identical, post_order
+from ....base.arith import Expr, Var, const, identical, post_order, substitute
+from ....base.vocabulary import INDEX
 from .folding import rebuild_folding
-from .stmt import Allocate, Buffer, Load, Prefetch, Stmt, Store
+from .stmt import Aligned, Allocate, Buffer, Kind, Load, Prefetch, Repetition, Stmt, Store
 from .visit import StmtMutator, statements
 
 Indices = tuple[Expr, ...]
@@ -30,6 +31,9 @@ class Relocator(StmtMutator):
                 mask = fresh[count] if node.mask is not None else None
                 indices = self.place(node.buffer, tuple(fresh[:count]))
                 done[id(node)] = Load(node.dtype, self.moved[node.buffer], indices, mask)
+            elif isinstance(node, Aligned):
+                buffers = tuple([self.moved.get(buffer, buffer) for buffer in node.buffers])
+                done[id(node)] = Aligned(node.dtype, buffers, node.bytes)
             elif not identical(fresh, old):
                 done[id(node)] = rebuild_folding(node, fresh)
             else:
@@ -41,7 +45,8 @@ class Relocator(StmtMutator):
         if s.buffer not in self.moved:
             return made
         assert isinstance(made, Store)
-        return Store(self.moved[s.buffer], self.place(s.buffer, made.indices), made.value, made.mask)
+        indices = self.place(s.buffer, made.indices)
+        return replace(made, buffer=self.moved[s.buffer], indices=indices)
 
     def prefetch(self, s: Prefetch) -> Stmt:
         made = super().prefetch(s)
@@ -49,6 +54,46 @@ class Relocator(StmtMutator):
             return made
         assert isinstance(made, Prefetch)
         return Prefetch(self.moved[s.buffer], self.place(s.buffer, made.indices), made.shape)
+
+    def repetition(self, s: Repetition) -> Stmt:
+        """Its rows name parameters of a kernel, which stay parameters with indices as they are."""
+        made = super().repetition(s)
+        assert isinstance(made, Repetition)
+        rows = [
+            (number, tuple([self.moved.get(v, v) if isinstance(v, Buffer) else v for v in values]))
+            for number, values in made.rows
+        ]
+        return Repetition(made.kinds, tuple(rows))
+
+
+class Adopted(Relocator):
+    """A statement over other parameters, and with expressions for some variables."""
+
+    def __init__(self, moved: dict[Buffer, Buffer], dims: Mapping[Var, Expr]) -> None:
+        super().__init__(moved)
+        self.dims = dims
+
+    def expr(self, e: Expr) -> Expr:
+        return substitute(super().expr(e), self.dims) if self.dims else super().expr(e)
+
+    def allocate(self, s: Allocate) -> Stmt:
+        shape = tuple([d if isinstance(d, int) else substitute(d, self.dims) for d in s.buffer.shape])
+        if identical(shape, s.buffer.shape):
+            return super().allocate(s)
+        self.moved = {**self.moved, s.buffer: replace(s.buffer, shape=shape)}
+        return Allocate(self.moved[s.buffer], self.stmt(s.body))
+
+
+def instance(kind: Kind, values: Sequence[int | Buffer]) -> Stmt:
+    """The statement of a kind with the values of a row."""
+    moved: dict[Buffer, Buffer] = {}
+    numbers: dict[Var, Expr] = {}
+    for column, value in zip(kind.columns, values, strict=True):
+        if isinstance(column, Buffer) and isinstance(value, Buffer):
+            moved[column] = value
+        elif isinstance(column, Var) and isinstance(value, int):
+            numbers[column] = const(value, INDEX)
+    return Adopted(moved, numbers).stmt(kind.statement)
 
 
 def fresh_buffers(stmt: Stmt) -> Stmt:

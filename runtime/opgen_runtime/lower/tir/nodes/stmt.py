@@ -101,29 +101,59 @@ class Packed(Expr):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Shuffle(Expr):
+    """The lanes of `vectors` of one width with these numbers, those of the second after those of the first (TVM's)."""
+
+    vectors: tuple[Expr, ...]
+    indices: tuple[int, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return self.vectors
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Shuffle(self.dtype, tuple(children), self.indices)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Aligned(Expr):
+    """Whether the memory of all `buffers` begins at a multiple of so many bytes, as callers decide (a bool)."""
+
+    buffers: tuple[Buffer, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Stmt:
     """A statement."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class For(Stmt):
-    """`for var in range(minimum, minimum + extent): body`."""
+    """`for var in range(minimum, minimum + extent, step): body`.
+
+    With a `condition` (a scalar bool) the loop ends before the first iteration in which it does not hold.  `work`: of a
+    parallel loop the element operations of an iteration, by which threads share it.
+    """
 
     var: Var
     minimum: Expr
     extent: Expr
     kind: ForKind
     body: Stmt
+    step: int = 1
+    condition: Expr | None = None
+    work: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store(Stmt):
-    """`buffer[indices] = value` where `mask` holds."""
+    """`buffer[indices] = value` where `mask` holds; `nontemporal`: past the caches, at a multiple of its own size."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
     mask: Expr | None = None
+    nontemporal: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,6 +202,47 @@ class Prefetch(Stmt):
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class TransposedLoad(Stmt):
+    """`variables[k] = buffer[ramp(base + k, stride, lanes); mask]` for as many `k` as there are lanes; then `body`.
+
+    `load` is the first of them.  They are the columns of a square of elements: code generation reads its rows and
+    transposes it in registers.  With a `count`, columns from that one on are not read, and are 0.
+    """
+
+    variables: tuple[Var, ...]
+    load: Load
+    count: Expr | None
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Outlined(Stmt):
+    """`body`, as a function of its own."""
+
+    body: Stmt
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kind:
+    """A statement over the columns of a table: indices, and buffers that stand for parameters of the kernel."""
+
+    columns: tuple[Var | Buffer, ...]
+    statement: Stmt
+
+
+Row = tuple[int, tuple["int | Buffer", ...]]
+"""The number of a kind, and the value of each of its columns: a number, or a parameter of the kernel."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Repetition(Stmt):
+    """For each row of a table, in order, the statement of its kind with the values of the row."""
+
+    kinds: tuple[Kind, ...]
+    rows: tuple[Row, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Of output `output` callers see the first rows alone, of `width` elements each: as many as output `count` says."""
@@ -202,6 +273,10 @@ class PrimFunc:
     def __str__(self) -> str:
         return to_text(self)
 
+    def has_masks(self, buffer: Buffer) -> bool:
+        """Whether the target loads and stores some lanes of a vector of such elements."""
+        return self.vectors is not None and 0 < self.vectors.masked_bits <= max(8, buffer.dtype.bits)
+
     def with_body(self, body: Stmt) -> PrimFunc:
         """The same with another statement; itself where that is its own."""
         return self if body is self.body else replace(self, body=body)
@@ -221,7 +296,15 @@ register_printer(Load, _load)
 register_printer(Ramp, lambda node, text: f"ramp({text(node.base)}, {text(node.stride)}, {node.lanes})")
 register_printer(Splat, lambda node, text: f"splat({text(node.value)}, {node.lanes})")
 register_printer(Packed, lambda node, text: f"packed({text(node.value)}; {text(node.mask)})")
+register_printer(
+    Shuffle, lambda node, text: f"shuffle({', '.join(map(text, node.vectors))}; {_numbers(node.indices)})"
+)
+register_printer(Aligned, lambda node, _: f"aligned({', '.join(b.name for b in node.buffers)}; {node.bytes})")
 register_printer(HorizontalReduce, lambda node, text: f"reduce_{node.combiner}({text(node.value)})")
+
+
+def _numbers(indices: Sequence[int]) -> str:
+    return ", ".join(map(str, indices))
 
 
 def to_text(func: PrimFunc) -> str:
@@ -256,12 +339,17 @@ def _stmt(s: Stmt, depth: int, lines: list[str]) -> None:
     elif isinstance(s, Store):
         mask = "" if s.mask is None else f"; {expr_text(s.mask)}"
         indices = ", ".join(expr_text(i) for i in s.indices)
-        line(f"{s.buffer.name}[{indices}{mask}] = {expr_text(s.value)}")
+        how = "nontemporal " if s.nontemporal else ""
+        line(f"{how}{s.buffer.name}[{indices}{mask}] = {expr_text(s.value)}")
     elif isinstance(s, For):
         kind = "" if s.kind is ForKind.SERIAL else f"{s.kind.value} "
         start, extent = expr_text(s.minimum), expr_text(s.extent)
         span = extent if start == "0" else f"{start}, {start} + {extent}"
-        line(f"{kind}for {s.var.name} in range({span}):")
+        if s.step != 1:
+            span = f"{'0, ' if start == '0' else ''}{span}, {s.step}"
+        held = "" if s.condition is None else f" while {expr_text(s.condition)}"
+        held += "" if s.work is None else f" of {expr_text(s.work)} operations"
+        line(f"{kind}for {s.var.name} in range({span}){held}:")
         _stmt(s.body, depth + 1, lines)
     elif isinstance(s, If):
         line(f"if {expr_text(s.condition)}:")
@@ -275,7 +363,35 @@ def _stmt(s: Stmt, depth: int, lines: list[str]) -> None:
     elif isinstance(s, Prefetch):
         region = "" if all(n == 1 for n in s.shape) else f" {'x'.join(map(str, s.shape))}"
         line(f"prefetch{region} {s.buffer.name}[{', '.join(expr_text(i) for i in s.indices)}]")
-    else:
-        assert isinstance(s, LetStmt), s
+    elif isinstance(s, LetStmt):
         line(f"{s.var.name} = {expr_text(s.value)}")
         _stmt(s.body, depth, lines)
+    else:
+        _last(s, depth, lines)
+
+
+def _last(s: Stmt, depth: int, lines: list[str]) -> None:
+    """A statement that only the last phases make."""
+    indent = "    " * depth
+    if isinstance(s, TransposedLoad):
+        names = ", ".join(var.name for var in s.variables)
+        count = "" if s.count is None else f", {expr_text(s.count)}"
+        lines.append(f"{indent}{names} = transpose({expr_text(s.load)}{count})")
+        _stmt(s.body, depth, lines)
+    elif isinstance(s, Outlined):
+        lines.append(f"{indent}outlined:")
+        _stmt(s.body, depth + 1, lines)
+    else:
+        assert isinstance(s, Repetition), s
+        _repetition(s, depth, lines)
+
+
+def _repetition(s: Repetition, depth: int, lines: list[str]) -> None:
+    indent = "    " * depth
+    for number, kind in enumerate(s.kinds):
+        names = ", ".join(column.name for column in kind.columns)
+        lines.append(f"{indent}kind {number}({names}):")
+        _stmt(kind.statement, depth + 1, lines)
+    for number, values in s.rows:
+        told = [each.name if isinstance(each, Buffer) else str(each) for each in values]
+        lines.append(f"{indent}do {number}({', '.join(told)})")

@@ -9,9 +9,15 @@ from ....base.arith import Binary, Compare, Const, Expr, Var, add, const, identi
 from ....base.arith.visit import Remembered
 from ....base.vocabulary import INDEX
 from .folding import rebuild_folding
-from .stmt import HorizontalReduce, Load, Ramp, Splat
+from .stmt import HorizontalReduce, LetStmt, Load, Ramp, Shuffle, Splat, Stmt, TransposedLoad
+from .visit import statements
 
 MAX_LANES: Final = 1024  # of one vector; LLVM ends the process for some 10,000, and takes seconds long before
+
+FEWEST_STRIDED_LANES: Final = 4  # of a vector that is made of contiguous ones, where its elements lie apart
+LEAST_GATHERED_STRIDE: Final = (
+    5  # of such an element to the next; with smaller ones contiguous vectors are shuffled
+)
 
 
 class NotVectorizable(Exception):
@@ -32,11 +38,13 @@ class Lanes(Remembered[int]):
         self._vector_vars = vector_vars or {}
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
-        return () if isinstance(node, Ramp | Splat | HorizontalReduce) else node.children()
+        return () if isinstance(node, Ramp | Splat | Shuffle | HorizontalReduce) else node.children()
 
     def _value(self, node: Expr) -> int:
         if isinstance(node, Ramp | Splat):
             return node.lanes
+        if isinstance(node, Shuffle):
+            return len(node.indices)
         if isinstance(node, Var):
             return self._vector_vars.get(node, 1)
         return max([self[part] for part in self._parts(node)], default=1)
@@ -45,6 +53,19 @@ class Lanes(Remembered[int]):
 def lanes_of(e: Expr, vector_vars: Mapping[Var, int] | None = None) -> int:
     """How many lanes an expression has; 1 for a scalar."""
     return Lanes(vector_vars).of(e)
+
+
+def vector_variables(body: Stmt) -> dict[Var, int]:
+    """The variables of a statement that hold vectors, and how many lanes those have."""
+    found: dict[Var, int] = {}
+    for stmt in statements(body):
+        if isinstance(stmt, TransposedLoad):
+            found.update(dict.fromkeys(stmt.variables, len(stmt.variables)))
+        elif isinstance(stmt, LetStmt):
+            lanes = lanes_of(stmt.value, found)
+            if lanes > 1:
+                found[stmt.var] = lanes
+    return found
 
 
 def is_multiple(e: Expr, of: int) -> bool:
@@ -88,7 +109,7 @@ def vectorize_expr(e: Expr, var: Var, lanes: int, vector_vars: Collection[Var] =
             fresh = [done[id(child)] for child in old]  # some may be what all lanes agree on
             done[id(node)] = node if identical(fresh, old) else rebuild_folding(node, fresh)
             continue
-        if isinstance(node, HorizontalReduce | Ramp | Splat):
+        if isinstance(node, HorizontalReduce | Ramp | Splat | Shuffle):
             raise NotVectorizable
         varies.add(id(node))
         fresh = [done[id(child)] for child in old]

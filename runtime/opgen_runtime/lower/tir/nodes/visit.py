@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ....base.arith.expr import Const, Expr
+from ....base.arith.expr import Const, Expr, Var
 from ....base.arith.visit import identical
-from .stmt import Allocate, Block, For, If, LetStmt, Prefetch, Stmt, Store
+from .stmt import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    If,
+    Kind,
+    LetStmt,
+    Load,
+    Outlined,
+    Prefetch,
+    Repetition,
+    Stmt,
+    Store,
+    TransposedLoad,
+)
 
 EMPTY = Block(())
 
@@ -36,8 +51,14 @@ class StmtMutator:
             return self.branch(s)
         if isinstance(s, Prefetch):
             return self.prefetch(s)
-        assert isinstance(s, LetStmt), s
-        return self.let(s)
+        if isinstance(s, LetStmt):
+            return self.let(s)
+        if isinstance(s, TransposedLoad):
+            return self.transposed(s)
+        if isinstance(s, Outlined):
+            return self.outlined(s)
+        assert isinstance(s, Repetition), s
+        return self.repetition(s)
 
     def prefetch(self, s: Prefetch) -> Stmt:
         return Prefetch(s.buffer, tuple([self.expr(i) for i in s.indices]), s.shape)
@@ -47,13 +68,16 @@ class StmtMutator:
         value, mask = self.expr(s.value), self.optional(s.mask)
         if value is s.value and mask is s.mask and identical(indices, s.indices):
             return s
-        return Store(s.buffer, indices, value, mask)
+        return Store(s.buffer, indices, value, mask, s.nontemporal)
 
     def loop(self, s: For) -> Stmt:
-        minimum, extent, body = self.expr(s.minimum), self.expr(s.extent), self.stmt(s.body)
-        if minimum is s.minimum and extent is s.extent and body is s.body:
+        minimum, extent = self.expr(s.minimum), self.expr(s.extent)
+        condition, work, body = self.optional(s.condition), self.optional(s.work), self.stmt(s.body)
+        if identical(
+            (minimum, extent, body, condition, work), (s.minimum, s.extent, s.body, s.condition, s.work)
+        ):
             return s
-        return For(s.var, minimum, extent, s.kind, body)
+        return For(s.var, minimum, extent, s.kind, body, s.step, condition, work)
 
     def block(self, s: Block) -> Stmt:
         parts = [self.stmt(part) for part in s.body]
@@ -75,6 +99,24 @@ class StmtMutator:
     def let(self, s: LetStmt) -> Stmt:
         value, body = self.expr(s.value), self.stmt(s.body)
         return s if value is s.value and body is s.body else LetStmt(s.var, value, body)
+
+    def transposed(self, s: TransposedLoad) -> Stmt:
+        load, count, body = self.expr(s.load), self.optional(s.count), self.stmt(s.body)
+        assert isinstance(load, Load), load
+        if load is s.load and count is s.count and body is s.body:
+            return s
+        return TransposedLoad(s.variables, load, count, body)
+
+    def outlined(self, s: Outlined) -> Stmt:
+        body = self.stmt(s.body)
+        return s if body is s.body else Outlined(body)
+
+    def repetition(self, s: Repetition) -> Stmt:
+        made = [self.stmt(kind.statement) for kind in s.kinds]
+        if identical(made, [kind.statement for kind in s.kinds]):
+            return s
+        kinds = [Kind(kind.columns, each) for each, kind in zip(made, s.kinds, strict=True)]
+        return Repetition(tuple(kinds), s.rows)
 
 
 class ExprMapper(StmtMutator):
@@ -113,9 +155,20 @@ def children(s: Stmt) -> tuple[Stmt, ...]:
         return s.body
     if isinstance(s, If):
         return (s.then,) if s.otherwise is None else (s.then, s.otherwise)
-    if isinstance(s, For | Allocate | LetStmt):
+    if isinstance(s, For | Allocate | LetStmt | TransposedLoad | Outlined):
         return (s.body,)
-    return ()
+    return tuple([kind.statement for kind in s.kinds]) if isinstance(s, Repetition) else ()
+
+
+def bound(s: Stmt) -> tuple[Var | Buffer, ...]:
+    """The variables and buffers that `s` makes for the statements inside it."""
+    if isinstance(s, For | LetStmt):
+        return (s.var,)
+    if isinstance(s, Allocate):
+        return (s.buffer,)
+    if isinstance(s, TransposedLoad):
+        return s.variables
+    return tuple([column for kind in s.kinds for column in kind.columns]) if isinstance(s, Repetition) else ()
 
 
 def exprs(s: Stmt) -> tuple[Expr, ...]:
@@ -123,11 +176,14 @@ def exprs(s: Stmt) -> tuple[Expr, ...]:
     if isinstance(s, Store):
         return (*s.indices, s.value) if s.mask is None else (*s.indices, s.value, s.mask)
     if isinstance(s, For):
-        return (s.minimum, s.extent)
+        more = tuple([e for e in (s.condition, s.work) if e is not None])
+        return (s.minimum, s.extent, *more)
     if isinstance(s, If):
         return (s.condition,)
     if isinstance(s, Prefetch):
         return s.indices
+    if isinstance(s, TransposedLoad):
+        return (s.load,) if s.count is None else (s.load, s.count)
     return (s.value,) if isinstance(s, LetStmt) else ()
 
 

@@ -1,7 +1,8 @@
 """The phases that turn lowered loop IR into what code generation takes, in order.
 
 After them buffers have one dim, vectors are Ramp and Splat, loops are serial or parallel, a Select may evaluate both
-of its branches, and a LetStmt may bind a vector.
+of its branches, and a LetStmt may bind a vector.  The last of them, from parallel_work on, make the nodes that
+others do not know: code generation decides nothing of what they decide.
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ from ....base.contract import Contract, Rule, When, handed_in
 from ....base.errors import LoweringError
 from ....base.vocabulary import dataclass
 from ...schedule.stages.kind import ForKind
-from ..nodes.contract import FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
+from ..nodes.contract import COMMON, FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
 from ..nodes.stmt import PrimFunc
 from .alias_outputs import alias_outputs
 from .compaction import compaction
+from .early_exit import early_exit
+from .group_repetitions import group_repetitions
 from .inject_double_buffer import inject_double_buffer
 from .inject_prefetch import inject_prefetch
 from .inject_virtual_thread import inject_virtual_thread
+from .interleave_stores import interleave_stores
 from .loop_fission import loop_fission
 from .loop_fusion import loop_fusion
 from .loop_partition import loop_partition
 from .narrow_vectors import narrow_vectors
+from .nontemporal_stores import nontemporal_stores
+from .outline_loops import outline_loops
+from .parallel_work import parallel_work
 from .partition_edges import partition_edges
 from .partition_masks import partition_masks
 from .partition_selects import partition_selects
@@ -34,6 +41,7 @@ from .rewrite_unsafe_select import SAFE, rewrite_unsafe_select
 from .simplify import canonical_simplify, simplify
 from .storage_flatten import storage_flatten
 from .storage_rewrite import storage_rewrite
+from .transpose_loads import transpose_loads
 from .unmask_accumulators import unmask_accumulators
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
@@ -50,11 +58,19 @@ class PhaseRow:
     contract: Contract[View]
 
 
-def _rows(*phases: tuple[str, Phase, tuple[Rule[View], ...]]) -> tuple[PhaseRow, ...]:
-    """The rows of phases that promise a rule each; what one has promised holds after those behind it, too."""
+_Rules = tuple[Rule[View], ...]
+
+
+def _rows(*phases: tuple[str, Phase, _Rules], ends: str) -> tuple[PhaseRow, ...]:
+    """The rows of phases that promise a rule each; what one has promised holds after those behind it, too.
+
+    That nodes are common ones holds until the phase that `ends` it.
+    """
     made: list[PhaseRow] = []
     rules = LOWERED.rules
     for name, run, promised in phases:
+        if name == ends:
+            rules = tuple([rule for rule in rules if rule is not COMMON])
         rules = (*rules, *promised)
         when = When.ALWAYS if name == phases[-1][0] else When.TESTS
         made.append(PhaseRow(name, run, replace(LOWERED, when=when, rules=rules)))
@@ -84,6 +100,14 @@ PHASES: Final = _rows(
     ("simplify", simplify, ()),
     ("remove_no_op", remove_no_op, ()),
     ("rewrite_unsafe_select", rewrite_unsafe_select, (SAFE,)),
+    ("parallel_work", parallel_work, ()),
+    ("group_repetitions", group_repetitions, ()),
+    ("nontemporal_stores", nontemporal_stores, ()),
+    ("outline_loops", outline_loops, ()),
+    ("interleave_stores", interleave_stores, ()),
+    ("transpose_loads", transpose_loads, ()),
+    ("early_exit", early_exit, ()),
+    ends="parallel_work",
 )
 FINAL: Final = PHASES[-1].contract
 """What code generation takes."""

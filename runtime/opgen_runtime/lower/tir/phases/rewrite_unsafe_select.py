@@ -34,7 +34,19 @@ from ..analysis.guards import SEVERAL, Guard, guards_of
 from ..analysis.region import is_within
 from ..nodes.contract import View
 from ..nodes.folding import rebuild_folding
-from ..nodes.stmt import Buffer, For, HorizontalReduce, LetStmt, Load, PrimFunc, Stmt, Store
+from ..nodes.relocate import instance
+from ..nodes.stmt import (
+    Buffer,
+    For,
+    HorizontalReduce,
+    LetStmt,
+    Load,
+    PrimFunc,
+    Repetition,
+    Stmt,
+    Store,
+    TransposedLoad,
+)
 from ..nodes.vector import Lanes, splat
 from ..nodes.visit import StmtMutator, trips
 
@@ -101,6 +113,7 @@ class _Look(_Rewrite):
         super().__init__()
         self.view = view
         self.reason: str | None = None
+        self._instances: list[Stmt] = []  # kept, as the view knows statements by their id
 
     def store(self, s: Store) -> Stmt:
         if s.mask is None and not any([isinstance(node, Select) for node in self.view.nodes(s)]):
@@ -114,6 +127,17 @@ class _Look(_Rewrite):
     def expr(self, e: Expr) -> Expr:
         self._find(e, None, _Inside())
         return e
+
+    def transposed(self, s: TransposedLoad) -> Stmt:
+        self.vector_vars.update(dict.fromkeys(s.variables, len(s.variables)))
+        return super().transposed(s)
+
+    def repetition(self, s: Repetition) -> Stmt:
+        """What is inside depends on all numbers of a row."""
+        for number, values in s.rows:
+            self._instances.append(instance(s.kinds[number], values))
+            self.stmt(self._instances[-1])
+        return s
 
     def _find(self, e: Expr, mask: Expr | None, inside: _Inside) -> None:
         for node in _Value(self.relaxer, self.vector_vars, mask, inside).unmasked(e):

@@ -191,7 +191,8 @@ def lower(scheduled: Scheduled | Written) -> Lowered:
     if isinstance(scheduled, Written):
         program = scheduled.program
         written = tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name)
-        return Lowered(program, replace(written, machine=program.target.machine))
+        target = program.target
+        return Lowered(program, replace(written, vectors=target.vectors, machine=target.machine))
     normal, segment = scheduled.normal, scheduled.normal.segment
     func = tir.lower(scheduled.schedule, segment.inputs, normal.outputs, segment.name)
     func = replace(

@@ -1,4 +1,4 @@
-"""Statements that are equal but for numbers and operands: one of them with variables, and a row of values for each.
+"""group_repetitions: statements that are equal but for numbers and operands become rows of a table.
 
 out[i] = a[i], i < 4; out[i + 4] = b[i], i < 9; ...
 -->
@@ -9,78 +9,61 @@ A kernel of thousands of operands stays as small as one of a few; what LLVM does
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from ...base.arith.expr import Const, Expr, Var
-from ...base.arith.structural import label
-from ...base.vocabulary import INDEX, dataclass
-from ...lower.tir.nodes.stmt import (
+from ....base.arith.expr import Const, Expr, Var
+from ....base.arith.structural import label
+from ....base.arith.visit import identical
+from ....base.vocabulary import INDEX
+from ..nodes.stmt import (
     Allocate,
     Block,
     Buffer,
     For,
     ForKind,
     If,
+    Kind,
     LetStmt,
     Load,
     Prefetch,
+    PrimFunc,
     Ramp,
+    Repetition,
     Stmt,
     Store,
 )
-from ...lower.tir.nodes.visit import StmtMutator, statements
+from ..nodes.visit import StmtMutator, statements
 
 MANY: Final = 16  # in a kernel of fewer operands, and of fewer statements in a row, each is written
-_MIN_LOOPS: Final = (
-    4  # loops, of as many operands, that become one; their own work is more than reading a row
-)
-_MIN_STATEMENTS: Final = 128  # likewise of statements without loops, which may be inside of one
+_FEWEST: Final = 4  # loops, of as many operands, that become one; their own work is more than reading a row
+_FEWEST_BARE: Final = 128  # likewise of statements without loops, which may be inside of one
 
 _Leaf = Const | Buffer
+_Values = tuple[int | Buffer, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A variable that stands for a number; `nonnegative`: which is below 0 in no row."""
-
-    var: Var
-    nonnegative: bool
+def group_repetitions(func: PrimFunc) -> PrimFunc:
+    """The function with runs of statements that repeat put together, where it has many operands."""
+    operands = frozenset((*func.inputs, *func.outputs))
+    return func if len(operands) < MANY else func.with_body(_Group(operands).stmt(func.body))
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A buffer that stands for one operand of the kernel in each row, `like` in the first."""
+class _Group(StmtMutator):
+    """Blocks from the outside in: what is put together is looked into as one of the kernel's own statements."""
 
-    buffer: Buffer
-    like: Buffer
+    def __init__(self, operands: frozenset[Buffer]) -> None:
+        self._operands = operands
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A statement in which the numbers and operands that differ are the columns of a table."""
-
-    statement: Stmt
-    columns: tuple[Number | Operand, ...]
+    def block(self, s: Block) -> Stmt:
+        parts = tuple(_repetitions(s.body, self._operands))
+        return super().block(s if identical(parts, s.body) else Block(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
-    """Rows in the order of the statements: the number of a kind, then its values; an operand is its position."""
-
-    kinds: tuple[Kind, ...]
-    rows: tuple[tuple[int, ...], ...]
-
-
-def repetitions(
-    body: Sequence[Stmt], operands: Mapping[Buffer, tuple[int, object]]
-) -> Iterator[Stmt | Repetition]:
-    """The statements in order, with runs of those that repeat put together.
-
-    `operands`: of each operand of the kernel its position, and anything else.
-    """
-    if min(len(body), len(operands)) < MANY:
+def _repetitions(body: Sequence[Stmt], operands: frozenset[Buffer]) -> Iterator[Stmt]:
+    """The statements in order, with runs of those that repeat put together."""
+    if len(body) < MANY:
         yield from body
         return
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -90,25 +73,25 @@ def repetitions(
         walk.stmt(stmt)
         groups.setdefault(tuple(walk.key), []).append(k)
         leaves.append(tuple(walk.leaves))
-    found: dict[int, tuple[Kind, tuple[int, ...]]] = {}  # by number of the statement
-    for members in groups.values():
-        if len(members) >= _fewest(body[members[0]]):
-            found.update(_grouped(body, leaves, members, operands))
+    found: dict[int, tuple[Kind, _Values]] = {}  # by number of the statement
+    for numbers in groups.values():
+        if len(numbers) >= _fewest(body[numbers[0]]):
+            found.update(_grouped(body, leaves, numbers, operands))
     for repeats, run in groupby(range(len(body)), lambda k: k in found):
         numbers = list(run)
-        if repeats and len(numbers) >= _MIN_LOOPS:
+        if repeats and len(numbers) >= _FEWEST:
             yield _repetition([found[k] for k in numbers])
         else:
             yield from (body[k] for k in numbers)
 
 
 def _fewest(stmt: Stmt) -> int:
-    return _MIN_LOOPS if any(isinstance(s, For) for s in statements(stmt)) else _MIN_STATEMENTS
+    return _FEWEST if any(isinstance(s, For) for s in statements(stmt)) else _FEWEST_BARE
 
 
-def _repetition(parts: list[tuple[Kind, tuple[int, ...]]]) -> Repetition:
+def _repetition(parts: list[tuple[Kind, _Values]]) -> Repetition:
     kinds: dict[int, int] = {}
-    rows = tuple((kinds.setdefault(id(kind), len(kinds)), *values) for kind, values in parts)
+    rows = tuple((kinds.setdefault(id(kind), len(kinds)), values) for kind, values in parts)
     by_number = {id(kind): kind for kind, _ in parts}
     return Repetition(tuple(by_number[k] for k in kinds), rows)
 
@@ -117,42 +100,38 @@ def _grouped(
     body: Sequence[Stmt],
     leaves: list[tuple[_Leaf, ...]],
     members: list[int],
-    operands: Mapping[Buffer, tuple[int, object]],
-) -> Iterator[tuple[int, tuple[Kind, tuple[int, ...]]]]:
+    operands: frozenset[Buffer],
+) -> Iterator[tuple[int, tuple[Kind, _Values]]]:
     """Of each member its kind and row; nothing where the members are of few operands."""
-    columns: dict[tuple[int, ...], Number | Operand] = {}
+    columns: dict[tuple[object, ...], Var | Buffer] = {}
     others: list[Expr | Buffer] = []
     most = 0
     for leaf, column in zip(leaves[members[0]], zip(*(leaves[k] for k in members), strict=True), strict=True):
-        values = [operands[x][0] if isinstance(x, Buffer) else int(x.value) for x in column]
-        key = (isinstance(leaf, Buffer), *values)
-        found = columns.get(key)
+        values: _Values = tuple([x if isinstance(x, Buffer) else int(x.value) for x in column])
         if len(set(values)) == 1:
             others.append(leaf)
-        elif isinstance(leaf, Buffer):
+            continue
+        made = columns.get(values)
+        if isinstance(leaf, Buffer):
             most = max(most, len(set(values)))
-            if not isinstance(found, Operand):
-                found = Operand(Buffer(f"operand{len(columns)}", leaf.shape, leaf.dtype, leaf.scope), leaf)
-                columns[key] = found
-            others.append(found.buffer)
-        else:
-            if not isinstance(found, Number):
-                found = columns[key] = Number(Var(INDEX, f"number{len(columns)}"), min(values) >= 0)
-            others.append(found.var)
+            if made is None:
+                made = Buffer(f"operand{len(columns)}", leaf.shape, leaf.dtype, leaf.scope)
+        elif made is None:
+            made = Var(INDEX, f"number{len(columns)}")
+        columns[values] = made
+        others.append(made)
     if most < _fewest(body[members[0]]):
         return
     statement = _Walk(operands, iter(others)).stmt(body[members[0]])
-    kind = Kind(statement, tuple(columns.values()))
-    rows = zip(*(values[1:] for values in columns), strict=True)
+    kind = Kind(tuple(columns.values()), statement)
+    rows = zip(*columns, strict=True)
     yield from zip(members, ((kind, row) for row in rows), strict=True)
 
 
 class _Walk(StmtMutator):
     """A statement's structure in `key`, its numbers and operands apart in `leaves`; gives it with `others` instead."""
 
-    def __init__(
-        self, operands: Mapping[Buffer, tuple[int, object]], others: Iterator[Expr | Buffer] | None = None
-    ) -> None:
+    def __init__(self, operands: frozenset[Buffer], others: Iterator[Expr | Buffer] | None = None) -> None:
         self.key: list[object] = []
         self.leaves: list[_Leaf] = []
         self._operands = operands
@@ -263,11 +242,12 @@ class _Walk(StmtMutator):
         self._shared = shared or s.kind is ForKind.PARALLEL
         if self._shared and isinstance(extent, Const):
             self.key.append(extent.value)  # threads' shares depend on it
+            self.key.append(s.work.value if isinstance(s.work, Const) else s.work)
         else:
             extent = self.expr(extent)
         body = self.stmt(s.body)
         self._shared = shared
-        return For(s.var, minimum, extent, s.kind, body)
+        return For(s.var, minimum, extent, s.kind, body, s.step, s.condition, s.work)
 
     def branch(self, s: If) -> Stmt:
         self.key.append(s.otherwise is None)
