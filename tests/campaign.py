@@ -38,6 +38,9 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
+os.environ.setdefault("OPGEN_DEFECTS", "raise")  # of child processes, too
+
+
 def isolated(module: str, seeds: Sequence[int], seconds: float, workers: int) -> Tally:
     """`module.case(seed)` for each seed in child processes; one that dies or hangs is replaced by a new one."""
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()

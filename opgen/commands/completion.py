@@ -22,7 +22,7 @@ _DOCUMENT: Final = re.compile(r"^---", re.MULTILINE)
 _ABSTRACT: Final = re.compile(r"^abstract:[ \t]*true\b", re.MULTILINE | re.IGNORECASE)
 _STATED: Final = ("declaration", "checked op", "call")
 _OF_TENSORS: Final = ("tensor expressions", "strategy", "pattern", "rules", "schedule", "trace")
-_OF_CODE: Final = ("llvm", "llvm optimised", "assembly")
+_OF_CODE: Final = ("llvm", "llvm optimised", "assembly", "plan", "driver")
 
 
 class _Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on

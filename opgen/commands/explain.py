@@ -13,7 +13,7 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.codegen.objects import assembly
 from opgen_runtime.ir import Function, IRModule
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import stage_texts
 
 from ..model import CheckedOp
 from ..project import Project
@@ -22,14 +22,14 @@ from .coloured import code
 from .completion import OpName, StageName
 from .console import heading, out
 from .example import example_function
-from .explain_pass import draw, explain_pass
+from .explain_pass import draw, explain_pass, explain_program
 from .failure import Failure, Findings
 from .lookup import find_op
 from .onnx_models import extents
 from .options import of_a_call
 from .show import facts
 
-_PROSE: Final = frozenset(("strategy", "pattern", "rules", "schedule"))
+_PROSE: Final = frozenset(("strategy", "pattern", "rules", "schedule", "prepare", "plan"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Stage:
     multiple=True,
     metavar="NAME",
     type=StageName(),
-    help="Only stages whose name contains this.",
+    help="Only stages whose name contains this; of a model those of the program: plan, driver.",
 )
 @click.option("--stages", "names_only", is_flag=True, help="Only the names of the stages.")
 @click.option(
@@ -98,10 +98,13 @@ def command(
       opgen explain add --shape 1024 --shape 1024 --stage llvm
       opgen explain tanh --shape 100000 --counts
       opgen explain model.onnx --pass FuseOps
+      opgen explain model.onnx --stage plan
       opgen explain model.onnx --svg kernels.svg
     """
     if op_name.endswith(".onnx"):
-        if dot is None and svg is None:
+        if wanted:
+            explain_program(op_name, wanted, extents(dims), level)
+        elif dot is None and svg is None:
             explain_pass(op_name, pass_name, extents(dims), level)
         else:
             draw(op_name, pass_name, extents(dims), level, dot, svg)
@@ -146,7 +149,7 @@ def stages(project: Project, op: CheckedOp, function: Function, target: Target) 
     checked = "\n".join(f"{name:14}{value}" for name, value in facts(project, op))
     yield Stage("checked op", checked)
     yield Stage("call", str(IRModule.from_expr(function)), "python")
-    for name, text in pipeline.texts(function, target):
+    for name, text in stage_texts.texts(function, target):
         yield Stage(name, text, _language(name))
     if op.extern is not None:
         yield Stage("hand-written function", f"{op.extern} runs in Python, without a kernel")
@@ -165,6 +168,6 @@ def _print_counts(found: Sequence[Stage]) -> None:
 
 
 def _language(name: str) -> str:
-    if "llvm" in name:
+    if "llvm" in name or name == "driver":
         return "llvm"
     return "gas" if name == "assembly" else "text" if name in _PROSE else "python"

@@ -1,14 +1,14 @@
-"""`opgen explain MODEL.onnx`: the program before and after a pass (`--pass`), and pictures of it (`--dot`, `--svg`)."""
+"""`opgen explain MODEL.onnx`: the program before and after a pass (`--pass`), its plan (`--stage`), pictures of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opgen_runtime.base.errors import OpgenError, did_you_mean
 from opgen_runtime.ir import Constant, Function, IRModule, substitute
 from opgen_runtime.ir.text import SECTION
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import pipeline, stage_texts
 from opgen_runtime.transform import Pass, PassContext, why_apart
 
 from .coloured import code
@@ -47,6 +47,21 @@ def explain_pass(model: str, name: str | None, dims: Mapping[str, int], level: i
     if name == "FuseOps":
         heading("why ops are in different segments")
         out.print("\n".join(why_apart(before["main"])))
+
+
+def explain_program(model: str, wanted: Sequence[str], dims: Mapping[str, int], level: int) -> None:
+    """Print the stages of a model's program whose names contain one of `wanted`: its sections, its plan, its driver."""
+    try:
+        module = _program(model, dims)
+        found = list(stage_texts.program_texts(module, PassContext(level)))
+    except OpgenError as error:
+        raise Findings(str(error)) from None
+    chosen = [(name, text) for name, text in found if any(part in name for part in wanted)]
+    if not chosen:
+        raise Failure(f"no such stage; the stages are: {', '.join([name for name, _ in found])}")
+    for name, text in chosen:
+        heading(name)
+        code(text, "llvm" if name == "driver" else "text")
 
 
 def draw(

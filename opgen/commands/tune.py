@@ -15,9 +15,9 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.ir import Function, IRModule
 from opgen_runtime.lower.library.schedules import PARAMETERS
+from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.kernel.dims import dims_in
 from opgen_runtime.run.compile.kernel.lazy_kernel import is_lazy
-from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.run.compile.tuning.records import (
     Record,
     read_records,
@@ -27,7 +27,7 @@ from opgen_runtime.run.compile.tuning.records import (
 )
 from opgen_runtime.run.compile.tuning.search import Outcome, tune
 from opgen_runtime.run.compile.tuning.subject import Subject
-from opgen_runtime.run.executor.driver import partitioned
+from opgen_runtime.run.executor.driver import asked
 from opgen_runtime.transform import PassContext
 
 from .completion import OpName
@@ -139,8 +139,8 @@ def _subjects(
         found = find_op(what)
         module = example_function(found.project, found.op, shapes, dtypes, attrs)
         modules = (f"{found.project.package}._{found.op.name}",)
-    segmented = partitioned(module, params, target, PassContext(opt_level=level))
-    segments = segments_of(*segmented.functions.values())
+    program = asked(module, params, target, context=PassContext(opt_level=level))
+    segments = pipeline.specialised(program).segments
     return [
         Subject(function, tuple(sorted(constant)), target, modules)
         for function, constant in zip(segments.functions, segments.constant, strict=True)

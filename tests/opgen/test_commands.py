@@ -349,7 +349,9 @@ def test_explain_prints_every_stage(fresh: Path) -> None:
         "llvm",
     ):
         assert name in names
-    assert names[-1] == "assembly"
+    assert names[-2:] == ["assembly", "plan"]
+    plan = run("explain", "axis_abs", "--shape", "4,4,1", "--attr", "axis=1", "--stage", "plan")
+    assert plan.stdout.splitlines()[1] == "one kernel: opgen_myops_axis_abs"
     one = run(
         "explain", "axis_abs", "--shape", "4,4,1", "--dtype", "int32", "--attr", "axis=1", "--stage", "tensor"
     )

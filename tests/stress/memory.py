@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import random
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import numpy as np
 
 import opgen_runtime as rt
 from opgen_runtime.base.lru_cache import LRUCache
+from opgen_runtime.run.compile import specialisations
 from tests.campaign import Tally
 
 COUNT: Final = 20_000  # functions, or shapes, of which the caches as users have them become full
@@ -135,6 +137,7 @@ def shrink(entries: int) -> None:
     for each in gc.get_objects():
         if isinstance(each, LRUCache):
             each.limit = min(each.limit, entries)
+    os.environ[specialisations.VARIABLE] = str(entries << 15)  # bytes: a program takes about as many
 
 
 def problems(kind: str, seed: int, count: int, seconds: float) -> Iterator[str]:

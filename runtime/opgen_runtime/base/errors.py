@@ -88,7 +88,12 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 class OpgenError(Exception):
-    """Base of all errors that a user can cause."""
+    """Base of all errors that a user can cause.
+
+    `defect`: the rule that is broken, where it is one that our own work is held to.
+    """
+
+    defect: str | None = None
 
 
 class AttrError(OpgenError, ValueError):

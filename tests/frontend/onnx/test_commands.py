@@ -164,6 +164,22 @@ def test_a_model_before_and_after_a_pass(double: Path) -> None:
     assert "after FoldScaleAxis" in result.output
 
 
+def test_the_plan_of_a_model(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[4, 8] x) => (float[4, 4] y) '
+        "{ s = Softmax (x) t = Transpose <perm = [1, 0]> (s) y = MatMul (s, t) }"
+    )
+    onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
+    result = CliRunner().invoke(main, ["explain", str(tmp_path / "m.onnx"), "--stage", "plan"])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[1] == "%0 is input x"
+    assert any("= opgen_softmax" in line for line in lines)
+    assert "bytes of memory between kernels" in lines[-1]
+    wrong = CliRunner().invoke(main, ["explain", str(tmp_path / "m.onnx"), "--stage", "lower"])
+    assert "no such stage; the stages are: plan, driver" in wrong.output
+
+
 def test_the_program_of_a_model_has_its_weights(tmp_path: Path) -> None:
     text = (
         '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> '

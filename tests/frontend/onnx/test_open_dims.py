@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ onnx = pytest.importorskip("onnx")
 
 from onnx import numpy_helper, parser  # noqa: E402
 
+from opgen_runtime.base.errors import ExecutorError  # noqa: E402
 from opgen_runtime.frontend.onnx import Limits, ModelError, prepare  # noqa: E402
 from opgen_runtime.run.compile.kernel.symbolic import SymbolicKernel  # noqa: E402
+from opgen_runtime.run.compile.program import planning  # noqa: E402
 
 RANDOM = np.random.default_rng(5)
 
@@ -121,6 +124,8 @@ def test_a_defect_of_the_program_for_all_sizes_leaves_those_of_each_shape(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, defect: type[Exception]
 ) -> None:
     monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))  # where the reason is kept, too
+    monkeypatch.setenv("OPGEN_DEFECTS", "")
+    monkeypatch.delenv("OPGEN_VERIFY", raising=False)
     attempts = 0
 
     def fails(self: object, *given: object) -> None:
@@ -138,6 +143,35 @@ def test_a_defect_of_the_program_for_all_sizes_leaves_those_of_each_shape(
     assert f"for each combination of shapes: internal error: {defect.__name__}: " in program.explain()
     for x, y in zip(arrays, found, strict=True):
         np.testing.assert_allclose(y, expected([x])[0], rtol=1e-4, atol=1e-5)
+
+
+def test_in_tests_a_defect_ends_the_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
+    assert os.environ["OPGEN_DEFECTS"] == "raise"
+
+    def fails(self: object, *given: object) -> None:
+        raise LookupError("a mistake")
+
+    monkeypatch.setattr(SymbolicKernel, "__init__", fails)
+    for name, value in (("OPGEN_DEFECTS", "raise"), ("OPGEN_VERIFY", "1")):
+        program = prepare(MODELS["attention"], "llvm -num-threads=1")
+        program([given(MODELS["attention"], 2, 5)])
+        with monkeypatch.context() as patch:
+            patch.delenv("OPGEN_DEFECTS", raising=False)
+            patch.setenv(name, value)
+            with pytest.raises(LookupError, match="a mistake"):
+                program([given(MODELS["attention"], 3, 4)])
+
+
+def test_in_tests_a_broken_rule_ends_the_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One of the program for all sizes, too, which else is a reason why there is none."""
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPGEN_VERIFY", "1")
+    program = prepare(MODELS["attention"], "llvm -num-threads=1")
+    program([given(MODELS["attention"], 2, 5)])
+    monkeypatch.setattr(planning._Body, "_fill", lambda *_: None)
+    with pytest.raises(ExecutorError, match=r"@main, after plan: .*rule: results are filled"):
+        program([given(MODELS["attention"], 3, 4)])
 
 
 def test_explain_says_why_there_is_no_such_program() -> None:

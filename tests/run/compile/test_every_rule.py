@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,8 +27,10 @@ from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.kernel.records import Lowered, Request
+from opgen_runtime.run.compile.stage import Stage
 from opgen_runtime.transform import FuseOps
 from opgen_runtime.transform.contract import Step
+from tests.run.compile.planted_programs import PLANS, STAGES
 
 # ------------------------------------------------------------------ modules
 
@@ -233,7 +235,7 @@ def planted(contract: Contract[Any], rule: Rule[Any]) -> tuple[Any, str]:
     if contract.of == "loop IR":
         make, node = LOOP_IR[rule.name]
         return tir.View(replace(FUNC, body=make())), node
-    make, node = {**PASSES, **COMPUTES, **SCHEDULES}[rule.name]
+    make, node = {**PASSES, **COMPUTES, **SCHEDULES, **STAGES, **PLANS}[rule.name]
     return make(), node
 
 
@@ -255,7 +257,8 @@ def test_a_planted_violation_is_reported(stage: str, contract: Contract[Any], ru
 
 def test_every_plant_has_its_rule() -> None:
     known = {rule.name for _, _, rule in ROWS}
-    assert known == PASSES.keys() | COMPUTES.keys() | SCHEDULES.keys() | LOOP_IR.keys()
+    tables: tuple[Mapping[str, object], ...] = (PASSES, COMPUTES, SCHEDULES, LOOP_IR, STAGES, PLANS)
+    assert known == set().union(*tables)
 
 
 def test_what_is_right_keeps_every_contract_of_loop_ir() -> None:
@@ -286,7 +289,7 @@ def test_a_phase_of_ours_that_breaks_a_rule_is_named(
     """In tests right after it; else where the next contract that is always checked stands."""
     monkeypatch.setenv("OPGEN_VERIFY", "1" if verifying else "")
 
-    def wrong(stage: pipeline.Stage[Any, Any]) -> pipeline.Stage[Any, Any]:
+    def wrong(stage: Stage[Any, Any]) -> Stage[Any, Any]:
         def run(record: Any) -> Lowered:
             made = stage.run(record)
             return Lowered(made.segment, spoiled(made.func))
@@ -294,7 +297,7 @@ def test_a_phase_of_ours_that_breaks_a_rule_is_named(
         return replace(stage, run=run)
 
     table = [wrong(stage) if stage.name == name else stage for stage in pipeline.KERNEL]
-    always = [s.name for s in pipeline.KERNEL if s.hooked and s.verify[0].when is When.ALWAYS]
+    always = [s.name for s in pipeline.KERNEL if s.hooked and s.contracts[0].when is When.ALWAYS]
     caught_after = name if verifying or name in always else always[-1]
     with pytest.raises(
         OpgenError, match=f"^opgen_exp, after {caught_after}: input a is stored to .rule: inputs"
@@ -305,7 +308,7 @@ def test_a_phase_of_ours_that_breaks_a_rule_is_named(
 LAST = [stage for stage in pipeline.KERNEL if stage.hooked][-1]
 
 
-@pytest.mark.parametrize("rule", [rule.name for rule in LAST.verify[0].rules])
+@pytest.mark.parametrize("rule", [rule.name for rule in LAST.contracts[0].rules])
 def test_what_code_is_made_of_is_held_to_every_rule_always(
     rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

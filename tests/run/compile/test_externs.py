@@ -14,7 +14,7 @@ from opgen_runtime.declaration.statement import call
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.operator.registry import remove_op
 from opgen_runtime.operator.types import Input, Output, Signature, Spread
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import pipeline, stage_texts
 from opgen_runtime.run.executor import create_executor
 
 
@@ -90,7 +90,7 @@ def test_a_hand_written_function(sort):
     out = [np.zeros(5, np.float32), np.zeros(5, np.int64)]
     assert kernel.run([DATA], out)[0] is out[0]
     np.testing.assert_array_equal(out[0], np.sort(DATA))
-    assert [name for name, _ in pipeline.kernel_texts(sort)] == ["tensor expressions", "strategy"]
+    assert [name for name, _ in stage_texts.kernel_texts(sort)] == ["tensor expressions", "strategy"]
 
 
 @pytest.mark.parametrize("sort", ["wrong_sort"], indirect=True)
@@ -284,6 +284,6 @@ def test_a_schedule_of_the_strategy_is_used(vector):
         (out,) = pipeline.compile_segment(function).run([DATA])
         np.testing.assert_array_equal(out, DATA * 2)
         assert special.used == 1
-        assert "special, plevel 15" in dict(pipeline.kernel_texts(function))["strategy"]
+        assert "special, plevel 15" in dict(stage_texts.kernel_texts(function))["strategy"]
     finally:
         remove_op("test_double")

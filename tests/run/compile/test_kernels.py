@@ -13,7 +13,7 @@ from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import CodegenError, ExecutorError
 from opgen_runtime.base.target import Target
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import pipeline, stage_texts
 from opgen_runtime.run.compile.native.pointers import _direct, _documented, address_of
 
 
@@ -201,7 +201,7 @@ class TestRefusals:
 
 
 def test_stages_cover_the_way_down(make):
-    found = dict(pipeline.kernel_texts(make.chain(), Target.host()))
+    found = dict(stage_texts.kernel_texts(make.chain(), Target.host()))
     names = list(found)
     assert names[:5] == ["tensor expressions", "strategy", "pattern", "rules", "schedule"]
     assert names[-3:] == ["llvm", "llvm optimised", "assembly"]

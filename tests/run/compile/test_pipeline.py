@@ -1,4 +1,4 @@
-"""Every prefix of the two tables: what each stage gives computes what its oracle says; hooks; texts."""
+"""Every prefix of the tables of passes and kernels (test_program.py: of programs), by their oracles; hooks; texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opgen_runtime.base.target import Target
 from opgen_runtime.codegen.objects.cache import default_cache
 from opgen_runtime.lower import tir
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run.compile import front_key, pipeline
+from opgen_runtime.run.compile import front_key, pipeline, stage_texts
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.kernel.kernel import Kernel
 from opgen_runtime.run.compile.kernel.records import Request
@@ -85,14 +85,15 @@ def segment_of(function: ir.Function) -> ir.Function:
 
 
 def test_texts_follow_the_tables() -> None:
-    names = [name for name, _ in pipeline.texts(PROGRAMS["elementwise"])]
+    names = [name for name, _ in stage_texts.texts(PROGRAMS["elementwise"])]
     graph = [row.name for row in pipeline.GRAPH if PassContext().enabled(row.run.info)]  # type: ignore[attr-defined]
     assert names[: len(graph)] == graph
     phases = [row.name for row in tir.PHASES]
     assert names[names.index("lower") + 1 : names.index("llvm")] == phases
-    assert names[-3:] == ["llvm", "llvm optimised", "assembly"]
-    several = [name for name, _ in pipeline.texts(PROGRAMS["two kernels"])]
+    assert names[names.index("llvm") :] == ["llvm", "llvm optimised", "assembly", "plan"]
+    several = [name for name, _ in stage_texts.texts(PROGRAMS["two kernels"])]
     assert {"kernel 0: lower", "kernel 1: assembly"} <= set(several)
+    assert several[-2:] == ["plan", "driver"]
 
 
 # ------------------------------------------------------------------ instruments
@@ -120,16 +121,23 @@ def test_instruments_watch_every_stage_of_a_kernel_that_is_compiled() -> None:
     for _ in range(2):  # the second time the kernel is there
         with PassContext(instruments=[watch, timing]):
             build(function)
-    expected = [
-        f"{when} {stage.name} of opgen_exp" for stage in pipeline.KERNEL for when in ("before", "after")
-    ]
+    expected: list[str] = []
+    for has_kernel in (False, True):
+        for row in pipeline.PROGRAM:
+            expected.append(f"before {row.name} of @main")
+            if row.name == "compile" and not has_kernel:
+                expected += [
+                    f"{when} {s.name} of opgen_exp" for s in pipeline.KERNEL for when in ("before", "after")
+                ]
+            expected.append(f"after {row.name} of @main")
     assert watch.seen == expected
     assert list(watch.shown) == ["tensor expressions", "strategy", "lower"]
     assert "exp(a[i0, i1])" in watch.shown["tensor expressions"]
     names = [run.name for run in timing.runs]
     assert {"InferType", "FuseOps", "lower", "vectorize_loop", "compile"} <= set(names)
     assert names.count("FuseOps") == 2
-    assert names.count("compile") == 1
+    assert names.count("load") == 1
+    assert names.count("plan") == 2
 
 
 # ------------------------------------------------------------------ hooks

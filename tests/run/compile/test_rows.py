@@ -10,7 +10,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.target import Target
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import stage_texts
 
 _ROW: Final = 128
 _CACHED: Final = 1 << 13  # bytes that stay in the nearest cache
@@ -20,7 +20,7 @@ _CACHED: Final = 1 << 13  # bytes that stay in the nearest cache
 def test_softmax_keeps_few_rows(shape: tuple[int, ...]) -> None:
     """As many as are computed at once, of every stage, whatever the rank: nothing is kept for a whole head."""
     x = rt.var("x", rt.TensorType(shape, "float32"))
-    stages = dict(pipeline.kernel_texts(ir.Function((x,), ops.softmax(x)), Target.host()))
+    stages = dict(stage_texts.kernel_texts(ir.Function((x,), ops.softmax(x)), Target.host()))
     kept = dict(re.findall(r"allocate (m|e|s): float32\[(\d+)\] local", stages["storage_flatten"]))
     rows = int(kept["m"])
     assert kept == {"m": str(rows), "e": str(rows * _ROW), "s": str(rows)}

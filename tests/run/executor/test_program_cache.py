@@ -13,7 +13,7 @@ import opgen_runtime as rt
 from opgen_runtime import ops
 from opgen_runtime.base import altered
 from opgen_runtime.ir import Function
-from opgen_runtime.run.executor.driver import module_given
+from opgen_runtime.run.compile.program.program_steps import module_given
 from opgen_runtime.run.executor.module_key import key_of_module
 
 WEIGHTS = np.random.default_rng(2).standard_normal((8, 8)).astype(np.float32)

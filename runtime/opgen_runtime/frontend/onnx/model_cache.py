@@ -108,7 +108,7 @@ class CompiledModels:
 
     def keep(self, made: Specialisation, values: Sequence[Any], is_open: bool = False) -> None:
         """Keep a program for the shapes of inputs, or for all sizes, if it is one run of an executable on them."""
-        direct = made.direct() if all([isinstance(value, np.ndarray) for value in values]) else None
+        direct = made.direct if all([isinstance(value, np.ndarray) for value in values]) else None
         if direct is None or self.facts is None or not self._source.is_same():
             return
         key = self._key("open" if is_open else "shapes", values)
@@ -126,7 +126,7 @@ class CompiledModels:
         if found is None or self.facts is None:
             return None
         executable, facts = found
-        return Loaded(executable, self.facts.dtypes, facts["order"])
+        return Loaded(executable, len(self.facts.dtypes), facts["order"])
 
     def _fact(self) -> Mapping[str, Any] | None:
         key = self._key("model", ())

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...base import Target
+from ...base.contract import defects_are_raised, raise_defect
 from ...base.errors import OpgenError
 from ...base.forks import importing
 from ...base.lazy import lazy
-from ...base.lru_cache import Footprint, LRUCache
+from ...base.lru_cache import Footprint
 from ...base.vocabulary import DType
-from ...run.executor import Entry, programs
+from ...run.executor import LEAST, Entry, Specialisations, most_bytes
 from .allowed import DEFAULT_LIMITS, Limits
-from .direct import Direct, Loaded
+from .direct import Loaded
 from .errors import ModelError, said
 from .model_cache import CompiledModels
 
@@ -38,7 +39,8 @@ _DEFECTS: Final = (
     TypeError,
     ValueError,
 )
-_MAX_CACHED: Final = 64  # signatures, and specialisations of each: the oldest go
+_MOST: Final = 64  # programs of one signature, which a call tries one after the other
+_ALL_SIZES: Final = "all sizes"  # the key under which the program for them is made
 
 
 class _Known(tuple["Specialisation | Loaded", ...]):
@@ -47,11 +49,11 @@ class _Known(tuple["Specialisation | Loaded", ...]):
     __slots__ = ()
 
     def followed_by(self, found: Specialisation | Loaded) -> _Known:
-        """With one more, and without the oldest where they become too many or too large."""
-        made: LRUCache[Specialisation | Loaded] = programs(_MAX_CACHED)
-        for each in (*self, found):
-            made.put(id(each), each)
-        return _Known([each for key in made if (each := made.get(key)) is not None])
+        """With one more, and without the oldest where they become too many, or larger than all programs may be."""
+        made = [*self, found][-_MOST:]
+        while len(made) > LEAST and sum(dict(_Known(made).footprint()).values()) > most_bytes():
+            del made[0]
+        return _Known(made)
 
     def footprint(self) -> Footprint:
         """The memory of the programs."""
@@ -71,12 +73,11 @@ class Program:
         """Raises ModelError, and UnsupportedOperatorError, listing every operator of the model without a mapping."""
         self.target = target
         self.limits = limits
-        self._compiled: LRUCache[_Known] = programs(_MAX_CACHED)  # by the types of the inputs
+        self._compiled: Specialisations[_Known] = Specialisations()  # by the types of the inputs
         self._first: object = None  # types of inputs
         self._open: Specialisation | Loaded | None = None  # for all sizes of the inputs' dims
-        self._direct: LRUCache[Direct] = programs(_MAX_CACHED)  # by the shapes of the inputs
         self._entry: Entry | None = (
-            None  # of the shapes that came last, where it takes the inputs as they come
+            None  # of the types that came last, where the inputs are all that it takes
         )
         self._cache = CompiledModels(model, target, limits)
         if self._cache.facts is None:
@@ -110,84 +111,92 @@ class Program:
                 found = entry.new(*inputs)
                 if found is not NotImplemented:
                     return list(found) if type(found) is tuple else [found]
+            if type(inputs) is dict:
+                ordered = self._in_order(inputs)
+                if ordered is not None:
+                    return self(ordered)
             arrays = self._arrays(inputs)
             if arrays is not None:
-                direct = self._direct.get(tuple([array.shape for array in arrays]))
-                if direct is not None and direct.takes(arrays):
-                    self._entry = direct.entry()
-                    return direct.run(arrays)
-                result = self._compiled_models(arrays)
+                key = tuple([(array.dtype, array.shape) for array in arrays])  # that of `key_of`
+                result = self._kept(key, arrays)
+                if result is None:
+                    result = self._compiled_models(key, arrays)
                 if result is not None:
                     return result
-            return self._specialised(self.signature.bind(inputs))
+            return self._made(self.signature.bind(inputs))
         except MemoryError as error:
             raise ModelError(f"there is not enough memory to run the model: {error}") from error
 
-    def _arrays(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[np.ndarray] | None:
-        """The inputs in order, if they are numpy's own arrays and as many as the model takes."""
-        if len(inputs) != len(self._names):
+    def _in_order(self, inputs: dict[str, Any]) -> list[Any] | None:
+        """The inputs by position, if all of them are there and nothing else."""
+        if len(inputs) != len(self._names) or not all([name in inputs for name in self._names]):
             return None
-        arrays: list[Any]
-        if type(inputs) is dict:
-            arrays = [inputs.get(name) for name in self._names]
-        elif isinstance(inputs, list | tuple):
-            arrays = list(inputs)
-        else:
-            return None
-        return arrays if all([type(array) is np.ndarray for array in arrays]) else None
+        return [inputs[name] for name in self._names]
 
-    def _compiled_models(self, arrays: list[np.ndarray]) -> list[Any] | None:
+    def _arrays(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[np.ndarray] | None:
+        """The inputs, if they are numpy's own arrays and as many as the model takes; in order in memory."""
+        if not isinstance(inputs, list | tuple) or len(inputs) != len(self._names):
+            return None
+        if not all([type(array) is np.ndarray for array in inputs]):
+            return None
+        return [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
+
+    def _kept(self, key: object, arrays: list[np.ndarray]) -> list[Any] | None:
+        """The outputs of a program that is kept for these types; None where there is none, or values say no."""
+        for found in self._compiled.get(key) or ():
+            result = found.run(arrays)
+            if result is not None:
+                self._entry = found.entry()
+                return result
+        return None
+
+    def _compiled_models(self, key: object, arrays: list[np.ndarray]) -> list[Any] | None:
         """The outputs of a program that another process has left in the cache; None where there is none.
 
-        It is what `_specialised` would take: that of the first shapes, then one for all sizes or for each shape.
+        It is what `_made` would take: that of the first shapes, then one for all sizes or for each shape.
         """
         if not self._cache.takes(arrays):
             return None
-        arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
-        key = tuple([(array.dtype, array.shape) for array in arrays])
-        known = self._compiled.get(key) or _Known()
-        found = next((each for each in known if isinstance(each, Loaded)), None)
-        if found is None and known:
-            return None
-        if found is None and self._first is not None and self._why_not_open is None:
-            if self._open is None:
-                self._open, self._why_not_open = self._cache.found_open(arrays)
-            if not isinstance(self._open, Loaded) or not self._allows(self._open, arrays):
-                if self._why_not_open is None:
-                    return None
-            else:
-                found = self._open
-        if found is None:
-            found = self._cache.found(arrays)
-        if found is None:
-            return None
-        if self._first is None:
-            self._first = key
-        if not known:
+        with self._compiled.making(key):
+            known = self._compiled.get(key)
+            if known is not None:
+                return self._kept(key, arrays)
+            found = self._loaded(arrays)
+            if found is None:
+                return None
+            if self._first is None:
+                self._first = key
             self._compiled.put(key, _Known((found,)))
-        self._direct.put(tuple([array.shape for array in arrays]), found.direct())
         return found.run(arrays)
 
-    def _specialised(self, values: list[Any]) -> list[Any]:
+    def _loaded(self, arrays: list[np.ndarray]) -> Loaded | None:
+        """The program in the cache of programs, for all sizes or these."""
+        if self._first is not None and self._why_not_open is None:
+            if self._open is None:
+                self._open, self._why_not_open = self._cache.found_open(arrays)
+            if isinstance(self._open, Loaded) and self._allows(self._open, arrays):
+                return self._open
+            if self._why_not_open is None:
+                return None
+        return self._cache.found(arrays)
+
+    def _made(self, values: list[Any]) -> list[Any]:
         """The outputs of the specialisation that these inputs need; it is made where there is none."""
         with importing:
             from .specialised import flat, key_of
         arrays = list(flat(values))
         key = key_of(values)
-        known = self._compiled.get(key) or _Known()
-        for found in known:
-            result = found.run(arrays)
-            if result is not None:
-                break
-        else:
-            found, result = self._opened(key, values, arrays) or self._made(values, arrays)
+        with self._compiled.making(key):
+            known = self._compiled.get(key) or _Known()
+            for each in known:
+                result = each.run(arrays)
+                if result is not None:
+                    return result
+            found, result = self._opened(key, values, arrays) or self._converted(values, arrays)
             self._compiled.put(key, known.followed_by(found))
-        direct = found.direct() if all([isinstance(value, np.ndarray) for value in values]) else None
-        if direct is not None:
-            self._direct.put(tuple([array.shape for array in arrays]), direct)
         return result
 
-    def _made(self, values: list[Any], arrays: list[np.ndarray]) -> tuple[Specialisation, list[Any]]:
+    def _converted(self, values: list[Any], arrays: list[np.ndarray]) -> tuple[Specialisation, list[Any]]:
         """A program for the shapes at hand, with what it gives."""
         found = self._specialisation(values)
         result = found.first_result(arrays)
@@ -209,26 +218,32 @@ class Program:
         if self._first is None:
             self._first = key
             return None
-        if self._open is None and self._why_not_open is None:
-            try:
-                made = self._specialisation(values, self._open_types(arrays))
-                self._open = made
-                self._why_not_open = made.why_interpreted
-                self._cache.keep(made, values, is_open=True)
-            except OpgenError as error:
-                self._why_not_open = said(error)
-            except (
-                _DEFECTS
-            ) as error:  # of the compiler: programs of one shape each serve the caller meanwhile
-                self._why_not_open = f"internal error: {type(error).__name__}: {error}"
-            if self._why_not_open is not None:
-                self._cache.keep_closed(values, self._why_not_open)
+        with self._compiled.making(_ALL_SIZES):
+            if self._open is None and self._why_not_open is None:
+                self._make_open(values, arrays)
         if self._open is None or self._why_not_open is not None or not self._allows(self._open, arrays):
             return None
         try:
             return self._open, self._open.first_result(arrays)
         except OpgenError:
             return None
+
+    def _make_open(self, values: list[Any], arrays: list[np.ndarray]) -> None:
+        """Make the program for all sizes, or find out why there is none."""
+        try:
+            made = self._specialisation(values, self._open_types(arrays))
+            self._open = made
+            self._why_not_open = made.why_interpreted
+            self._cache.keep(made, values, is_open=True)
+        except OpgenError as error:
+            raise_defect(error)
+            self._why_not_open = said(error)
+        except _DEFECTS as error:  # of the compiler: programs of one shape each serve the caller meanwhile
+            if defects_are_raised():
+                raise
+            self._why_not_open = f"internal error: {type(error).__name__}: {error}"
+        if self._why_not_open is not None:
+            self._cache.keep_closed(values, self._why_not_open)
 
     def _allows(self, program: Specialisation | Loaded, arrays: Sequence[np.ndarray]) -> bool:
         """Whether what a program for all sizes needs for arrays is no more than it may have."""
@@ -267,6 +282,7 @@ class Program:
             lines.append(f"compiled for each combination of shapes: {self._why_not_open}")
         else:
             lines.append("a program for all sizes is made when shapes come that are not the first ones")
+        lines.append(self._compiled.explain())
         return "\n".join(lines)
 
 

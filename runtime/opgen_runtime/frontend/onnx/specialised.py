@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...base import Target
+from ...base.contract import raise_defect
 from ...base.errors import OpgenError
 from ...base.lru_cache import Footprint
 from ...ir import Constant, Expr, Function, Tuple, Var, free_vars
 from ...operator import Dim, TensorType
-from ...run.executor import Executable, array_type, build_program
+from ...run.executor import Entry, Executable, array_type, build_program
 from .convert import Conversion
 from .direct import Direct
 from .errors import ModelError, said
@@ -62,6 +63,7 @@ class Specialisation:
             self.inputs = free_vars(body)
             self.inputs += _tellers(self.params, self.inputs)
             self.executable = _built(Function(tuple(self.inputs), body), target, state)
+        self.direct = self._as_direct()
 
     def _parameter(self, name: str, value: Any, given: dict[Var, np.ndarray]) -> Value:
         if value is None:
@@ -96,7 +98,7 @@ class Specialisation:
             if program is not None:
                 yield from program.footprint()
 
-    def direct(self) -> Direct | None:
+    def _as_direct(self) -> Direct | None:
         """The program as one run of its executable; None if it is more: probes, keys, constants, sequences, nothing."""
         is_plain = self.executable is not None and len(self.computed) == len(self.leaves)
         if (
@@ -108,12 +110,16 @@ class Specialisation:
         ):
             return None
         assert self.executable is not None
-        types = [param.checked_type for param in self.params]
-        dtypes = [each.dtype.numpy for each in types if isinstance(each, TensorType)]
-        return Direct(self.executable, dtypes, [self.params.index(var) for var in self.inputs])
+        return Direct(self.executable, len(self.params), [self.params.index(var) for var in self.inputs])
+
+    def entry(self) -> Entry | None:
+        """Native functions of the inputs in their order, where a run on them is all that the program is."""
+        return None if self.direct is None else self.direct.entry()
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
         """The outputs; None if a value that the program was specialised on is another one now."""
+        if self.direct is not None:
+            return self.direct.run(arrays)
         values = self._given(arrays)
         for check in self.checks:
             found = check.value(values)
@@ -194,6 +200,7 @@ def _built(function: Function, target: Target | None, state: State) -> Executabl
     try:
         found = build_program(state.program(function), target=target)
     except OpgenError as error:
+        raise_defect(error)
         raise ModelError(f"the model's program cannot be compiled: {said(error)}") from error
     if found.plan is not None:
         state.budget.program(found.plan.memory)

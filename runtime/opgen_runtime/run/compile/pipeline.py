@@ -1,31 +1,30 @@
-"""The compiler, in two tables: what becomes of a program, stage by stage.
+"""The compiler, in three tables: what becomes of a program, stage by stage.
 
+PROGRAM  from a module to one native function; its stage `partition` goes through GRAPH, `compile` through KERNEL
 GRAPH    passes, module to module; the last of them partitions the program into segments
-         (`compile/program/plan.py` then says in which order segments run, and where their results lie)
 KERNEL   once a segment, between the caches: tensor expressions, schedule, loop IR, LLVM IR, machine code
 
 A pass is a row of GRAPH, a phase over loop IR one of `tir.PHASES`, which KERNEL takes up.  Whatever goes through the
-compiler goes through these tables: `optimise` and `compile_segment`, the texts of `opgen explain`, hooks and
-instruments of a PassContext, the tests of every prefix.
+compiler goes through these tables: `compile_program`, `optimise` and `compile_segment`, the texts of `opgen explain`,
+hooks and instruments of a PassContext, the tests of every prefix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
 from ...base import Target
-from ...base.contract import Contract, Rule
-from ...base.errors import CodegenError, PassError, did_you_mean
+from ...base.contract import Contract, Rule, raise_defect, verifying
+from ...base.errors import AccessError, CodegenError, OpgenError, PassError, did_you_mean
+from ...base.forks import importing
 from ...base.lru_cache import LRUCache
-from ...base.vocabulary import dataclass
 from ...ir import Function, IRModule
 from ...lower import tir
 from ...lower.library.segment import Segment
-from ...lower.schedule import Schedule
 from ...transform import (
     AlterOpLayout,
     CanonicalizeCast,
@@ -53,40 +52,29 @@ from ...transform import (
 from ...transform.contract import PASS, SEGMENTS
 from .interpret import Arrays, run_op_by_op
 from .kernel import steps
-from .kernel.footprint import programs
+from .kernel.dims import dims_in
 from .kernel.kernel import Kernel, NativeKernel
 from .kernel.key import front_key
-from .kernel.parts import Parts, whole
+from .kernel.lazy_kernel import is_lazy, lazy_parts
+from .kernel.parts import Parts, evaluated, whole
 from .kernel.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
-from .kernel.segments import segments_of
+from .kernel.shared import shared_out
 from .kernel.symbolic import SymbolicKernel
-from .kernel.written import Program, Written
+from .kernel.written import Written
+from .program import program_steps
+from .program.program_records import (
+    Asked,
+    Built,
+    Closed,
+    Cut,
+    Linked,
+    Planned,
+    Prepared,
+    Sections,
+    Specialised,
+)
+from .stage import B, Stage, Table
 from .tuning.records import tuned
-
-A = TypeVar("A")
-B = TypeVar("B")
-Oracle = Callable[[B, Sequence[np.ndarray]], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Stage(Generic[A, B]):
-    """One row: what it is called, what it does, and what can be asked of what it gives.
-
-    `verify`: the contracts of what it gives, which are checked after it; `inside`: those that it checks itself, where
-    users' functions have given something.  `texts`: (name, text) of what there is to see.  `oracle` computes the
-    results from what it gave, for tests: as te.evaluate, the interpreter of loop IR, or the machine does.  `hooked`
-    applies a user's function to what it gave.
-    """
-
-    name: str
-    run: Callable[[A], B]
-    verify: tuple[Contract[Any], ...] = ()
-    texts: Callable[[B], Iterable[tuple[str, str]]] | None = None
-    oracle: Oracle[B] | None = None
-    inside: tuple[Contract[Any], ...] = ()
-    hooked: Callable[[B, str, tir.Phase, Contract[Any]], B] | None = None
-    needed: bool = False
-
 
 # ------------------------------------------------------------------ the graph
 
@@ -137,7 +125,7 @@ def through_graph(
         assert isinstance(stage.run, Pass)
         if stage.needed or context.enabled(stage.run.info):
             module = stage.run(module, context)
-            for contract in stage.verify:
+            for contract in stage.contracts:
                 contract.check(module, f"pass {stage.name}")
             yield stage, module
 
@@ -193,12 +181,12 @@ def through_kernel(
             watch.run_before_stage(name, stage.name)
         record = stage.run(record)
         ended = isinstance(record, Kernel)
-        for contract in () if ended else stage.verify:  # of loop IR
+        for contract in () if ended else stage.contracts:  # of loop IR
             for func in record.funcs:
                 tir.check(contract, func, stage.name, record.segment.is_own)
         hook = request.hooks.get(stage.name)
         if hook is not None and stage.hooked is not None:
-            record = stage.hooked(record, stage.name, hook, stage.verify[0])
+            record = stage.hooked(record, stage.name, hook, stage.contracts[0])
         for watch in watching:
             watch.run_after_stage(name, stage.name, partial(texts_of, stage, record))
         yield stage, record
@@ -211,25 +199,27 @@ def texts_of(stage: Stage[Any, B], record: B | Kernel) -> Iterable[tuple[str, st
     return () if stage.texts is None or isinstance(record, Kernel) else stage.texts(record)
 
 
-def upto(name: str) -> tuple[Stage[Any, Any], ...]:
-    """The rows of KERNEL up to the stage of that name, included."""
-    names = [stage.name for stage in KERNEL]
-    return KERNEL[: names.index(name) + 1]
+def upto(name: str, table: Table = KERNEL) -> Table:
+    """The rows of a table up to the stage of that name, included."""
+    names = [stage.name for stage in table]
+    return table[: names.index(name) + 1]
 
 
-def after(name: str) -> tuple[Stage[Any, Any], ...]:
-    """The rows of KERNEL after the stage of that name."""
-    return KERNEL[len(upto(name)) :]
+def after(name: str, table: Table = KERNEL) -> Table:
+    """The rows of a table after the stage of that name."""
+    return table[len(upto(name, table)) :]
 
 
-def between(name: str, last: str) -> tuple[Stage[Any, Any], ...]:
+def between(name: str, last: str) -> Table:
     """The rows of KERNEL after the stage of the first name up to that of the second, included."""
     return upto(last)[len(upto(name)) :]
 
 
 _MAX_CACHED_KERNELS: Final = 4096
 _MOST_BYTES: Final = 1 << 26
-_kernels: Final[LRUCache[Parts]] = programs(_MAX_CACHED_KERNELS, _MOST_BYTES)  # by front key
+_kernels: Final[LRUCache[Parts]] = LRUCache(
+    _MAX_CACHED_KERNELS, _MOST_BYTES, Parts.footprint, least=8
+)  # by front key
 
 
 def forget_kernels() -> None:
@@ -280,7 +270,7 @@ def compile_parts(
 
 
 def _compile(request: Request, key: str | None) -> Parts:
-    _check_runs_here(request.target)
+    check_runs_here(request.target)
     scheduled: Scheduled | None = None
     compiled: list[Compiled] = []
     for _, record in through_kernel(request):
@@ -302,41 +292,10 @@ def _compile(request: Request, key: str | None) -> Parts:
     return parts
 
 
-def compile_written(written: Written) -> Compiled:
-    """Object code of a schedule that a user wrote, through the rows of KERNEL after "split".
-
-    LRUCache in the object cache by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
-    """
-    *_, (_, emitted) = through_kernel(written, between("split", "emit"))
-
-    def compiled() -> Compiled:
-        ((_, record),) = through_kernel(written, between("emit", "compile"), emitted)
-        assert isinstance(record, Compiled)
-        return record
-
-    return steps.compile_cached(emitted, compiled)
-
-
-def load_written(written: Written, compiled: Compiled) -> NativeKernel:
-    """The kernel of a schedule that a user wrote, for operands of the dims that `compiled.segment` has.
-
-    Raises CodegenError for a target that this machine is not.
-    """
-    _check_runs_here(written.program.target)
-    ((_, kernel),) = through_kernel(written, after("compile"), compiled)
-    assert isinstance(kernel, NativeKernel)
-    return kernel
-
-
-def _check_runs_here(target: Target) -> None:
+def check_runs_here(target: Target) -> None:
+    """Raises CodegenError for a target that this machine is not."""
     if not target.is_host:
         raise CodegenError(f"a kernel for {target.cpu} on {target.triple} cannot run on this machine")
-
-
-def written_by_hand(program: Program, schedule: Schedule, context: PassContext) -> Written:
-    """A user's schedule to compile under a context. Raises PassError as `requested` does."""
-    _check_hooks(context)
-    return Written(program, schedule, context.hooks, context.instruments)
 
 
 def requested(
@@ -351,54 +310,168 @@ def requested(
     `digest`: the structural digest of the function, where it is known.  Raises PassError for a hook after no stage that
     takes one, and StrategyError for records of tuning that are damaged.
     """
-    _check_hooks(context)
+    check_hooks(context)
     chosen = tuned(Target.host() if target is None else Target.parse(target), function, digest, constant)
-    return Request(function, chosen, context.hooks, context.instruments, frozenset(constant))
+    hooks = {name: hook for name, hook in context.hooks.items() if name in HOOKABLE}
+    return Request(function, chosen, hooks, context.instruments, frozenset(constant))
 
 
-def _check_hooks(context: PassContext) -> None:
+def check_hooks(context: PassContext) -> None:
+    """Raises PassError for a hook after no stage that takes one."""
     for name in context.hooks:
-        if name not in HOOKABLE:
+        if name not in HOOKS:
             raise PassError(
-                f"there is no stage {name!r} to hook{did_you_mean(name, HOOKABLE)}; "
-                f"the stages are: {', '.join(HOOKABLE)}"
+                f"there is no stage {name!r} to hook{did_you_mean(name, HOOKS)}; the stages are: {', '.join(HOOKS)}"
             )
 
 
-# ------------------------------------------------------------------ what there is to see
+# ------------------------------------------------------------------ the program
 
 
-def texts(
-    function: Function, target: Target | str | None = None, context: PassContext | None = None
-) -> Iterator[tuple[str, str]]:
-    """(stage, text) of a program on its way to machine code: the module after each pass, then each kernel.
+def _partition(cut: Cut) -> Closed:
+    """In segments, by GRAPH."""
+    closed = cut.closed
+    return Closed(optimise(closed.module, closed.context), closed.target, closed.context)
 
-    Where there are several kernels, their stages have the kernel's name in front.  A segment that calls hand-written
-    functions ends with the choice of the strategy: they run in Python.
+
+def _evaluate(closed: Closed) -> Closed:
+    """Segments of constants alone are their values."""
+    known = {
+        var.name: evaluated(function, lambda segment: compile_segment(segment, closed.target, closed.context))
+        for var, function in closed.module.functions.items()
+    }
+    return closed.with_functions(known)
+
+
+def _compile_all(made: Specialised) -> Built:
+    """A kernel for each segment, by KERNEL, on two threads; in turn where users' functions watch."""
+    target, context = made.closed.target, made.closed.context
+
+    def compiled(segment: Function, digest: str, constant: Collection[int]) -> Parts:
+        late = lazy_parts(segment, lambda narrowed: compile_parts(narrowed, (), target, context).main)
+        try:
+            return late if is_lazy(segment) else compile_parts(segment, constant, target, context, digest)
+        except AccessError:
+            if not dims_in(segment):
+                raise
+            return late  # it is inside for some sizes only, as where dims meet several numbers in broadcasts
+
+    tasks = [
+        partial(compiled, *each)
+        for each in zip(made.functions, made.digests, made.segments.constant, strict=True)
+    ]
+    in_turn = len(tasks) < 2 or target.num_threads < 2 or context.hooks or context.instruments
+    return Built(made, tuple([task() for task in tasks] if in_turn else shared_out(tasks)))
+
+
+def _oracle(name: str) -> Callable[[Any, Sequence[np.ndarray]], Arrays]:
+    """A function of `program_oracles`, which builds do not wait for."""
+
+    def computed(record: Any, arrays: Sequence[np.ndarray]) -> Arrays:
+        with importing:
+            from .program import program_oracles
+        found: Arrays = getattr(program_oracles, name)(record, arrays)
+        return found
+
+    return computed
+
+
+def _contract(name: str) -> Callable[[], tuple[Contract[Any], ...]]:
+    """A contract of the stages of programs, which builds do not wait for."""
+
+    def found() -> tuple[Contract[Any], ...]:
+        with importing:
+            from .program import program_contracts
+        return (getattr(program_contracts, name),)
+
+    return found
+
+
+PROGRAM: Final[tuple[Stage[Any, Any], ...]] = (
+    Stage("bind", program_steps.bind, oracle=_oracle("of_module")),
+    Stage("cut", program_steps.cut, _contract("SECTIONS"), Cut.texts, _oracle("of_cut")),
+    Stage("partition", _partition, oracle=_oracle("of_module")),
+    Stage("evaluate", _evaluate, (SEGMENTS,), oracle=_oracle("of_module")),
+    Stage("specialise", program_steps.specialise, _contract("TO_COMPILE"), oracle=_oracle("of_segments")),
+    Stage("compile", _compile_all, _contract("BUILT"), oracle=_oracle("of_kernels")),
+    Stage("prepare", program_steps.prepare, _contract("SITES"), Prepared.texts, _oracle("of_sites")),
+    Stage(
+        "plan",
+        program_steps.plan,
+        _contract("PLAN"),
+        Planned.texts,
+        _oracle("of_plan"),
+        hooked=program_steps.hooked_plan,
+    ),
+    Stage("link", program_steps.link, _contract("LINKED"), Linked.texts, _oracle("of_linked")),
+)
+HOOKS: Final = (*HOOKABLE, *[stage.name for stage in PROGRAM if stage.hooked])
+
+
+def through_program(
+    record: Any, stages: Sequence[Stage[Any, Any]] = PROGRAM, name: str = "@main"
+) -> Iterator[tuple[Stage[Any, Any], Any]]:
+    """Each stage with the record after it, users' hooks included; `name`: what the program is called.
+
+    Where "cut" finds sections, each goes through the stages after it by itself.
     """
-    context = (context or PassContext.current()).for_target(target)
-    partitioned = IRModule.from_expr(function)
-    for row, module in through_graph(partitioned, context):
-        partitioned = module
-        yield from () if row.texts is None else row.texts(module)
-    segments = segments_of(*partitioned.functions.values()).functions
-    for number, segment in enumerate(segments):
-        prefix = f"kernel {number}: " if len(segments) > 1 else ""
-        for name, text in kernel_texts(segment, target, context):
-            yield prefix + name, text
+    context: PassContext = record.context if isinstance(record, Asked) else record.closed.context
+    is_checked = verifying()
+    for stage in stages:
+        for watch in context.instruments:
+            watch.run_before_stage(name, stage.name)
+        record = stage.run(record)
+        for contract in stage.contracts if is_checked else ():  # what users give is checked where they do
+            for thing in record.things():
+                contract.verify(thing, f"{name}, after {stage.name}")
+        hook = context.hooks.get(stage.name)
+        if hook is not None and stage.hooked is not None:
+            record = stage.hooked(record, stage.name, hook, stage.contracts[0])
+        for watch in context.instruments:
+            watch.run_after_stage(name, stage.name, partial(texts_of, stage, record))
+        yield stage, record
 
 
-def kernel_texts(
-    segment: Function, target: Target | str | None = None, context: PassContext | None = None
-) -> Iterator[tuple[str, str]]:
-    """(stage, text) of one segment; nothing is kept in the caches or loaded, so that any target will do."""
-    request = requested(segment, target, context or PassContext.current())
-    for stage, record in through_kernel(request, [stage for stage in KERNEL if stage.texts]):
-        yield from texts_of(stage, record)
+def compile_program(asked: Asked) -> Linked | Sections:
+    """A program through PROGRAM; in sections where each of them is native code.
+
+    Raises what the passes, the compilation of kernels and the kernels that prepare raise; PassError for a hook after no
+    stage that takes one.
+    """
+    check_hooks(asked.context)
+    *_, (_, cut) = through_program(asked, upto("cut", PROGRAM))
+    found = _sections(cut) if cut.sections else None
+    if found is None:
+        *_, (_, found) = through_program(cut, after("cut", PROGRAM))
+    assert isinstance(found, Linked | Sections)
+    return found
+
+
+def _sections(cut: Cut) -> Sections | None:
+    """The sections of a program, each linked; None where the program as a whole says why one is no native code."""
+    linked: list[Linked] = []
+    try:
+        for number, section in enumerate(cut.sections):
+            part = Cut(Closed(IRModule.from_expr(section.function), cut.closed.target, cut.closed.context))
+            *_, (_, made) = through_program(part, after("cut", PROGRAM), f"@main, section {number}")
+            if made.whole is None:
+                return None
+            linked.append(made)
+    except OpgenError as error:  # an op that needs to know a size
+        raise_defect(error)
+        return None
+    return Sections(cut, tuple(linked))
+
+
+def specialised(asked: Asked) -> Specialised:
+    """The segments of a program as a whole, and what their kernels are to be compiled from."""
+    *_, (_, found) = through_program(asked, upto("specialise", PROGRAM))
+    assert isinstance(found, Specialised)
+    return found
 
 
 def contracts() -> Iterator[tuple[str, Contract[Any], Rule[Any]]]:
     """(stage, contract, rule): all that is checked, with when."""
-    for stage in (*GRAPH, *KERNEL):
-        for contract in (*stage.inside, *stage.verify):
+    for stage in (*PROGRAM, *GRAPH, *KERNEL):
+        for contract in (*stage.inside, *stage.contracts):
             yield from ((stage.name, contract, rule) for rule in contract.rules)

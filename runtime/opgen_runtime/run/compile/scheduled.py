@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -12,23 +11,21 @@ from ...base import Target
 from ...base.arith import Var
 from ...base.errors import ExecutorError, ScheduleError
 from ...base.garbage import rare_collections
-from ...base.lru_cache import LRUCache
 from ...compute.te import Extern, Placeholder, Tensor
 from ...ir import admit
 from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
 from ...transform import PassContext
+from .kernel import steps
 from .kernel.extern import ExternKernel
-from .kernel.footprint import programs
 from .kernel.kernel import EmptyKernel, Kernel, NativeKernel
-from .kernel.records import Lowered
-from .kernel.steps import slots
+from .kernel.records import Compiled, Lowered
 from .kernel.written import Program, Written
-from .pipeline import between, compile_written, load_written, through_kernel, written_by_hand
+from .pipeline import after, between, check_hooks, check_runs_here, through_kernel
+from .specialisations import Specialisations
 
 __all__ = ["Schedule", "Tensor", "TensorFunction", "build_schedule", "lower"]
-_MAX_CACHED_DIMS: Final = 256  # values of the dims that are variables
 
 
 def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -> tir.PrimFunc:
@@ -72,10 +69,10 @@ class TensorFunction:
             program.inputs,
             program.outputs,
         )
-        self._kernels: LRUCache[Kernel] = programs(_MAX_CACHED_DIMS)  # by the values of dims
+        self._kernels: Specialisations[Kernel] = Specialisations()  # by the values of dims
         self._dims = program.variables
         in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
-        self._compiled = None if in_python else compile_written(self._written)
+        self._compiled = None if in_python else _compile_written(self._written)
         self._loaded: NativeKernel | None = None  # its code serves all values of the dims
 
     def __repr__(self) -> str:
@@ -85,9 +82,7 @@ class TensorFunction:
         """Raises ExecutorError for arrays that do not fit, and MemoryError."""
         given = self._given(arrays)
         dims = self._values(given)
-        kernel = self._kernels.get(dims)
-        if kernel is None:
-            kernel = self._kernels.put(dims, self._kernel(dict(zip(self._dims, dims, strict=True))))
+        kernel = self._kernels.made(dims, lambda: self._kernel(dict(zip(self._dims, dims, strict=True))))
         into = [given[tensor] for tensor in self.outputs] if len(arrays) == len(self.args) else None
         made = kernel.run([given[tensor] for tensor in self.inputs], into)
         return made[0] if len(made) == 1 else tuple(made)
@@ -129,22 +124,24 @@ class TensorFunction:
 
     def _kernel(self, dims: dict[Var, int]) -> Kernel:
         program = replace(self._written.program, dims=dims)
-        inputs, outputs = slots(program)
+        inputs, outputs = steps.slots(program)
         if self._compiled is None:
             return ExternKernel(self.name, inputs, outputs, self.inputs, self.outputs)
         if all(0 in slot.shape for slot in outputs):
             return EmptyKernel(self.name, inputs, outputs)
         if self._loaded is not None:
             return self._loaded.at(inputs, outputs, tuple(dims.values()))
-        self._loaded = load_written(self._written, replace(self._compiled, segment=program))
+        self._loaded = _load_written(self._written, replace(self._compiled, segment=program))
         return self._loaded
 
 
 def _written(schedule: Schedule, args: Sequence[Tensor], target: Target, name: str | None) -> Written:
-    """What is to be compiled, under the current PassContext."""
+    """What is to be compiled, under the current PassContext. Raises PassError for hooks after no stage."""
     inputs, outputs = _parameters(schedule, args)
     program = Program(name or outputs[0].name, target, inputs, outputs)
-    return written_by_hand(program, schedule, PassContext.current())
+    context = PassContext.current()
+    check_hooks(context)
+    return Written(program, schedule, context.hooks, context.instruments)
 
 
 def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -174,3 +171,29 @@ def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tenso
 
 def _shown(tensor: Tensor) -> str:
     return f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+
+
+def _compile_written(written: Written) -> Compiled:
+    """Object code of a schedule that a user wrote, through the rows of KERNEL after "split".
+
+    LRUCache in the object cache by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
+    """
+    *_, (_, emitted) = through_kernel(written, between("split", "emit"))
+
+    def compiled() -> Compiled:
+        ((_, record),) = through_kernel(written, between("emit", "compile"), emitted)
+        assert isinstance(record, Compiled)
+        return record
+
+    return steps.compile_cached(emitted, compiled)
+
+
+def _load_written(written: Written, compiled: Compiled) -> NativeKernel:
+    """The kernel of a schedule that a user wrote, for operands of the dims that `compiled.segment` has.
+
+    Raises CodegenError for a target that this machine is not.
+    """
+    check_runs_here(written.program.target)
+    ((_, kernel),) = through_kernel(written, after("compile"), compiled)
+    assert isinstance(kernel, NativeKernel)
+    return kernel

@@ -4,7 +4,7 @@ debug.py         the executor of kind "debug"
 array_export.py      array export, to other libraries
 creating.py      create_executor()
 building.py      build(): a module, a function or a schedule, by what it is; module_key.py: a module in the cache
-driver.py        a program compiled
+driver.py        a program compiled; interpreted.py: one without a plan
 loading.py       load(): one that was saved; program_cache.py: programs kept for other processes
 executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
 graph.py         the executor of kind "graph"
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from ...base.lazy_imports import import_lazily
 
 __all__ = [
+    "LEAST",
     "Arrays",
     "CompilingEvaluator",
     "DebugExecutor",
@@ -32,6 +33,7 @@ __all__ = [
     "KernelCost",
     "Profile",
     "Result",
+    "Specialisations",
     "Trampoline",
     "Value",
     "VectorcallObject",
@@ -46,7 +48,8 @@ __all__ = [
     "dim_value",
     "entered",
     "load",
-    "programs",
+    "most_bytes",
+    "statistics",
     "wrap",
 ]  # fmt: skip
 
@@ -63,7 +66,7 @@ if TYPE_CHECKING:
         dim_value,
         wrap,
     )
-    from ..compile.kernel.footprint import programs
+    from ..compile.specialisations import LEAST, Specialisations, most_bytes, statistics
     from .array_export import asarray
     from .base import Executor
     from .building import build
@@ -78,11 +81,11 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "..compile.native.entry": ("Entry",),
-        "..compile.kernel.footprint": ("programs",),
         "..compile.native.trampoline": ("Trampoline", "VectorcallObject", "entered"),
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",
         ),
+        "..compile.specialisations": ("LEAST", "Specialisations", "most_bytes", "statistics"),
         "base": ("Executor",),
         "building": ("build",),
         "creating": ("create_executor",),

@@ -9,8 +9,9 @@ from ...base import Target
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
 from ...transform import PassContext
+from ..compile.program.program_steps import module_given
 from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_schedule
-from .driver import build_program, module_given
+from .driver import build_program
 from .executable import Executable
 from .module_key import key_of_module
 

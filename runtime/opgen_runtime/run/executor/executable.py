@@ -21,9 +21,9 @@ from ...base.vocabulary import dataclass
 from ..compile import Entry, Kernel, Slot
 from ..compile.kernel.footprint import OBJECT_BYTES
 from ..compile.kernel.symbolic import SymbolicKernel
-from ..compile.program.plan import Plan, Slots
+from ..compile.program.plan import Plan, Slots, nested
 from ..compile.program.program import ProgramKernel, SymbolicProgram, image_of, program_of
-from .nesting import copy_into, flat_arrays, nested
+from .nesting import copy_into, flat_arrays
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
@@ -243,17 +243,11 @@ class Native(Executable):
         versions = dict.fromkeys([line for kernel in symbolic for line in kernel.versions_text()])
         if plan is None:
             return "\n".join([*lines, f"one kernel: {self.compiled[0].name}", *versions])
-        lines += [f"%{slot} is input {name}" for slot, name in enumerate(self.inputs)]
-        lines += [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
-        lines += [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
-        when = ", at the sizes scheduled for" if plan.dims else ""
         with importing:
-            from .profiling import plan_text
+            from ..compile.program.plan_text import memory_line, plan_lines
 
-        memory = (
-            f"{plan.arena:,} bytes of memory between kernels, for tensors of {plan.tensors:,} bytes{when}"
-        )
-        return "\n".join([*lines, plan_text(plan, self.compiled), *versions, memory])
+        lines += plan_lines(plan, self.inputs, self.compiled)
+        return "\n".join([*lines, *versions, memory_line(plan)])
 
     def _steps(self) -> list[int]:
         return [0] if self.plan is None else [run.kernel for run in self.plan.runs]

@@ -7,18 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...base import Target
-from ...base.lru_cache import Footprint, LRUCache
+from ...base.lru_cache import Footprint
 from ...base.vocabulary import dataclass
 from ...ir import Expr, Function, IRModule, Var, substitute
 from ...operator import Type
 from ...transform import PassContext
 from ..compile.interpret import Arrays, array_type, concrete_types
-from ..compile.kernel.footprint import programs
+from ..compile.specialisations import Specialisations
 from .base import Executor
 from .driver import build_program
 from .executable import Executable
-
-_MAX_CACHED_PROGRAMS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class GraphExecutor(Executor):
         super().__init__(module)
         self.target = target or Target.host()
         self.opt_level = opt_level
-        self._compiled: LRUCache[_Held] = programs(_MAX_CACHED_PROGRAMS)
+        self._compiled: Specialisations[_Held] = Specialisations()
 
     @property
     def context(self) -> PassContext:
@@ -55,10 +53,12 @@ class GraphExecutor(Executor):
         params = tuple(arrays)
         current = PassContext.current()
         key = (id(expr), id(current), *[(id(param), array_type(arrays[param])) for param in params])
-        found = self._compiled.get(key)
-        if found is None:
+
+        def made() -> _Held:
             executable = self.compile(expr, params, concrete_types(arrays), module)
-            found = self._compiled.put(key, _Held(executable, (expr, params, current)))
+            return _Held(executable, (expr, params, current))
+
+        found = self._compiled.made(key, made)
         return found.executable.run(list(arrays.values()))
 
     def compile(

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.errors import ExecutorError
-from ..compile.program.plan import Slots
 
 if TYPE_CHECKING:
     from ..compile.interpret import Arrays
-
-
-def nested(arrays: Sequence[np.ndarray], result: Slots) -> Arrays:
-    """The arrays as a value nests them."""
-    return arrays[result] if isinstance(result, int) else tuple([nested(arrays, part) for part in result])
 
 
 def copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:

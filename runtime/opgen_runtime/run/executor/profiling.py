@@ -10,7 +10,6 @@ import numpy as np
 
 from ...base.vocabulary import dataclass
 from ..compile import Kernel
-from ..compile.program.plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,42 +138,3 @@ def _bytes(kernel: Kernel) -> int:
     slots = (*kernel.inputs, *kernel.outputs)
     own = sum([constant.nbytes for constant in kernel.constants])
     return own + sum([slot.nbytes for slot in slots])
-
-
-def plan_text(plan: Plan, kernels: Sequence[Kernel]) -> str:
-    """The code of a plan, one instruction a line; `%3` is slot 3."""
-    lines: list[str] = []
-    depth = 0
-    for each in plan.code:
-        kind = type(each).__name__
-        depth -= kind in ("Else", "End")
-        lines.append("  " * depth + _line(each, kernels))
-        depth += kind in ("If", "Else", "Loop")
-    return "\n".join(lines)
-
-
-def _line(each: object, kernels: Sequence[Kernel]) -> str:
-    match each:
-        case Run():
-            return f"{_slots((*each.outputs, *each.lengths))} = {kernels[each.kernel].name}({_slots(each.inputs)})"
-        case Copy():
-            return f"%{each.target} = %{each.source}"
-        case Put():
-            return f"%{each.rows}[%{each.place}] = %{each.value}"
-        case If():
-            return f"if %{each.condition}:" + (f"  # fills {_slots(each.results)}" if each.results else "")
-        case Else():
-            return "else:"
-        case Loop():
-            return f"loop {_slots(each.params)} = {_slots(each.initial)}:  # fills {_slots(each.results)}"
-        case Again():
-            return f"again {_slots(each.values)}"
-        case Leave():
-            return "leave"
-        case End():
-            return "end"
-    raise TypeError(each)
-
-
-def _slots(slots: Sequence[int]) -> str:
-    return ", ".join([f"%{slot}" for slot in slots])

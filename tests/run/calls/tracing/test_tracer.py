@@ -219,13 +219,13 @@ def test_what_decides_the_program_is_told_apart_by_type_and_value() -> None:
         f(A, 1j)
 
 
-def test_the_signatures_kept_are_bounded() -> None:
+def test_the_signatures_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPGEN_CACHE_MEMORY", "0")
     f = rt.jit(lambda a, k: a + k)
-    f._compiled.limit = 3
-    for k in (0, 1, 2, 0, 3, 0, 4):
+    for k in (*range(9), 1, 9, 1, 10):
         f(A, k)
     kept = [key[1] for key in f._compiled]  # type: ignore[index]  # a tuple for each argument
-    assert kept == [(int, 3), (int, 0), (int, 4)]
+    assert kept == [(int, k) for k in (4, 5, 6, 7, 8, 9, 1, 10)]
 
 
 def test_jitted_functions_inside_others_and_in_expressions() -> None:

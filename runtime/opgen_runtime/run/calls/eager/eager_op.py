@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.errors import CallError
-from ....base.lru_cache import Footprint, LRUCache
+from ....base.lru_cache import Footprint
 from ....base.vocabulary import DType, dataclass
 from ....ir import (
     Call,
@@ -24,9 +24,15 @@ from ....ir import (
     make_call,
 )
 from ....operator import Attrs, Op, TensorType
-from ...executor import Entry, Executable, VectorcallObject, array_type, build_program, entered, programs
-
-_MAX_CACHED: Final = 16_384  # compiled signatures of all ops, as far as their programs are not too large
+from ...executor import (
+    Entry,
+    Executable,
+    Specialisations,
+    VectorcallObject,
+    array_type,
+    build_program,
+    entered,
+)
 
 
 class EagerOp(VectorcallObject):
@@ -113,9 +119,7 @@ class EagerOp(VectorcallObject):
         if found is None:
             attrs = self._normalised(positional, named)
             exact = (self, *key, attrs)
-            found = compiled.get(exact)
-            if found is None:
-                found = compiled.put(exact, self._compile(operands, attrs))
+            found = compiled.made(exact, lambda: self._compile(operands, attrs))
             if written is not None:
                 by_text.put(written, found)
         return found
@@ -186,8 +190,10 @@ class _Compiled:
         return self.executable.footprint()
 
 
-compiled: Final[LRUCache[_Compiled]] = programs(_MAX_CACHED)  # by the op, the operands' types and the attrs
-by_text: Final[LRUCache[_Compiled]] = programs(_MAX_CACHED)  # the same, by how the attrs are written
+compiled: Final[Specialisations[_Compiled]] = (
+    Specialisations()
+)  # by the op, the operands' types and the attrs
+by_text: Final[Specialisations[_Compiled]] = Specialisations()  # the same, by how the attrs are written
 
 
 def _operand(value: object, what: str, variadic: bool, key: list[object], arrays: list[Any]) -> object:

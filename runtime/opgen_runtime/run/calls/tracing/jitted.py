@@ -21,7 +21,7 @@ import numpy as np
 from ....base import Target
 from ....base.errors import CallError
 from ....base.forks import importing
-from ....base.lru_cache import Footprint, LRUCache
+from ....base.lru_cache import Footprint
 from ....base.vocabulary import FLOAT64
 from ....ir import (
     Expr,
@@ -36,7 +36,7 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, VectorcallObject, build_program, entered, programs
+from ...executor import Entry, Executable, Specialisations, VectorcallObject, build_program, entered
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 
@@ -45,15 +45,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MAX_CACHED: Final = 256  # compiled signatures a function
 _tracing: Final[ContextVar[bool]] = ContextVar("opgen_tracing", default=False)
 """Whether a program is being traced."""
 
 
 class Jitted(VectorcallObject, Generic[P, R]):
-    """A function of arrays that is compiled for each signature it is called with; the last 256 used are kept.
+    """A function of arrays that is compiled for each signature it is called with.
 
-    Of these at most 256 MiB, as far as they are more than eight.
+    What is compiled is kept, within the bound of all that a process compiles (`run/compile/specialisations.py`).
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Jitted(VectorcallObject, Generic[P, R]):
         self.target = target
         self._names = _parameter_names(function)
         self._static_positions, self._static_names = _static(self._names, static_argnums, static_argnames)
-        self._compiled: LRUCache[_Compiled] = programs(_MAX_CACHED)
+        self._compiled: Specialisations[_Compiled] = Specialisations()
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
         self._trampoline = entered(self, has_out=False)
 
@@ -91,19 +90,21 @@ class Jitted(VectorcallObject, Generic[P, R]):
             return self._inlined(args, kwargs)
         found = self._compiled.get(key)
         if found is None:
-            function, shape, parameters = self._trace(args, kwargs)
-            if _tracing.get() and free_vars(
-                function
-            ):  # it reads values of the program that is being traced around
+            found = self._compiled.made(key, lambda: self._program(args, kwargs))
+            if found is None:
                 return self.__wrapped__(*args, **kwargs)
-            found = self._compiled.put(
-                key, _Compiled(build_program(function, target=self.target), shape, parameters)
-            )
         elif found.as_compiled and found.plain and not kwargs and _same(leaves, args):
             self._entry = found.executable.entry()
             if self._trampoline is not None:
                 self._trampoline.use(self._entry)
         return found.run(leaves)
+
+    def _program(self, args: Sequence[object], kwargs: dict[str, object]) -> _Compiled | None:
+        """The program for the arguments; None where it reads values of the program that is being traced around."""
+        function, shape, parameters = self._trace(args, kwargs)
+        if _tracing.get() and free_vars(function):
+            return None
+        return _Compiled(build_program(function, target=self.target), shape, parameters)
 
     def __reduce__(self) -> str | tuple[object, ...]:
         """Pickled by its name, or that of its function; what it has compiled is found in the cache of objects."""

@@ -10,16 +10,16 @@ import numpy as np
 from ....base.arith import AnyDim, const, dim
 from ....base.arith import Expr as DimExpr
 from ....base.arith import Var as DimVar
+from ....base.contract import raise_defect
 from ....base.errors import OpgenError
-from ....base.lru_cache import LRUCache
 from ....base.vocabulary import INDEX
 from ....declaration import array_type
 from ....ir import Call, Expr, Function, Var, substitute
 from ....lower.library.segment import flat_types, kernel_name
 from ....operator import Op, TensorType, TupleType, Type
 from ....transform import InferType
+from ..specialisations import Specialisations
 from .dims import are_bound, dims_in, sizes_of
-from .footprint import programs
 from .kernel import Kernel
 from .multiversioning import specialised, why_not_versions
 from .parts import Parts
@@ -27,7 +27,6 @@ from .shape_preconditions import why_not_checkable
 
 _FRESH: Final = "n"
 _TRIED: Final = ((0,), (1,), (7, 11, 13, 17, 19, 23), (29, 31, 37, 41, 43, 47))
-_MAX_CACHED_DIMS: Final = 64  # combinations of dims a segment; the least recently used go
 
 
 def is_dynamic(node: Expr) -> bool:
@@ -101,7 +100,7 @@ class LazyKernel(Kernel):
         super().__init__(name, (), ())
         self._segment = segment
         self._compiled = compiled
-        self._kept: LRUCache[Kernel] = programs(_MAX_CACHED_DIMS)
+        self._kept: Specialisations[Kernel] = Specialisations()  # by the shapes of the operands
         self._is_tried = False
         self._symbolic: Kernel | None = None
 
@@ -109,7 +108,7 @@ class LazyKernel(Kernel):
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
     ) -> list[np.ndarray]:
         key = tuple([array.shape for array in inputs])
-        kernel = self._kept.get(key) or self._kept.put(key, self._kernel(inputs))
+        kernel = self._kept.made(key, lambda: self._kernel(inputs))
         return kernel.run(inputs, outputs)
 
     def _kernel(self, inputs: Sequence[np.ndarray]) -> Kernel:
@@ -125,7 +124,8 @@ class LazyKernel(Kernel):
         try:
             segment = self._on(for_any_size)
             return None if is_lazy(segment) else self._compiled(segment)
-        except OpgenError:  # an op that needs to know a size
+        except OpgenError as error:  # an op that needs to know a size
+            raise_defect(error)
             return None
 
     def _on(self, typed: Callable[[TensorType], Type]) -> Function:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
 from ....base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
 from ....base.arith.expr import Dim, Shape
 from ....base.errors import CodegenError, ExecutorError
-from ....base.lru_cache import Footprint, LRUCache
+from ....base.lru_cache import Footprint
 from ....base.vocabulary import INDEX, dataclass
 from ....codegen import Loaded, load
 from ..native.entry import Entry
-from .footprint import footprint_of, programs
+from ..specialisations import Specialisations
+from .footprint import footprint_of
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .shape_preconditions import ShapePrecondition
 
-_MAX_CACHED_SHAPES: Final = 256  # combinations of shapes
 Values = Mapping[Var, int]
 
 
@@ -78,7 +77,7 @@ class SymbolicKernel(Kernel):
         self.broadcast_guards = tuple(broadcast_guards)
         self.shape_preconditions = tuple(shape_preconditions)
         self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
-        self._kernels: LRUCache[Kernel] = programs(_MAX_CACHED_SHAPES)  # by the shapes of the inputs
+        self._kernels: Specialisations[Kernel] = Specialisations()  # by the shapes of the inputs
         self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
         known_dims = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
         needed = [

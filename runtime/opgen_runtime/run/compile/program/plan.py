@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ....base.arith import Expr, Var, hinted
 from ....base.arith.expr import Shape
 from ....base.vocabulary import dataclass
+
+if TYPE_CHECKING:
+    from ..interpret import Arrays
 
 Slots: TypeAlias = "int | tuple[Slots, ...]"
 
@@ -224,3 +227,8 @@ def flatten(slots: Slots) -> Iterator[int]:
     else:
         for inner in slots:
             yield from flatten(inner)
+
+
+def nested(arrays: Sequence[np.ndarray], result: Slots) -> Arrays:
+    """The arrays as a value nests them."""
+    return arrays[result] if isinstance(result, int) else tuple([nested(arrays, part) for part in result])

@@ -22,6 +22,7 @@ import numpy as np
 
 from ....base import Target
 from ....base.errors import ExecutorError
+from ....base.forks import importing
 from ....base.version import VERSION
 from ....base.vocabulary import DTYPES, DType, dataclass
 from ....codegen import compiled, key_of, modules_of, provide
@@ -179,6 +180,10 @@ def _decoded(memory: memoryview, what: str, head: _Head) -> Contents | Chained:
     sizes = SizesIn(header["dims"])
     kernels = tuple([_read_kernel(each, blobs, sizes) for each in header["kernels"]])
     plan = None if header["plan"] is None else _read_plan(header["plan"], blobs, sizes)
+    if plan is not None:
+        with importing:
+            from ..program.plan_contract import PLAN, View
+        PLAN.check(View(plan, tuple(kernels)), what, own=False)
     driver = bytes(blobs[header["driver"]])
     return Contents(header["target"], inputs, kernels, plan, driver, result)
 

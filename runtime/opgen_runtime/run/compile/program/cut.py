@@ -8,50 +8,40 @@ A part ends with ops that state data-dependent dims; what reads them, and what n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from ...base.errors import OpgenError
-from ...ir import (
-    Constant,
-    Expr,
-    Function,
-    IRModule,
-    Tuple,
-    TupleGetItem,
-    Var,
-    post_order,
-    rebuild,
-)
-from ...operator import TensorType, TupleType, is_narrower
-from ...transform import EliminateCommonSubexpr, InferType, Inline, PassContext
-from ...transform.evaluator import is_op_call
-from ..compile.kernel.dims import declared_of
-from ..compile.kernel.lazy_kernel import check_any_sizes, for_any_size, is_dynamic
-from ..compile.program.plan import Slots
-from .executable import Chain, Executable, Native, Part
+from ....base.errors import OpgenError
+from ....ir import Constant, Expr, Function, IRModule, Tuple, TupleGetItem, Var, post_order, rebuild
+from ....operator import TensorType, TupleType, is_narrower
+from ....transform import EliminateCommonSubexpr, InferType, Inline, PassContext
+from ....transform.evaluator import is_op_call
+from ..kernel.dims import declared_of
+from ..kernel.lazy_kernel import check_any_sizes, for_any_size, is_dynamic
+from .plan import Slots
+from .program_records import Section
 
 
-def in_parts(module: IRModule, context: PassContext, built: Callable[[Function], Executable]) -> Chain | None:
-    """The program as a chain of what `built` makes of its parts.
+def sections_of(module: IRModule, context: PassContext) -> tuple[tuple[Section, ...], Slots]:
+    """The sections of a program, in order, and the numbers of its values as its result nests them.
 
-    None where nothing reads what has such a size, and where the program has control flow, declares more of its result
-    than is known, or has a part that is not one native function.
+    None where nothing reads what has such a size, and where the program has control flow, or declares more of its
+    result than is known.
     """
     for each in (Inline(), InferType(), EliminateCommonSubexpr()):  # equal calls give one size
         module = each(module, context)
     main = module["main"]
     order = post_order(main.body)
     if not all([isinstance(n, Var | Constant | Tuple | TupleGetItem) or is_op_call(n) for n in order]):
-        return None
+        return (), ()
     if is_narrower(declared_of(main), main.body.checked_type):
-        return None
+        return (), ()
     try:
-        return _Partition(main, order).chain(built)
+        return _Cut(main, order).sections()
     except OpgenError:  # an op that needs to know a size: the program as a whole says so
-        return None
+        return (), ()
 
 
-class _Partition:
+class _Cut:
     """`part`: which part computes a node; `ready`: the first part that may read it."""
 
     def __init__(self, main: Function, order: Sequence[Expr]) -> None:
@@ -68,10 +58,10 @@ class _Partition:
                 self.ready[id(node)] = max([self.ready[id(child)] for child in children], default=0)
         self.variables: dict[int, Var] = {}  # that stand for values of earlier parts
 
-    def chain(self, built: Callable[[Function], Executable]) -> Chain | None:
+    def sections(self) -> tuple[tuple[Section, ...], Slots]:
         count = 1 + max(self.part.values())
         if count == 1:
-            return None
+            return (), ()
         needed: list[dict[int, Expr]] = [{} for _ in range(count)]
         leaves = list(_leaves(self.main.body))
         for leaf in leaves:
@@ -85,16 +75,12 @@ class _Partition:
                 if not isinstance(each, Var):
                     needed[self.part[id(each)]][id(each)] = each
         place: dict[int, int] = {id(param): k for k, param in enumerate(self.main.params)}
-        parts: list[Part] = []
+        sections: list[Section] = []
         for (function, taken), given in zip(functions, needed, strict=True):
             check_any_sizes(function)
-            executable = built(function)
-            if not isinstance(executable, Native):
-                return None
-            parts.append(Part(executable, tuple([place[id(each)] for each in taken])))
+            sections.append(Section(function, tuple([place[id(each)] for each in taken])))
             place.update({identity: len(place) + k for k, identity in enumerate(given)})
-        result = _structure(self.main.body, iter([place[id(leaf)] for leaf in leaves]))
-        return Chain([param.name_hint for param in self.main.params], parts, result)
+        return tuple(sections), _structure(self.main.body, iter([place[id(leaf)] for leaf in leaves]))
 
     def function(self, number: int, values: Sequence[Expr]) -> tuple[Function, list[Expr]]:
         """The part that computes some values, and what it takes; the first part takes all parameters."""
