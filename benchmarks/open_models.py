@@ -155,14 +155,14 @@ def _counted() -> list[int]:
     return found
 
 
-def least(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """Processor seconds of one call of each; blocks of calls take turns."""
+def least(runs: Sequence[Callable[[], object]], repeats: int, block: float = _BLOCK) -> list[float]:
+    """Processor seconds of one call of each; blocks of calls, of so many seconds, take turns."""
     counts = []
     for run in runs:
         run()
         began = time.process_time()
         run()
-        counts.append(max(1, int(_BLOCK / max(time.process_time() - began, 1e-6))))
+        counts.append(max(1, int(block / max(time.process_time() - began, 1e-6))))
     found = [math.inf] * len(runs)
     for _ in range(repeats):
         for k, (run, count) in enumerate(zip(runs, counts, strict=True)):

@@ -2,9 +2,11 @@
 
     python -m benchmarks.symbolic [--only matmul,softmax] [--repeats 9]
     python -m benchmarks.symbolic --models [NAME ...] [--details] [--json FILE]
+    python -m benchmarks.symbolic --ops [NAME ...] [--every-subset]
 
 One thread; each figure is the least of interleaved repeats.  The last lines are a transformer encoder of two layers.
-With `--models`, ONNX models with open dims beside onnxruntime too (`open_models.py`): exit code 1 where values differ.
+With `--models`, ONNX models with open dims beside onnxruntime too (`open_models.py`); with `--ops`, single ops of which
+all dims, each alone or every subset are open (`open_ops.py`): exit code 1 where values differ.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import opgen_runtime as rt
-from benchmarks import open_models
+from benchmarks import open_models, open_ops
 from opgen_runtime import ir, ops
 
 Dims = Mapping[str, object]  # ints, or symbolic dims
@@ -146,6 +148,8 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--models", nargs="*", metavar="NAME", help="ONNX models instead; all by default")
+    parser.add_argument("--ops", nargs="*", metavar="NAME", help="single ops instead; all by default")
+    parser.add_argument("--every-subset", action="store_true", help="of the dims of ops open, not each alone")
     parser.add_argument("--shapes", type=int, default=10, help="of each model")
     parser.add_argument("--seed", type=int, default=0, help="of their sizes")
     parser.add_argument("--details", action="store_true", help="a line for each size too")
@@ -155,6 +159,8 @@ def main() -> int:
         return open_models.table(
             given.models, given.shapes, given.repeats, given.seed, given.details, given.json
         )
+    if given.ops is not None:
+        return open_ops.table(given.ops, given.every_subset, given.repeats)
     wanted = [name for name in given.only.split(",") if name]
     for name, case in CASES.items():
         if wanted and not any(word in name for word in wanted):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import CodeType
-from typing import Final
+from typing import Final, cast
 
 from opgen_runtime import ir
 from opgen_runtime.base.arith import (
@@ -38,7 +38,6 @@ from opgen_runtime.run.compile.pipeline import optimise, requested, through_kern
 from opgen_runtime.transform import PassContext
 
 Values = Mapping[Var, int]
-_FUNCTIONS: Final = {"min": min, "max": max}
 _LAST: Final = "rewrite_unsafe_select"  # behind it come phases that do the same with fewer instructions
 
 
@@ -53,7 +52,7 @@ def stores(func: PrimFunc, values: Values) -> int:
 
     A branch is taken as its condition says; one that reads elements counts as the longer of both sides.
     """
-    return _Counter().count(func.body, dict(values))
+    return _counting(func)(*[values[dim] for dim in func.dims])
 
 
 def work(function: ir.Function, sizes: Mapping[str, int], target: str) -> int:
@@ -86,77 +85,141 @@ def _gathered(s: Store) -> int:
 
 
 class _Counter:
-    def count(self, s: Stmt, values: dict[Var, int]) -> int:
+    """Writes Python that counts: its loops are those of whose variables extents and conditions depend."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self._lines: list[str] = []
+        self._names: dict[Var, str] = {}
+        self._totals = 0
+        self._decisive: dict[int, set[Var]] = {}
+        dims = [self._named(dim) for dim in func.dims]
+        fixed = self._add(func.body, "total", 1)
+        head = [f"def count({', '.join(dims)}):", f" total = {fixed}"]
+        self.text = "\n".join((*head, *self._lines, " return total"))
+
+    def _named(self, var: Var) -> str:
+        return self._names.setdefault(var, f"v{len(self._names)}")
+
+    def _fresh(self) -> str:
+        self._totals += 1
+        return f"t{self._totals}"
+
+    def _value(self, e: Expr) -> str:
+        named = {var: Var(var.dtype, self._named(var)) for var in free_vars(e)}
+        return ast.unparse(_TotalDivision().visit(ast.parse(to_text(substitute(e, named)), mode="eval")))
+
+    def _line(self, depth: int, text: str) -> None:
+        self._lines.append(" " * depth + text)
+
+    def _add(self, s: Stmt, total: str, depth: int) -> int:
+        """Lines that add the stores of a statement to a variable; gives those that are always executed."""
         match s:
             case Store():
                 return 1 + _gathered(s)
             case Block():
-                return sum(self.count(part, values) for part in s.body)
+                return sum(self._add(part, total, depth) for part in s.body)
             case Allocate():
-                return self.count(s.body, values)
+                return self._add(s.body, total, depth)
             case LetStmt():
-                if s.var not in _decisive(s.body):
-                    return self.count(s.body, values)  # a mask of lanes
-                return self.count(s.body, {**values, s.var: _value(s.value, values)})
+                if s.var in self._of(s.body):  # else a mask of lanes
+                    self._line(depth, f"{self._named(s.var)} = {self._value(s.value)}")
+                return self._add(s.body, total, depth)
             case For():
-                return self._loop(s, values)
+                return self._loop(s, total, depth)
             case If():
-                return self._branch(s, values)
+                return self._branch(s, total, depth)
             case _:
                 return 0
 
-    def _loop(self, s: For, values: dict[Var, int]) -> int:
-        first, extent = _value(s.minimum, values), max(0, _value(s.extent, values))
-        if s.var not in _decisive(s.body):
-            return extent * self.count(s.body, values) if extent else 0
-        return sum(self.count(s.body, {**values, s.var: n}) for n in range(first, first + extent))
+    def _loop(self, s: For, total: str, depth: int) -> int:
+        inner = self._fresh()
+        if s.var in self._of(s.body):
+            first, extent = self._value(s.minimum), self._value(s.extent)
+            self._line(depth, f"for {self._named(s.var)} in range({first}, {first} + max(0, {extent})):")
+            self._part(s.body, inner, depth + 1)
+            self._line(depth + 1, f"{total} += {inner}")
+            return 0
+        before = len(self._lines)
+        self._line(depth, f"if {self._value(s.extent)} > 0:")
+        fixed = self._add(s.body, inner, depth + 1)
+        if len(self._lines) == before + 1 and isinstance(s.extent, Const):
+            del self._lines[before]
+            return max(0, int(s.extent.value)) * fixed
+        self._lines.insert(before + 1, " " * (depth + 1) + f"{inner} = {fixed}")
+        self._line(depth + 1, f"{total} += {inner} * ({self._value(s.extent)})")
+        return 0
 
-    def _branch(self, s: If, values: dict[Var, int]) -> int:
+    def _part(self, s: Stmt, total: str, depth: int) -> None:
+        """Lines that set a variable to the stores of a statement."""
+        before = len(self._lines)
+        fixed = self._add(s, total, depth)
+        self._lines.insert(before, " " * depth + f"{total} = {fixed}")
+
+    def _branch(self, s: If, total: str, depth: int) -> int:
         sides = [s.then] if s.otherwise is None else [s.then, s.otherwise]
         if any(isinstance(node, Load) for node in post_order(s.condition)):
-            return max(self.count(side, values) for side in sides)
-        if _value(s.condition, values):
-            return self.count(s.then, values)
-        return self.count(s.otherwise, values) if s.otherwise is not None else 0
+            counts = [self._fresh() for _ in sides]
+            for side, count in zip(sides, counts, strict=True):
+                self._part(side, count, depth)
+            self._line(depth, f"{total} += max(0, {', '.join(counts)})")
+            return 0
+        for line, side in zip((f"if {self._value(s.condition)}:", "else:"), sides, strict=False):
+            count = self._fresh()
+            self._line(depth, line)
+            self._part(side, count, depth + 1)
+            self._line(depth + 1, f"{total} += {count}")
+        return 0
+
+    def _of(self, s: Stmt) -> set[Var]:
+        """The variables that extents and conditions below a statement depend on."""
+        found = self._decisive.get(id(s))
+        if found is None:
+            found = self._decisive[id(s)] = self._decisive_of(s)
+        return found
+
+    def _decisive_of(self, s: Stmt) -> set[Var]:
+        match s:
+            case Block():
+                return set().union(*map(self._of, s.body))
+            case Allocate():
+                return self._of(s.body)
+            case LetStmt():
+                inner = self._of(s.body)
+                return inner | set(free_vars(s.value)) if s.var in inner else inner
+            case For():
+                return self._of(s.body) | set(free_vars(s.minimum)) | set(free_vars(s.extent))
+            case If():
+                other = set() if s.otherwise is None else self._of(s.otherwise)
+                return self._of(s.then) | other | set(free_vars(s.condition))
+            case _:
+                return set()
 
 
-def _decisive(s: Stmt) -> set[Var]:
-    """The variables that extents and conditions below a statement depend on."""
-    match s:
-        case Block():
-            return set().union(*map(_decisive, s.body)) if s.body else set()
-        case Allocate():
-            return _decisive(s.body)
-        case LetStmt():
-            inner = _decisive(s.body)
-            return inner | set(free_vars(s.value)) if s.var in inner else inner
-        case For():
-            return _decisive(s.body) | set(free_vars(s.minimum)) | set(free_vars(s.extent))
-        case If():
-            other = set() if s.otherwise is None else _decisive(s.otherwise)
-            return _decisive(s.then) | other | set(free_vars(s.condition))
-        case _:
-            return set()
+class _TotalDivision(ast.NodeTransformer):
+    """Quotients and remainders by what may be 0 as calls of functions that give 0 then."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        name = {ast.FloorDiv: "quotient", ast.Mod: "remainder"}.get(type(node.op))
+        if name is None or (isinstance(node.right, ast.Constant) and node.right.value):
+            return node
+        return ast.Call(ast.Name(name), [node.left, node.right], [])
 
 
-def _value(e: Expr, values: Values) -> int:
-    """What a scalar is; compiled to Python, since that is asked for in every iteration."""
-    if isinstance(e, Const):
-        return int(e.value)
-    variables, compiled = _compiled(e)
-    try:
-        return int(
-            eval(compiled, {**_FUNCTIONS, **{f"v{n}": values[var] for n, var in enumerate(variables)}})
-        )
-    except ZeroDivisionError:  # a quotient by 0 is 0
-        return int(evaluate_scalar(e, dict(values)))
+_FUNCTIONS: Final = {
+    "min": min,
+    "max": max,
+    "int64": int,
+    "quotient": lambda a, b: a // b if b else 0,
+    "remainder": lambda a, b: a % b if b else 0,
+}
 
 
-@lru_cache(maxsize=10_000)  # by identity
-def _compiled(e: Expr) -> tuple[tuple[Var, ...], CodeType]:
-    variables = tuple(free_vars(e))
-    named = {var: Var(var.dtype, f"v{n}") for n, var in enumerate(variables)}
-    return variables, compile(to_text(substitute(e, named)), "<expression>", "eval")
+@lru_cache(maxsize=64)  # by identity
+def _counting(func: PrimFunc) -> Callable[..., int]:
+    scope: dict[str, object] = dict(_FUNCTIONS)
+    exec(_Counter(func).text, scope)
+    return cast(Callable[..., int], scope["count"])
 
 
 def total(kernel: Lowered, sizes: Mapping[str, int]) -> int:
@@ -168,4 +231,4 @@ def total(kernel: Lowered, sizes: Mapping[str, int]) -> int:
 
 
 def _holds(guard: Expr, sizes: Mapping[str, int]) -> bool:
-    return bool(_value(guard, {dim: sizes[dim.name] for dim in free_vars(guard)}))
+    return bool(evaluate_scalar(guard, {dim: sizes[dim.name] for dim in free_vars(guard)}))

@@ -12,8 +12,11 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
+from opgen_runtime.base import arith
+from opgen_runtime.base.vocabulary import FLOAT32, INT64
+from opgen_runtime.lower import tir
 from tests.open_ops import CONVOLUTIONS, FAMILIES, NORMS, POOLS, PRODUCTS, Family, program, weight
-from tests.work import Work
+from tests.work import Work, stores
 
 TARGET: Final = "llvm -num-threads=1 -mcpu=x86-64-v3"
 MOST: Final = 1.3  # times the work of the static program
@@ -66,6 +69,24 @@ def test_open_dims_take_about_the_work_of_static_ones(name: str) -> None:
             assert found <= MOST_OF.get(name, MOST) * least, (
                 f"{open_dims} open, {sizes}: {found} stores, not {least}"
             )
+
+
+def test_loops_count_as_their_extents_and_conditions_say() -> None:
+    """n rows: two stores in the first three, else one in each element up to the diagonal; a quotient by 0 is 0."""
+    n, i, j, size = (arith.Var(INT64, name) for name in ("n", "i", "j", "size"))
+    x = tir.Buffer("x", (size,), FLOAT32)
+    store = tir.Store(x, (i,), arith.const(1.0, FLOAT32))
+    inner = tir.For(j, arith.const(0, INT64), i + 1, tir.ForKind.SERIAL, store)
+    row = tir.If(i < 3, tir.block(store, store), inner)
+    extent = tir.LetStmt(
+        size, arith.floordiv(12, n) + n, tir.For(i, arith.const(0, INT64), size, tir.ForKind.SERIAL, row)
+    )
+    func = tir.PrimFunc("f", (), (x,), extent, dims=(n,))
+    assert [stores(func, {n: value}) for value in (0, 1, 4)] == [
+        0,
+        6 + sum(range(4, 14)),
+        6 + sum(range(4, 8)),
+    ]
 
 
 def test_gathered_elements_count() -> None:

@@ -37,6 +37,30 @@ def test_the_last_iteration_keeps_its_guard() -> None:
     )
 
 
+def test_unrolled_vectors_end_with_their_guard() -> None:
+    n = rt.dim("n")
+    x = te.placeholder((n,), "float32", "x")
+    y = te.compute((n,), lambda i: x[i] + 1.0, "y")
+    schedule = create_schedule([y])
+    stage = schedule[y]
+    vectors, lane = stage.split(stage.axes[0], 8)
+    stage.unroll(stage.split(vectors, 4)[1])
+    stage.vectorize(lane)
+    found: list[tuple[str, str]] = []
+    run_phases(lower(schedule, [x], [y], "f"), lambda name, func: found.append((name, str(func))))
+    assert dict(found)["loop_partition"].split("\n", 1)[1].rstrip() == (
+        "    for i_o_o in range(n // 32):\n"
+        "        unrolled for i_o_i in range(4):\n"
+        "            vectorized for i_i in range(8):\n"
+        "                y[i_o_o * 32 + i_o_i * 8 + i_i] = x[i_o_o * 32 + i_o_i * 8 + i_i] + 1.0\n"
+        "    if n // 32 < (n + 31) // 32:\n"
+        "        for i_o_i in range((n + 7) // 8 - n // 32 * 4):\n"
+        "            vectorized for i_i in range(8):\n"
+        "                if n // 32 * 32 + i_o_i * 8 + i_i < n:\n"
+        "                    y[n // 32 * 32 + i_o_i * 8 + i_i] = x[n // 32 * 32 + i_o_i * 8 + i_i] + 1.0"
+    )
+
+
 def test_strides_are_polynomials_of_dims() -> None:
     n, m = rt.dim("n"), rt.dim("m")
     i, j, k = (Var(INDEX, name) for name in "ijk")

@@ -172,3 +172,33 @@ def test_a_joined_axis_and_those_behind_it_are_one_line() -> None:
         23,
         39,
     ]  # 756 and 1260 elements of a line, two vectors at once
+
+
+def test_a_constant_limit_beside_an_open_one() -> None:
+    """The first vector alone asks where the padding ends."""
+    n = rt.dim("n")
+    x = te.placeholder((n,), "float32", "x")
+    y = te.compute(
+        (n + 5,),
+        lambda i: te.if_then_else(te.all(i >= 3, i < n + 3), x[i - 3], te.const(0.0, "float32")),
+        "y",
+    )
+    schedule = te.create_schedule(y)
+    schedule[y].vectorize(schedule[y].split(schedule[y].axes[0], 8)[1])
+    found: list[tuple[str, str]] = []
+    tir.run_phases(tir.lower(schedule, [x], [y], "f"), lambda name, func: found.append((name, str(func))))
+    assert dict(found)["partition_selects"].split("\n", 1)[1].split("    for i_o in range((n + 5)")[0] == (
+        "    piece = (n + 3) // 8\n"
+        "    piece = (n + 5) // 8\n"
+        "    piece = min(1, piece)\n"
+        "    for i_o in range(piece):\n"
+        "        vectorized for i_i in range(8):\n"
+        "            y[i_o * 8 + i_i] = x[i_o * 8 + i_i - 3] if i_o * 8 + i_i >= 3 else 0.0\n"
+        "    for i_o in range(piece - piece):\n"
+        "        vectorized for i_i in range(8):\n"
+        "            y[(i_o + piece) * 8 + i_i] = x[(i_o + piece) * 8 + i_i - 3]\n"
+        "    for i_o in range(piece - piece):\n"
+        "        vectorized for i_i in range(8):\n"
+        "            y[(i_o + piece) * 8 + i_i] = x[(i_o + piece) * 8 + i_i - 3] "
+        "if ((i_o + piece) * 8 + i_i >= 3) & ((i_o + piece) * 8 + i_i < n + 3) else 0.0\n"
+    )

@@ -448,6 +448,7 @@ def test_order() -> None:
         "partition_tiles",
         "partition_masks",
         "vectorize_loop",
+        "wrap_vectors",
         "unmask_accumulators",
         "inject_virtual_thread",
         "inject_double_buffer",

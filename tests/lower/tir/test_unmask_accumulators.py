@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import opgen_runtime as rt
 from opgen_runtime import te
 from opgen_runtime.base.arith import Select
 from opgen_runtime.lower import tir
@@ -66,3 +67,39 @@ def test_sums_over_lanes_keep_them(extent: int) -> None:
     _, lane = schedule[out].split(k, LANES)
     schedule[out].vectorize(lane)
     check_lowered(Program((a,), (out,)), schedule)
+
+
+def doubled(read_whole: bool) -> list[str]:
+    """A tile of exponentials of an open row, read by an output in the lanes that there are, or in all of a sum."""
+    m = rt.dim("m")
+    x = te.placeholder((4, m), name="x")
+    z = te.compute((4, m), lambda i, j: te.exp(x[i, j]), name="z")
+    if read_whole:
+        k = te.reduce_axis((0, m), name="k")
+        y = te.compute((4,), lambda i: te.sum(z[i, k], axis=k), name="y")
+    else:
+        y = te.compute((4, m), lambda i, j: z[i, j] * 2.0 + x[i, j], name="y")
+    schedule = create_schedule([y])
+    stage, tile = schedule[y], schedule[z]
+    at = stage.axes[0]
+    if not read_whole:
+        outer, inner = stage.split(stage.axes[1], 2 * LANES)
+        stage.reorder(at, outer, inner)
+        at = stage.fuse(at, outer)
+        stage.vectorize(stage.split(inner, LANES)[1])
+    tile.vectorize(tile.split(tile.axes[1], LANES)[1])
+    tile.compute_at(stage, at)
+    found: dict[str, str] = {}
+    tir.run_phases(tir.lower(schedule, [x], [y], "f"), lambda name, func: found.update({name: str(func)}))
+    stores = [
+        line.split(" = ")[0].strip() for line in found["unmask_accumulators"].splitlines() if " = " in line
+    ]
+    return [place for place in stores if place.startswith("z[")]
+
+
+def test_lanes_that_nobody_reads_are_written() -> None:
+    assert doubled(read_whole=False) == ["z[ramp(j_o * 8, 1, 8)]"]
+
+
+def test_a_buffer_of_an_open_size_is_written_where_it_is() -> None:
+    assert doubled(read_whole=True) == ["z[ramp(j_o * 8, 1, 8)]", "z[ramp(m // 8 * 8, 1, 8); lanes]"]

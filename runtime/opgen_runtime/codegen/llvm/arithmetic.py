@@ -208,18 +208,22 @@ _MIRRORED: Final[dict[str, str]] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "l
 
 
 def _tail_mask(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value | None:
-    """`i, i+1, ... < n` as 0, 1, ... < clamp(n - i, 0, lanes) in 32 bits: a quarter of the registers."""
+    """`i, i+s, ... < n` as 0, 1, ... < ceil(clamp(n - i, 0, s * lanes) / s) in 32 bits: a quarter of the registers."""
     if op not in _MIRRORED or a.dtype != "index" or a.ramp is None or b.ramp is None:
         return None
     (first, stride), (bound, bound_stride) = a.ramp, b.ramp
     if bound_stride != 0:
         op, first, stride, bound, bound_stride = _MIRRORED[op], bound, bound_stride, first, stride
-    if stride != 1 or bound_stride != 0 or not (first.clean and bound.clean):
+    if stride < 1 or bound_stride != 0 or not (first.clean and bound.clean):
         return None
     left = binary(f, "sub", bound, first)  # lanes before it are below the bound
     if op in ("le", "gt"):
         left = binary(f, "add", left, constant(left.dtype, 1))
-    count = binary(f, "min", binary(f, "max", left, constant(left.dtype, 0)), constant(left.dtype, lanes))
+    most = constant(left.dtype, lanes * stride)
+    count = binary(f, "min", binary(f, "max", left, constant(left.dtype, 0)), most)
+    if stride > 1:
+        last = constant(left.dtype, stride - 1)
+        count = binary(f, "floordiv", binary(f, "add", count, last), constant(left.dtype, stride))
     limit = splat(cast(f, count, INT32), lanes)
     kind = register_type(INT32, lanes)
     predicate = "slt" if op in ("lt", "le") else "sge"

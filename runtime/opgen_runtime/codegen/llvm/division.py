@@ -8,6 +8,8 @@ that is not a whole number differs from one by a relative 2**-16 (2**-32) at lea
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, FLOAT32, FLOAT64, DType
 from . import math as vector_math
@@ -22,6 +24,9 @@ def int_division(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Va
     divisor = b.uniform.literal if b.uniform is not None else None
     if isinstance(divisor, int):
         return _by_constant(f, op, a, int(divisor), lanes)
+    if a.nonnegative and b.nonnegative:
+        found = _unsigned(f, op, a, b, lanes)
+        return replace(found, clean=a.clean and b.clean, nonnegative=True)
     if not a.dtype.is_signed:
         return _unsigned(f, op, a, b, lanes)
     return _signed(f, op, a, b, lanes)
@@ -71,12 +76,13 @@ def _floor(f: FunctionText, op: str, a: Value, ta: str, tb: str, quotient: str, 
 
 
 def _unsigned(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:
+    """The same of operands of which none is negative."""
     dtype, kind, flag = a.dtype, register_type(a.dtype, lanes), register_type(BOOL, lanes)
     ta, tb = f.vector(a, lanes), f.vector(b, lanes)
     zero, one = f.vector(constant(dtype, 0), lanes), f.vector(constant(dtype, 1), lanes)
     by_zero = f.emit(f"icmp eq {kind} {tb}, {zero}")
     safe = f.emit(f"select {flag} {by_zero}, {kind} {one}, {kind} {tb}")
-    result = _quotient(f, dtype, ta, safe, lanes)
+    result = _quotient(f, dtype, ta, safe, lanes, "u")
     if op.endswith("mod"):
         product = f.emit(f"mul {kind} {result}, {safe}")
         result = f.emit(f"sub {kind} {ta}, {product}")
@@ -94,7 +100,7 @@ def _signed(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:
     overflow = f.emit(f"and {flag} {is_least}, {by_minus_one}")
     unsafe = f.emit(f"or {flag} {by_zero}, {overflow}")
     safe = f.emit(f"select {flag} {unsafe}, {kind} {one}, {kind} {tb}")
-    quotient = _quotient(f, dtype, ta, safe, lanes)
+    quotient = _quotient(f, dtype, ta, safe, lanes, "s")
     if op.startswith("floor"):
         result = f.vector(_floor(f, op, a, ta, safe, quotient, lanes), lanes)
     elif op == "truncdiv":
@@ -105,10 +111,9 @@ def _signed(f: FunctionText, op: str, a: Value, b: Value, lanes: int) -> Value:
     return f.result(dtype, lanes, f"select {flag} {by_zero}, {kind} {zero}, {kind} {result}")
 
 
-def _quotient(f: FunctionText, dtype: DType, ta: str, tb: str, lanes: int) -> str:
-    """Truncated quotient by a divisor that cannot trap."""
+def _quotient(f: FunctionText, dtype: DType, ta: str, tb: str, lanes: int, sign: str) -> str:
+    """Truncated quotient, signed (`s`) or unsigned (`u`), by a divisor that cannot trap."""
     kind = register_type(dtype, lanes)
-    sign = "s" if dtype.is_signed else "u"
     if lanes == 1 or dtype.bits > 32:
         return f.emit(f"{sign}div {kind} {ta}, {tb}")
     wide = register_type(FLOAT32 if dtype.bits <= 16 else FLOAT64, lanes)

@@ -304,18 +304,22 @@ def _unrolled(cost: int) -> int:
     return 2 if cost <= 10 else 1
 
 
-def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> None:
-    """for i in range(n)  -->  for v: unrolled for u in range(vectors): vectorized for l in range(lanes)"""
+def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> IterVar | None:
+    """for i in range(n)  -->  for v: unrolled for u in range(vectors): vectorized for l in range(lanes)
+
+    Gives the loop v; None where there is none.
+    """
     if lanes < 2:
-        return
+        return None
     if inner.extent == lanes:
         stage.vectorize(inner)
-        return
+        return None
     rest, lane = stage.split(inner, lanes)
     stage.vectorize(lane)
     if vectors > 1:
-        _, step = stage.split(rest, vectors)
+        rest, step = stage.split(rest, vectors)
         stage.unroll(step)
+    return rest
 
 
 def _is_better_overlapping(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ....base.arith.expr import Const, Expr, Var
+from ....base.arith.expr import Binary, Const, Expr, Var
 from ....base.arith.visit import identical
 from .stmt import (
     Allocate,
@@ -201,3 +201,22 @@ def trips(loop: For) -> int | None:
     if isinstance(loop.extent, Const) and isinstance(loop.minimum, Const) and loop.minimum.value == 0:
         return int(loop.extent.value)
     return None
+
+
+def most_trips(loop: For) -> int | None:
+    """A constant that the number of iterations of a loop from 0 does not exceed; None where none is known."""
+    known = trips(loop)
+    if known is not None or not isinstance(loop.minimum, Const) or loop.minimum.value != 0:
+        return known
+    return _most(loop.extent)
+
+
+def _most(e: Expr) -> int | None:
+    if isinstance(e, Const):
+        return int(e.value)
+    if not isinstance(e, Binary) or e.op not in ("min", "max"):
+        return None
+    known = [most for most in map(_most, (e.a, e.b)) if most is not None]
+    if e.op == "max":
+        return max(known) if len(known) == 2 else None
+    return min(known, default=None)

@@ -45,6 +45,7 @@ from .transpose_loads import transpose_loads
 from .unmask_accumulators import unmask_accumulators
 from .unroll_loop import unroll_loop
 from .vectorize_loop import vectorize_loop
+from .wrap_vectors import wrap_vectors
 
 Phase = Callable[[PrimFunc], PrimFunc]
 
@@ -91,6 +92,7 @@ PHASES: Final = _rows(
     ("partition_tiles", partition_tiles, ()),
     ("partition_masks", partition_masks, ()),
     ("vectorize_loop", vectorize_loop, (no_loop(ForKind.VECTORIZED), LANES)),
+    ("wrap_vectors", wrap_vectors, ()),
     ("unmask_accumulators", unmask_accumulators, ()),
     ("inject_virtual_thread", inject_virtual_thread, (no_loop(ForKind.VIRTUAL),)),
     ("inject_double_buffer", inject_double_buffer, (SINGLE,)),

@@ -11,7 +11,7 @@ accumulators stay in registers; so do loops that store between the lanes of vect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from ....base.arith import (
     const,
     free_vars,
     lt,
+    post_order,
     rewrite,
     structural_equal,
 )
@@ -32,8 +33,8 @@ from ....base.vocabulary import INDEX
 from ..nodes.folding import fold_substitute
 from ..nodes.nest import ZERO
 from ..nodes.relocate import fresh_buffers
-from ..nodes.stmt import Allocate, Block, For, ForKind, If, LetStmt, PrimFunc, Stmt, Store
-from ..nodes.visit import EMPTY, StmtMutator, block, map_exprs, statements, trips
+from ..nodes.stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
+from ..nodes.visit import EMPTY, StmtMutator, block, exprs, map_exprs, statements, trips
 from ..rewriting.linear import Linear, guard_form, shifted
 from ..rewriting.open_partition import Ended, WithoutGuards, cut_of, ended
 
@@ -209,7 +210,7 @@ class _Partition(StmtMutator):
 
 
 class _Rolled(StmtMutator):
-    """What runs once is short: loops of which a guard decides are not unrolled, but those that say where to store."""
+    """What runs once is short: loops of which a guard decides are not unrolled, but those that choose a register."""
 
     def __init__(self, guards: Sequence[If]) -> None:
         self.decided = {var for guard in guards for var in free_vars(guard.condition)}
@@ -218,11 +219,25 @@ class _Rolled(StmtMutator):
         made = super().loop(s)
         if s.kind is not ForKind.UNROLLED or s.var not in self.decided:
             return made
-        stores = [each for each in statements(s.body) if isinstance(each, Store)]
-        if any(s.var in free_vars(index) for each in stores for index in each.indices):
+        if any(s.var in free_vars(index) for index in _in_registers(s.body)):
             return made
         assert isinstance(made, For)
         return replace(made, kind=ForKind.SERIAL)
+
+
+def _in_registers(body: Stmt) -> Iterator[Expr]:
+    """Where something is read or stored in buffers that may be registers: local ones of a constant size."""
+    for each in statements(body):
+        if isinstance(each, Store) and _is_fixed(each.buffer):
+            yield from each.indices
+        for e in exprs(each):
+            for node in post_order(e):
+                if isinstance(node, Load) and _is_fixed(node.buffer):
+                    yield from node.indices
+
+
+def _is_fixed(buffer: Buffer) -> bool:
+    return buffer.scope == "local" and all(isinstance(extent, int) for extent in buffer.shape)
 
 
 def _place(s: For, extent: int) -> tuple[Expr, int]:

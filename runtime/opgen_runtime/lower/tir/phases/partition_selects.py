@@ -167,17 +167,20 @@ class _Selects(StmtMutator):
                 for condition, limit in limits
                 if limit.key in ends and (high <= ends[limit.key][0] or low >= ends[limit.key][1])
             }
-            parts.append(self._piece(_decided(s, decided), start, end))
+            again = start is ZERO and len(decided) == sum(limit.key in ends for _, limit in limits)
+            parts.append(self._piece(_decided(s, decided), start, end, again))
         made = block(*parts)
         for _, var, value in reversed(named):
             made = LetStmt(var, value, made)
         return made
 
-    def _piece(self, s: For, start: Expr, end: Expr) -> Stmt:
-        """The iterations from one place to another, as a loop from 0."""
+    def _piece(self, s: For, start: Expr, end: Expr, again: bool) -> Stmt:
+        """The iterations from one place to another, as a loop from 0; cut `again` where other limits move in it."""
         count = end - start
         if isinstance(count, Const) and count.value <= 0:
             return EMPTY
+        if again and not isinstance(count, Const):
+            return self.stmt(For(s.var, ZERO, count, s.kind, s.body))
         first = start if isinstance(count, Const) and count.value == 1 else s.var + start
         body = self.stmt(map_exprs(s.body, lambda e: fold_substitute(e, {s.var: first})))
         return body if first is start else For(s.var, ZERO, count, s.kind, body)
@@ -198,6 +201,8 @@ def _undecided(ends: set[tuple[int, int]], limit: _Limit, extent: int) -> int:
 
 def _place(s: For, limit: _Limit, end: int) -> Expr:
     """The iteration in which an end is reached, 0 or the extent where it lies before or behind the loop."""
+    if not limit.rest and end <= 0:
+        return ZERO
     divisor = limit.factor if limit.is_even else 1
     found = linear({atom: -own // divisor for atom, own in limit.rest}, end)
     if not limit.is_even:

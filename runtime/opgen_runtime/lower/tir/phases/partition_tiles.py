@@ -62,6 +62,17 @@ class _Tiles(StmtMutator):
             return made
         return replace(made, body=_forms(made.body, tiles))
 
+    def branch(self, s: If) -> Stmt:
+        made = super().branch(s)
+        if not isinstance(made, If) or made.otherwise is not None or not _has_loop(made.then):
+            return made
+        tiles = _tiles(made.then)
+        return replace(made, then=_forms(made.then, tiles)) if tiles else made
+
+
+def _has_loop(body: Stmt) -> bool:
+    return any(isinstance(each, For) and each.kind in _IN_TURN for each in statements(body))
+
 
 def _forms(body: Stmt, tiles: Sequence[_Tile]) -> Stmt:
     """The body for whole tiles; where fewer are left, for these."""

@@ -91,7 +91,9 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         ]
         leader.reorder(*outer, *rest)
         inner = rest[-1] if rest else None
+        tile = inner if not isinstance(leader.axes[-1].extent, int) else None
     else:
+        tile = None
         leader.reorder(*outer, *rest)
         fused = [leader.fuse(*group) for group in contiguous_groups(rest, accesses)]
         inner = fused[-1]
@@ -114,7 +116,9 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         vectorize_residues(leader, inner, factor, accesses, target)
     elif inner is not None:
         lanes, vectors = vector_shape(inner, accesses, target)
-        vectorize_inner(leader, inner, lanes, vectors)
+        columns = vectorize_inner(leader, inner, lanes, vectors)
+        if columns is not None and inner is tile and rest[:-1]:
+            leader.reorder(columns, *rest[:-1])
     for stage in placement.stages:
         if stage.reduce_axes:
             schedule_reduction(stage, target, attached=True)

@@ -1,0 +1,61 @@
+"""Positions that start again after an open number of elements are read in two pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import ir, ops, te
+from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.lower.tir import lower
+from opgen_runtime.lower.tir.phases import run_phases
+
+
+def test_a_remainder_becomes_two_pieces() -> None:
+    m = rt.dim("m")
+    x = te.placeholder((m,), "float32", "x")
+    y = te.compute((48,), lambda i: x[(i + 5) % m], "y")
+    schedule = create_schedule([y])
+    schedule[y].vectorize(schedule[y].split(schedule[y].axes[0], 16)[1])
+    found: list[tuple[str, str]] = []
+    run_phases(lower(schedule, [x], [y], "f"), lambda name, func: found.append((name, str(func))))
+    assert dict(found)["wrap_vectors"] == (
+        "f(x: float32[m]) -> (y: float32[48]):\n"
+        "    for i_o in range(3):\n"
+        "        if m >= 16:\n"
+        "            start = (i_o * 16 + 5) % m\n"
+        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(start, 1, 16)] if ramp(start, 1, 16) < splat(m, 16)"
+        " else x[ramp(start - m, 1, 16)]\n"
+        "        else:\n"
+        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(i_o * 16 + 5, 1, 16) % splat(m, 16)]\n"
+    )
+
+
+MAKES: dict[str, tuple[Callable[[ir.Expr], ir.Expr], Callable[[np.ndarray], np.ndarray]]] = {
+    "tile": (lambda x: ops.tile(x, reps=(2, 3)), lambda a: np.tile(a, (2, 3))),
+    "wrap": (
+        lambda x: ops.pad(x, pad_width=(1, 0, 7, 20), pad_mode="wrap"),
+        lambda a: np.pad(a, ((1, 0), (7, 20)), mode="wrap"),
+    ),
+    "reflect": (
+        lambda x: ops.pad(x, pad_width=(0, 1, 3, 19), pad_mode="reflect"),
+        lambda a: np.pad(a, ((0, 1), (3, 19)), mode="reflect"),
+    ),
+    "edge": (
+        lambda x: ops.pad(x, pad_width=(2, 1, 3, 40), pad_mode="edge"),
+        lambda a: np.pad(a, ((2, 1), (3, 40)), mode="edge"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_values_at_all_sizes(name: str) -> None:
+    make, reference = MAKES[name]
+    x = ir.Var("x", rt.TensorType((3, rt.dim("m")), "int32"))
+    built = rt.build(ir.Function((x,), make(x)))
+    for size in (*range(1, 40), 63, 64, 65, 100):
+        given = np.arange(3 * size, dtype=np.int32).reshape(3, size)
+        np.testing.assert_array_equal(built.run([given]), reference(given), err_msg=str(size))
