@@ -21,6 +21,7 @@ from opgen_runtime.lower.library.schedules import PARAMETERS
 from opgen_runtime.operator import TensorType
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.kernel.key import front_key
+from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.run.compile.tuning import records, search
 from opgen_runtime.run.compile.tuning.rival import Stable
 from opgen_runtime.run.compile.tuning.subject import Subject
@@ -34,7 +35,7 @@ def function(make: Any, *shapes: tuple[int, ...], dtypes: Mapping[int, str] | No
         ir.var(f"p{k}", TensorType(*each)) for k, each in enumerate(zip(shapes, kinds, strict=True))
     )
     made = ir.Function(params, make(*params))
-    (segment,) = pipeline.segments_of(
+    (segment,) = segments_of(
         *pipeline.optimise(ir.IRModule.from_expr(made)).functions.values()
     ).functions
     return segment
