@@ -72,3 +72,55 @@ def test_zeros_are_told_apart_in_either_order() -> None:
     for zeros in ((0.0, -0.0), (-0.0, 0.0)):
         texts = [types.float_literal("float", zero) for zero in zeros]
         assert texts == [f"0x{0x8000 if str(zero)[0] == '-' else 0:04X}000000000000" for zero in zeros]
+
+
+def test_what_follows_from_sizes_is_computed_once_at_the_entry() -> None:
+    f = FunctionText(ModuleText(HOST))
+    size = f.emit_size("load i64, ptr %dims, align 8")
+    half, other = f.compute(f"lshr i64 {size}, 1"), f.emit("load i64, ptr %data, align 8")
+    f.start("if1")
+    assert f.compute(f"lshr i64 {size}, 1") == half
+    limit = f.call("llvm.smin.i64", "i64", (("i64", half), ("i64", "16")))
+    f.start("endif1")
+    assert f.call("llvm.smin.i64", "i64", (("i64", half), ("i64", "16"))) == limit
+    f.compute(f"mul i64 {limit}, {other}")  # which is no size
+    f.compute(f"insertelement <8 x i64> poison, i64 {size}, i64 0")  # nor is a vector
+    assert [f.is_size(each) for each in (size, half, limit, other)] == [True, True, True, False]
+    assert f.entry == [
+        "  %v0 = load i64, ptr %dims, align 8",
+        "  %v1 = lshr i64 %v0, 1",
+        "  %v3 = call i64 @llvm.smin.i64(i64 %v1, i64 16)",
+    ]
+    assert f.lines == [
+        "  %v2 = load i64, ptr %data, align 8",
+        "if1:",
+        "endif1:",
+        "  %v4 = mul i64 %v3, %v2",
+        "  %v5 = insertelement <8 x i64> poison, i64 %v0, i64 0",
+    ]
+
+
+def test_beside_sizes_a_block_knows_what_stands_in_those_before_it() -> None:
+    f = FunctionText(ModuleText(HOST))
+    f.emit_size("load i64, ptr %dims, align 8")
+    x = f.emit("load i64, ptr %data, align 8")
+    before = f.compute(f"add i64 {x}, 1")
+    known = f.known()
+    f.start("then", known)
+    inside = f.compute(f"add i64 {x}, 2")
+    f.start("inner", f.known())
+    assert (f.compute(f"add i64 {x}, 1"), f.compute(f"add i64 {x}, 2")) == (before, inside)
+    f.start("else", known)
+    assert f.compute(f"add i64 {x}, 1") == before
+    assert f.compute(f"add i64 {x}, 2") != inside
+    f.start("elsewhere")
+    assert f.compute(f"add i64 {x}, 1") != before
+
+
+def test_without_sizes_each_block_computes_its_own() -> None:
+    f = FunctionText(ModuleText(HOST))
+    x = f.emit("load i64, ptr %data, align 8")
+    before = f.compute(f"add i64 {x}, 1")
+    assert f.known() == ()
+    f.start("then", f.known())
+    assert f.compute(f"add i64 {x}, 1") != before

@@ -53,6 +53,35 @@ def test_a_loop_of_as_many_steps_as_a_choice_has_its_condition() -> None:
     assert not analyzer.prove(arith.lt(low + arith.cast(z, INT64), 8))
 
 
+def test_a_loop_over_a_maximum_knows_which_side_it_is() -> None:
+    """As over the windows of a pool: with one that is left at least, their number is not the 0."""
+    n, m, x = dim("n"), dim("m"), Var(INDEX, "x")
+    windows = arith.maximum(n - 2, 0)
+    known = Analyzer()
+    assert not known.prove(ge(n, 3))
+    known.bind(x, 0, m * ((windows + 12) // 13))
+    assert known.prove(ge(n, 3))
+    assert str(known.simplify(arith.maximum(n - 2, 0))) == "n - 2"
+
+
+def test_a_minimum_that_is_small_is_the_side_that_is() -> None:
+    n, m = dim("n"), dim("m")
+    known = Analyzer()
+    known.learn(arith.le(arith.minimum(n, 8), 5), True)
+    assert known.prove(arith.le(n, 5))
+    known.learn(arith.le(arith.minimum(m, n), 5), True)
+    assert not known.prove(arith.le(m, 5))
+
+
+def test_products_of_what_is_at_least_some_number() -> None:
+    n, m = dim("n"), dim("m")
+    known = Analyzer()
+    assert not known.prove(ge(n * m - n - m, 0))
+    known.learn(arith.logical_and(ge(n, 2), ge(m, 2)), True)
+    assert known.prove(ge(n * m - n - m, 0))
+    assert not known.prove(ge(n * m - n - m, 1))
+
+
 def test_the_distance_of_two_elements_may_wrap() -> None:
     z, start, stop = Var(INDEX, "z"), Var(INT64, "s"), Var(INT64, "e")
     low, high = arith.maximum(start, 0), arith.minimum(stop, 9)

@@ -14,7 +14,7 @@ from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.tir.nodes.stmt import If, Stmt, stmt_text
 from opgen_runtime.lower.tir.nodes.visit import statements
-from opgen_runtime.lower.tir.phases.partition_tiles import partition_tiles
+from opgen_runtime.lower.tir.phases.partition_tiles import _counts, partition_tiles
 
 F32 = DType("float32")
 X, Y, T = (tir.Buffer(name, (64,), F32) for name in "xyt")
@@ -48,7 +48,7 @@ def tiled(bound: Expr, work: int = 5) -> Stmt:
 
 TILED = """\
 for o in range((n + 3) // 4):
-    if o * 4 + 3 < n:
+    if o * 4 + 2 < n:
         allocate t: float32[4] local
         for k in range(5):
             unrolled for v in range(4):
@@ -57,22 +57,13 @@ for o in range((n + 3) // 4):
             if o * 4 + u < n:
                 y[o * 4 + u] = t[u]
     else:
-        if o * 4 + 2 < n:
-            allocate t: float32[4] local
-            for k in range(5):
-                unrolled for v in range(4):
-                    t[v] = t[v] * x[k]
-            unrolled for u in range(3):
-                if o * 4 + u < n:
-                    y[o * 4 + u] = t[u]
-        else:
-            allocate t: float32[4] local
-            for k in range(5):
-                unrolled for v in range(4):
-                    t[v] = t[v] * x[k]
-            unrolled for u in range(2):
-                if o * 4 + u < n:
-                    y[o * 4 + u] = t[u]
+        allocate t: float32[4] local
+        for k in range(5):
+            unrolled for v in range(4):
+                t[v] = t[v] * x[k]
+        unrolled for u in range(2):
+            if o * 4 + u < n:
+                y[o * 4 + u] = t[u]
 """
 
 
@@ -80,10 +71,18 @@ def test_a_tile_has_a_form_for_each_share_of_it() -> None:
     assert stmt_text(apart(tiled(N))) == TILED
 
 
+@pytest.mark.parametrize(
+    ("extent", "counts"),
+    [(2, []), (3, [2]), (4, [2]), (6, [4, 2]), (8, [5, 3, 2]), (12, [8, 5, 3]), (16, [11, 8, 5])],
+)
+def test_the_next_form_is_a_quarter_smaller_at_least(extent: int, counts: list[int]) -> None:
+    assert _counts(extent) == counts
+
+
 def test_each_form_has_storage_of_its_own() -> None:
     made = apart(tiled(N))
     buffers = [each.buffer for each in _allocated(made)]
-    assert len({id(buffer) for buffer in buffers}) == len(buffers) == 3
+    assert len({id(buffer) for buffer in buffers}) == len(buffers) == 2
 
 
 def _allocated(s: Stmt) -> list[tir.Allocate]:

@@ -35,9 +35,7 @@ def function(make: Any, *shapes: tuple[int, ...], dtypes: Mapping[int, str] | No
         ir.var(f"p{k}", TensorType(*each)) for k, each in enumerate(zip(shapes, kinds, strict=True))
     )
     made = ir.Function(params, make(*params))
-    (segment,) = segments_of(
-        *pipeline.optimise(ir.IRModule.from_expr(made)).functions.values()
-    ).functions
+    (segment,) = segments_of(*pipeline.optimise(ir.IRModule.from_expr(made)).functions.values()).functions
     return segment
 
 

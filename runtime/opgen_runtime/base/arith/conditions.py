@@ -198,14 +198,23 @@ class Conditions(Converter):
                 self._fact(poly.shift(atom.x, -divisor * (-(first // c))))
 
     def _sides(self, p: Poly) -> None:
-        """min(x, y) >= k makes x >= k and y >= k, and so does k >= max(x, y) with both."""
+        """min(x, y) >= k makes x >= k and y >= k, and so does k >= max(x, y) with both.
+
+        max(x, y) >= k makes x >= k where y is less than that, and k >= min(x, y) likewise.
+        """
         for m, c in p.items() if len(p) <= _NARROWING else ():
             atom = self.table.atoms[m[0]] if len(m) == 1 else None
-            if atom is None or atom.kind != ("min" if c > 0 else "max"):
+            if atom is None or atom.kind not in ("min", "max"):
                 continue
-            for side in (atom.x, atom.y):
-                if poly.as_constant(side) is None:
+            both = atom.kind == ("min" if c > 0 else "max")
+            for side, other in ((atom.x, atom.y), (atom.y, atom.x)):
+                if poly.as_constant(side) is None and (both or self._is_less(p, atom.number, other)):
                     self._fact(poly.substitute(p, atom.number, side))
+
+    def _is_less(self, p: Poly, number: int, value: Poly) -> bool:
+        """Whether p is negative where an atom has that value."""
+        hi = self.range(poly.substitute(p, number, value)).hi
+        return hi is not None and hi < 0
 
     def _zero(self, number: int) -> bool:
         return self.atom_range(number).lo == 0

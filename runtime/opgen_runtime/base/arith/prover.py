@@ -62,6 +62,8 @@ class Prover(Ranges):
             return True
         if (r.hi is not None and r.hi < 0) or not any(p):
             return False
+        if self._is_natural_from_least(p):
+            return True
         if self._is_negative_somewhere(p):
             return False
         context, name = self.context, poly.key(p)
@@ -84,6 +86,21 @@ class Prover(Ranges):
         if first and context.sought is sought:  # a search that added facts may find more the next time
             sought[name] = found, fuel
         return found
+
+    def _is_natural_from_least(self, p: Poly) -> bool:
+        """Whether each atom is at least some number, and p has no minus as a polynomial of how much more they are.
+
+        x * y - x - y where x, y >= 2 is u * v + u + v of u = x - 2 and v = y - 2.
+        """
+        if all(len(m) < 2 for m in p):
+            return False  # as its range says
+        for number in {a for m in p for a in m}:
+            least = self.atom_range(number).lo
+            if least is None:
+                return False
+            if least:
+                p = poly.substitute(p, number, {(number,): 1, (): least})
+        return all(c > 0 for c in p.values())
 
     def _is_negative_somewhere(self, p: Poly) -> bool:
         """Whether p is negative for values of which all that is known holds; False where none are found."""

@@ -35,7 +35,7 @@ def emit(func: PrimFunc, target: Target) -> str:
     f = emitter.f
     for position, var in enumerate(func.dims):
         slot = f.emit_entry(f"getelementptr i8, ptr %dims, i64 {8 * position}")
-        size = f.emit_entry(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
+        size = f.emit_size(f"load i64, ptr {slot}, align 8, !invariant.load !{{}}")
         emitter.define_variable(var, register(INDEX, 1, size, clean=True, nonnegative=True))
     emitter.emit(func.body)
     emitter.finish("i32", _PARAMETERS, is_kernel=True)

@@ -20,7 +20,8 @@ def loop(body: Body, stmt: For, minimum: Value, end: Value, guarded: bool) -> No
         f.branch_if(is_some, head, exit_label)
     else:
         f.branch(head)
-    f.start(head)
+    known = f.known()
+    f.start(head, known)
     recurrence = f.recurrence("i64", lower, entry)
     variable = recurrence.name
     nonnegative = minimum.nonnegative
@@ -28,10 +29,10 @@ def loop(body: Body, stmt: For, minimum: Value, end: Value, guarded: bool) -> No
     if stmt.condition is not None:
         condition, inside = body.evaluate(stmt.condition), f.label("more")
         f.branch_if(f.vector(condition, 1), inside, exit_label)
-        f.start(inside)
+        f.start(inside, f.known())
     body.emit(stmt.body)
     following = f.emit(f"add nsw i64 {variable}, {stmt.step}")
     recurrence.again(following, f.block)
     again = f.emit(f"icmp slt i64 {following}, {upper}")
     f.branch_if(again, head, exit_label, loop_metadata(body.module, stmt.body))
-    f.start(exit_label)
+    f.start(exit_label, known)

@@ -97,7 +97,9 @@ class StatementEmitter:
             elif outer.lanes > 1:
                 raise CodegenError(f"the vector {var.name} is used across the border of a parallel loop")
             else:
-                text = self.capture(register_type(outer.dtype), self.closure.outer.f.vector(outer, 1))
+                operand = self.closure.outer.f.vector(outer, 1)
+                is_size = self.closure.outer.f.is_size(operand)
+                text = self.capture(register_type(outer.dtype), operand, is_size=is_size)
                 value = register(outer.dtype, 1, text, clean=outer.clean, nonnegative=outer.nonnegative)
             self.define_variable(var, value)
         return value
@@ -123,13 +125,14 @@ class StatementEmitter:
         self.define_buffer(buffer, pointer, facts)
         return self._buffers[buffer]
 
-    def capture(self, kind: str, operand: str, facts: str = "") -> str:
+    def capture(self, kind: str, operand: str, facts: str = "", is_size: bool = False) -> str:
         """The operand of the function around, in this one."""
         assert self.closure is not None
         self.closure.values.append((kind, operand))
         slot = len(self.closure.values)
         address = self.f.emit_entry(f"getelementptr i8, ptr {self.closure.pointer}, i64 {8 * slot}")
-        return self.f.emit_entry(f"load {kind}, ptr {address}, align 8, !invariant.load !{{}}{facts}")
+        emit = self.f.emit_size if is_size else self.f.emit_entry
+        return emit(f"load {kind}, ptr {address}, align 8, !invariant.load !{{}}{facts}")
 
     def data(self) -> str:
         """The addresses of the kernel's operands, one after the other."""
@@ -220,14 +223,15 @@ class StatementEmitter:
         then, done = f.label("if"), f.label("endif")
         otherwise = done if stmt.otherwise is None else f.label("else")
         f.branch_if(f.vector(condition, 1), then, otherwise)
-        f.start(then)
+        known = f.known()
+        f.start(then, known)
         self.emit(stmt.then)
         f.branch(done)
         if stmt.otherwise is not None:
-            f.start(otherwise)
+            f.start(otherwise, known)
             self.emit(stmt.otherwise)
             f.branch(done)
-        f.start(done)
+        f.start(done, known)
 
     def _for(self, stmt: For) -> None:
         if stmt.kind is ForKind.VECTORIZED:

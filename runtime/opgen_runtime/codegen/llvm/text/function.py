@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from ....base.vocabulary import DType
 from .module import ModuleText
 from .types import iota, literal, register_type, vector_literal
 from .values import Jumps, Value, register
 
+_EXTREMA: Final = frozenset({"llvm.smin.i64", "llvm.smax.i64"})
+_REGISTERS: Final = re.compile(r"%[\w.]+")
+Computed = dict[str, str]  # registers by the instruction that gives them
+
 
 class FunctionText:
-    """The body of one function: the current block grows at the end; `entry` holds what must run first."""
+    """The body of one function: the current block grows at the end; `entry` holds what must run first.
+
+    Where there are sizes that only a run tells, what follows from them alone is computed at the entry, and what was
+    computed in a block is known in those that come after it in any case.  Indices of open shapes are long sums of
+    products of sizes, whose text would take LLVM most of its time otherwise.
+    """
 
     def __init__(self, module: ModuleText) -> None:
         self.module = module
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.block = "start"  # the label of the block that is being written
-        self._computed: dict[str, str] = {}  # by instructions of this block
+        self._computed: Computed = {}  # in this block
+        self._known: tuple[Computed, ...] = ()  # in blocks that all ways to this one lead through
+        self._sizes: set[str] = set()  # scalars of the entry that are sizes, or follow from them alone
+        self._of_sizes: Computed = {}
         self._registers = 0
         self._labels = 0
 
@@ -32,11 +46,36 @@ class FunctionText:
         return name
 
     def compute(self, instruction: str) -> str:
-        """As `emit`, of an instruction whose result its operands decide: once a block."""
+        """As `emit`, of an instruction whose result its operands decide, and which never traps: once a block."""
+        if self._sizes and "<" not in instruction:
+            made = self._of_sizes.get(instruction)
+            if made is None and self._is_of_sizes(instruction):
+                made = self._of_sizes[instruction] = self.emit_entry(instruction)
+                self._sizes.add(made)
+            if made is not None:
+                return made
         found = self._computed.get(instruction)
         if found is None:
+            for computed in self._known:
+                found = computed.get(instruction)
+                if found is not None:
+                    return found
             found = self._computed[instruction] = self.emit(instruction)
         return found
+
+    def _is_of_sizes(self, instruction: str) -> bool:
+        registers = _REGISTERS.findall(instruction)
+        return bool(registers) and self._sizes.issuperset(registers)
+
+    def emit_size(self, instruction: str) -> str:
+        """As `emit_entry`, of an int64 scalar that many indices are made of."""
+        size = self.emit_entry(instruction)
+        self._sizes.add(size)
+        return size
+
+    def is_size(self, register: str) -> bool:
+        """Whether a scalar is a size, or follows from sizes alone."""
+        return register in self._sizes
 
     def emit_entry(self, instruction: str) -> str:
         """As `emit`, at the start of the function, so that the value is there in every block."""
@@ -65,7 +104,7 @@ class FunctionText:
         if result == "void":
             self.do(instruction)
             return ""
-        return self.emit(instruction)
+        return self.compute(instruction) if self._sizes and name in _EXTREMA else self.emit(instruction)
 
     def recurrence(self, kind: str, first: str, block: str) -> Recurrence:
         """A value of the block that begins here: `first` where control comes from `block`, else what is said later."""
@@ -79,11 +118,15 @@ class FunctionText:
         self._labels += 1
         return f"{hint}{self._labels}"
 
-    def start(self, label: str) -> None:
-        """Begin a block."""
+    def start(self, label: str, known: tuple[Computed, ...] = ()) -> None:
+        """Begin a block; `known`: what was computed in blocks that all ways to it lead through."""
         self.lines.append(f"{label}:")
         self.block = label
-        self._computed.clear()
+        self._computed, self._known = {}, known
+
+    def known(self) -> tuple[Computed, ...]:
+        """What is computed here, for blocks to which all ways lead through this one."""
+        return (self._computed, *self._known) if self._sizes else ()
 
     def branch(self, label: str) -> None:
         self.do(f"br label %{label}")
@@ -190,8 +233,9 @@ class FunctionText:
             return vector_literal(scalar.dtype, lanes, scalar.literal)
         assert scalar.text is not None
         element, kind = register_type(scalar.dtype), register_type(scalar.dtype, lanes)
-        first = self.emit(f"insertelement {kind} poison, {element} {scalar.text}, i64 0")
-        return self.emit(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        add = self.compute if self._sizes else self.emit
+        first = add(f"insertelement {kind} poison, {element} {scalar.text}, i64 0")
+        return add(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
 
     def result(self, dtype: DType, lanes: int, instruction: str) -> Value:
         """Append an instruction and wrap its register."""

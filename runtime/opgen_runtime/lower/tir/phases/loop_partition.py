@@ -36,7 +36,7 @@ from ..nodes.relocate import fresh_buffers
 from ..nodes.stmt import Allocate, Block, Buffer, For, ForKind, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ..nodes.visit import EMPTY, StmtMutator, block, exprs, map_exprs, statements, trips
 from ..rewriting.linear import Linear, guard_form, shifted
-from ..rewriting.open_partition import Ended, WithoutGuards, cut_of, ended
+from ..rewriting.open_partition import Decided, Ended, WithoutGuards, cut_of, ended
 
 _MAX_NESTED_TAILS: Final = 2  # in each other
 
@@ -104,7 +104,7 @@ class _Partition(StmtMutator):
         if cut is None:
             return super().loop(s)
         main = WithoutGuards(cut.guards).stmt(s.body)
-        main = For(s.var, ZERO, cut.whole, s.kind, self.stmt(main))
+        main = Decided().stmt(For(s.var, ZERO, cut.whole, s.kind, self.stmt(main)))
         if cut.last:
             last = map_exprs(
                 _Rolled(cut.guards).stmt(s.body), lambda e: fold_substitute(e, {s.var: cut.whole})

@@ -5,10 +5,10 @@ for o:
     unrolled for u in range(8): if o*8 + u < n: <store row u>
 -->
 for o:
-    if o*8 + 6 < n: <as above>
+    if o*8 + 5 < n: <as above>
     else:
         for k: <work on 8 rows>
-        unrolled for u in range(6): if o*8 + u < n: <store row u>
+        unrolled for u in range(5): if o*8 + u < n: <store row u>
 
 and so on for fewer rows.  What is computed for no store is dead, which LLVM finds.
 """
@@ -30,7 +30,7 @@ from ..nodes.stmt import For, If, LetStmt, PrimFunc, Stmt, Store
 from ..nodes.visit import StmtMutator, children, statements, trips
 from ..rewriting.open_partition import guard_of, has_more_work
 
-_LOSS: Final = 1.15  # so many times the work is done for a tile before it has a form of its own
+_LOSS: Final = 1.34  # so many times the work is done for a tile before it has a form of its own
 _MOST_TILES: Final = 2  # rows and columns
 _IN_TURN: Final = (ForKind.SERIAL, ForKind.PARALLEL)
 
@@ -88,13 +88,13 @@ def _forms(body: Stmt, tiles: Sequence[_Tile]) -> Stmt:
 
 
 def _counts(extent: int) -> list[int]:
-    """The numbers of iterations that have a form, from the most; fewer than half take as long as half of them.
+    """The numbers of iterations that have a form, from the most; fewer than a quarter take as long as a quarter.
 
     What is left in registers of so few waits for the sums before, not for the multipliers.
     """
     found: list[int] = []
     last = extent
-    for count in range(extent - 1, (extent + 1) // 2 - 1, -1):
+    for count in range(extent - 1, max(2, -(-extent // 4)) - 1, -1):
         if last > _LOSS * count:
             found.append(count)
             last = count

@@ -21,18 +21,21 @@ from ....base.arith import (
     Compare,
     Expr,
     Var,
+    const,
     floordiv,
     free_vars,
     ge,
     le,
     maximum,
     minimum,
+    post_order,
+    rewrite,
     structural_equal,
 )
 from ....base.arith import polynomial as poly
-from ....base.vocabulary import dataclass
+from ....base.vocabulary import BOOL, dataclass
 from ...schedule import ForKind
-from ..nodes.stmt import Allocate, Block, Buffer, For, If, LetStmt, Prefetch, Stmt, Store
+from ..nodes.stmt import Allocate, Block, Buffer, For, If, LetStmt, Load, Prefetch, Stmt, Store
 from ..nodes.visit import StmtMutator, statements, trips
 
 
@@ -63,12 +66,15 @@ def cut_of(s: For) -> Cut | None:
     for count in counts[1:]:
         if poly.add(analyzer.poly(whole), analyzer.poly(count), -1):
             whole = minimum(whole, count)
-    if not analyzer.prove(le(whole, s.extent)):
+    with analyzer.assume(ge(whole, 1)):  # there are none otherwise
+        fits = analyzer.prove(le(whole, s.extent))
+    with analyzer.assume(ge(s.extent, 1)):
+        last = analyzer.prove(le(s.extent - whole, 1))
+    if not fits:
         whole = minimum(whole, s.extent)
     if not analyzer.prove(ge(whole, 0)):
         whole = maximum(whole, 0)
-    whole = analyzer.simplify(whole)
-    return Cut(whole, tuple(guards), analyzer.prove(le(s.extent - whole, 1)))
+    return Cut(analyzer.simplify(whole), tuple(guards), last)
 
 
 def ended(s: For) -> For | None:
@@ -177,6 +183,29 @@ class WithoutGuards(StmtMutator):
 
     def branch(self, s: If) -> Stmt:
         return self.stmt(s.then) if id(s) in self.known else super().branch(s)
+
+
+class Decided(StmtMutator):
+    """A statement without the comparisons of which its loops say whether they hold."""
+
+    def __init__(self) -> None:
+        self.analyzer = Analyzer()
+
+    def loop(self, s: For) -> Stmt:
+        with self.analyzer.scope():
+            self.analyzer.bind(s.var, s.minimum, s.extent)
+            return super().loop(s)
+
+    def expr(self, e: Expr) -> Expr:
+        return rewrite(e, self._decided)
+
+    def _decided(self, e: Expr) -> Expr | None:
+        if not isinstance(e, Compare) or e.op != "lt" or not e.a.dtype.is_int:
+            return None
+        if any(isinstance(node, Load) for node in post_order(e)):
+            return None
+        known = self.analyzer.holds(e)
+        return None if known is None else const(known, BOOL)
 
 
 class Ended(StmtMutator):

@@ -53,7 +53,7 @@ from .packing import (
     stage_rows,
 )
 from .panel_prefetch import prefetch_panel
-from .tiles import Tile, has_many_registers, in_registers, specialise_few_rows, tile_of
+from .tiles import Tile, in_registers, specialise_few_rows, tile_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +255,7 @@ def _divide_loops(leader: Stage, factors: Mapping[IterVar, int], stage: Stage) -
 
 
 def _multiply(product: Product, tile: Tile, target: Target) -> IterVar:
-    """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i
-
-    Where rows are guarded, each guard is decided for several steps of k.  Gives the loop over these, or over k.
-    """
+    """for i: for j: for k  -->  for i_o: for j_o: for k: unrolled for i_i, vectors of j_i.  Gives the loop over k."""
     flat, row = product.flat, product.whole.row
     assert flat.body is not None
     accesses = analyse(flat.body, flat.tensor.dtype)
@@ -268,14 +265,8 @@ def _multiply(product: Product, tile: Tile, target: Target) -> IterVar:
     summed = [flat.fuse(*run) for run in runs_of(product.steps, accesses)]
     tiles, rows = flat.split(row, tile.rows)
     panels, within = flat.split(column, tile.panel)
-    if tile.alone:
-        steps, step = flat.split(summed.pop(), 4 if has_many_registers(target) else 2)
-        flat.unroll(step)
-        flat.reorder(*outer, tiles, panels, *summed, steps, rows, step, within)
-        summed.append(steps)
-    else:
-        flat.reorder(*outer, tiles, panels, *summed, rows, within)
-        if len(summed) > 1 and summed[-1].extent == 2:
-            flat.unroll(summed[-1])  # each of two would wait for the end of its loop
+    flat.reorder(*outer, tiles, panels, *summed, rows, within)
+    if len(summed) > 1 and summed[-1].extent == 2:
+        flat.unroll(summed[-1])  # each of two would wait for the end of its loop
     in_registers(flat, rows, within, tile.lanes)
     return summed[-1]
