@@ -26,10 +26,11 @@ class DType(str):
     # Attributes, not properties: these are read hundreds of thousands of times while declarations are checked.
     __slots__ = (
         "bits", "float_format", "highest", "is_bool", "is_extension", "is_float", "is_int", "is_signed", "is_storage",
-        "kind", "lowest",
+        "kind", "lowest", "onnx",
     )  # fmt: skip
     kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float
     bits: int  # width of one element in memory
+    onnx: int  # what ONNX calls it in TensorProto.DataType; 0 for what it has no number for
     float_format: FloatFormat | None
     is_extension: bool  # numpy's arrays of it are of the package ml_dtypes
     is_bool: bool
@@ -144,10 +145,17 @@ def _span(kind: str, bits: int, float_format: FloatFormat | None) -> tuple[int |
 
 
 def _intern(
-    name: str, kind: str, bits: int, float_format: FloatFormat | None = None, *, extension: bool = False
+    name: str,
+    kind: str,
+    bits: int,
+    float_format: FloatFormat | None = None,
+    *,
+    onnx: int = 0,
+    extension: bool = False,
 ) -> DType:
     made = str.__new__(DType, name)
     made.kind, made.bits, made.float_format, made.is_extension = kind, bits, float_format, extension
+    made.onnx = onnx
     made.is_bool, made.is_float, made.is_int = kind == "b", kind == "f", kind in "iu"
     made.is_signed, made.is_storage = kind == "i", kind == "f" and bits < 32
     made.lowest, made.highest = _span(kind, bits, float_format)
@@ -155,22 +163,22 @@ def _intern(
     return made
 
 
-BOOL: Final = _intern("bool", "b", 8)
-INT8: Final = _intern("int8", "i", 8)
-INT16: Final = _intern("int16", "i", 16)
-INT32: Final = _intern("int32", "i", 32)
-INT64: Final = _intern("int64", "i", 64)
-UINT8: Final = _intern("uint8", "u", 8)
-UINT16: Final = _intern("uint16", "u", 16)
-UINT32: Final = _intern("uint32", "u", 32)
-UINT64: Final = _intern("uint64", "u", 64)
+BOOL: Final = _intern("bool", "b", 8, onnx=9)
+INT8: Final = _intern("int8", "i", 8, onnx=3)
+INT16: Final = _intern("int16", "i", 16, onnx=5)
+INT32: Final = _intern("int32", "i", 32, onnx=6)
+INT64: Final = _intern("int64", "i", 64, onnx=7)
+UINT8: Final = _intern("uint8", "u", 8, onnx=2)
+UINT16: Final = _intern("uint16", "u", 16, onnx=4)
+UINT32: Final = _intern("uint32", "u", 32, onnx=12)
+UINT64: Final = _intern("uint64", "u", 64, onnx=13)
 FLOAT8_E4M3FN: Final = _intern(
-    "float8_e4m3fn", "f", 8, FloatFormat(3, -6, 8, has_infinities=False), extension=True
+    "float8_e4m3fn", "f", 8, FloatFormat(3, -6, 8, has_infinities=False), onnx=17, extension=True
 )
-FLOAT16: Final = _intern("float16", "f", 16, FloatFormat(10, -14, 15))
-BFLOAT16: Final = _intern("bfloat16", "f", 16, FloatFormat(7, -126, 127), extension=True)
-FLOAT32: Final = _intern("float32", "f", 32, FloatFormat(23, -126, 127))
-FLOAT64: Final = _intern("float64", "f", 64, FloatFormat(52, -1022, 1023))
+FLOAT16: Final = _intern("float16", "f", 16, FloatFormat(10, -14, 15), onnx=10)
+BFLOAT16: Final = _intern("bfloat16", "f", 16, FloatFormat(7, -126, 127), onnx=16, extension=True)
+FLOAT32: Final = _intern("float32", "f", 32, FloatFormat(23, -126, 127), onnx=1)
+FLOAT64: Final = _intern("float64", "f", 64, FloatFormat(52, -1022, 1023), onnx=11)
 DTYPES: Final[tuple[str, ...]] = tuple(_INTERNED)
 INDEX: Final = _intern("index", "i", 64)
 

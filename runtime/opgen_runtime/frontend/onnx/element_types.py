@@ -1,4 +1,4 @@
-"""ONNX's numbers for element types, and ours."""
+"""ONNX's numbers for element types, by the rows of our dtypes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,7 @@ from ...base.vocabulary import DTYPES, DType
 from .errors import ModelError, NotSupported
 from .narrow import NarrowType, narrow_type
 
-_NAMES: Final[dict[int, str]] = {
-    TensorProto.BOOL: "bool",
-    TensorProto.INT8: "int8",
-    TensorProto.INT16: "int16",
-    TensorProto.INT32: "int32",
-    TensorProto.INT64: "int64",
-    TensorProto.UINT8: "uint8",
-    TensorProto.UINT16: "uint16",
-    TensorProto.UINT32: "uint32",
-    TensorProto.UINT64: "uint64",
-    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
-    TensorProto.FLOAT16: "float16",
-    TensorProto.BFLOAT16: "bfloat16",
-    TensorProto.FLOAT: "float32",
-    TensorProto.DOUBLE: "float64",
-}
-_NUMBERS: Final = {name: number for number, name in _NAMES.items()}
+_OF_NUMBER: Final = {DType(name).onnx: DType(name) for name in DTYPES if DType(name).onnx}
 
 
 def element_type_name(number: int) -> str:
@@ -37,10 +21,10 @@ def element_type_name(number: int) -> str:
 
 def dtype_of(element_type: int) -> DType:
     """The dtype of an ONNX element type. Raises NotSupported for one that no tensor of ours can have."""
-    name = _NAMES.get(element_type)
-    if name is None or name not in DTYPES:
+    found = _OF_NUMBER.get(element_type)
+    if found is None:
         raise NotSupported(f"element type {element_type_name(element_type)}")
-    return DType(name)
+    return found
 
 
 def kind_of(element_type: int) -> DType | NarrowType:
@@ -50,6 +34,7 @@ def kind_of(element_type: int) -> DType | NarrowType:
 
 def element_type_of(dtype: str) -> int:
     """ONNX's number of a dtype. Raises ModelError for one that ONNX does not have."""
-    if str(dtype) not in _NUMBERS:
+    number = DType(dtype).onnx if dtype in DTYPES else 0
+    if not number:
         raise ModelError(f"{dtype} is no element type of ONNX")
-    return int(_NUMBERS[str(dtype)])
+    return number
