@@ -13,37 +13,25 @@ from typing import Final
 import numpy as np
 from onnx import TensorProto, helper
 
-from ...base.vocabulary import DType, dataclass
+from ...base.vocabulary import DType, FloatFormat, dataclass
 from ...ir import Expr
-
-
-@dataclass(frozen=True, slots=True)
-class NarrowFloat:
-    """A binary float format: bits of the fraction, exponent of the least normal number, greatest number.
-
-    `beyond`: what greater numbers become, by the sign of the number; `nan`: what NaN becomes; `signed_zero`: whether
-    there is -0.
-    """
-
-    fraction: int
-    least: int
-    highest: float
-    beyond: float
-    nan: float = math.nan
-    signed_zero: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowType:
     """An element type: its name in ml_dtypes, the dtype that carries it, its bits, its format where it is a float's.
 
-    A float without a format holds powers of two alone.
+    A float without a format holds powers of two alone.  `beyond`: what numbers greater than the greatest one become, by
+    their sign; `nan`: what NaN becomes; `signed_zero`: whether there is -0.
     """
 
     name: str
     carrier: DType
     bits: int
-    form: NarrowFloat | None = None
+    form: FloatFormat | None = None
+    beyond: float = math.nan
+    nan: float = math.nan
+    signed_zero: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -100,14 +88,10 @@ _TYPES: Final = {
     "UINT4": NarrowType("uint4", _UINT8, 4),
     "INT2": NarrowType("int2", _INT8, 2),
     "UINT2": NarrowType("uint2", _UINT8, 2),
-    "FLOAT4E2M1": NarrowType("float4_e2m1fn", _FLOAT32, 4, NarrowFloat(1, 0, 6.0, 6.0, nan=-0.0)),
-    "FLOAT8E5M2": NarrowType("float8_e5m2", _FLOAT32, 8, NarrowFloat(2, -14, 57344.0, math.inf)),
-    "FLOAT8E4M3FNUZ": NarrowType(
-        "float8_e4m3fnuz", _FLOAT32, 8, NarrowFloat(3, -7, 240.0, math.nan, signed_zero=False)
-    ),
-    "FLOAT8E5M2FNUZ": NarrowType(
-        "float8_e5m2fnuz", _FLOAT32, 8, NarrowFloat(2, -15, 57344.0, math.nan, signed_zero=False)
-    ),
+    "FLOAT4E2M1": NarrowType("float4_e2m1fn", _FLOAT32, 4, FloatFormat(1, 0, 2), beyond=6.0, nan=-0.0),
+    "FLOAT8E5M2": NarrowType("float8_e5m2", _FLOAT32, 8, FloatFormat(2, -14, 15), beyond=math.inf),
+    "FLOAT8E4M3FNUZ": NarrowType("float8_e4m3fnuz", _FLOAT32, 8, FloatFormat(3, -7, 7), signed_zero=False),
+    "FLOAT8E5M2FNUZ": NarrowType("float8_e5m2fnuz", _FLOAT32, 8, FloatFormat(2, -15, 15), signed_zero=False),
     "FLOAT8E8M0": NarrowType("float8_e8m0fnu", _FLOAT32, 8),
 }
 _OF_NUMBER: Final = {

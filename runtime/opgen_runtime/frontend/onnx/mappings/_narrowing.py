@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ....base.vocabulary import FloatFormat
 from ....ir import Expr
 from ..emit import op
-from ..narrow import Narrow, NarrowFloat, NarrowType
+from ..narrow import Narrow, NarrowType
 from ._tools import dtype, scalar
 
 _BITS: Final = {"float32": (23, "int32"), "float64": (52, "int64")}
@@ -19,7 +20,9 @@ def narrowed(x: Expr, kind: NarrowType, saturate: bool = True, round_mode: str =
     if kind.is_int:
         return Narrow(_wrapped(x, kind), kind)
     wide = x if dtype(x) == "float64" and kind.form is not None else op.cast(x, dtype="float32")
-    made = _power(wide, saturate, round_mode) if kind.form is None else _rounded(wide, kind.form, saturate)
+    made = (
+        _power(wide, saturate, round_mode) if kind.form is None else _rounded(wide, kind, kind.form, saturate)
+    )
     return Narrow(op.cast(made, dtype=kind.carrier), kind)
 
 
@@ -30,7 +33,7 @@ def _wrapped(x: Expr, kind: NarrowType) -> Expr:
     return op.cast(low, dtype=kind.carrier)
 
 
-def _rounded(x: Expr, form: NarrowFloat, saturate: bool) -> Expr:
+def _rounded(x: Expr, kind: NarrowType, form: FloatFormat, saturate: bool) -> Expr:
     """The nearest number of a format, of two the even one."""
     mantissa, integer = _BITS[dtype(x)]
     drop = mantissa - form.fraction
@@ -45,11 +48,11 @@ def _rounded(x: Expr, form: NarrowFloat, saturate: bool) -> Expr:
     power = 2.0 ** (mantissa + form.least - form.fraction)
     tiny = op.subtract(op.add(magnitude, power), power)
     found = op.where(op.less(magnitude, 2.0**form.least), tiny, normal)
-    found = op.where(op.greater(found, form.highest), form.beyond, found)
+    found = op.where(op.greater(found, form.highest), kind.beyond, found)
     negative = op.less(op.reinterpret(x, dtype=integer), 0)
-    if not form.signed_zero:
+    if not kind.signed_zero:
         negative = op.logical_and(negative, op.not_equal(found, 0.0))
-    return op.where(op.isnan(x), form.nan, op.where(negative, op.negative(found), found))
+    return op.where(op.isnan(x), kind.nan, op.where(negative, op.negative(found), found))
 
 
 def _power(x: Expr, saturate: bool, round_mode: str) -> Expr:
