@@ -236,3 +236,12 @@ def test_the_variants_that_are_declared() -> None:
         "fn (%x: [2, 3]) { %0 = fast_exp(%x); %1 = fast_tanh(%0); %2 = fast_erf(%1); fast_softmax(%2, axis=0) }",
     )
     gives(FastMath(), "fn (%x: [2]) { %0 = fast_exp(%x); sin(%0) }")
+
+
+def test_convolutions_of_any_rank_are_combined() -> None:
+    """What a pass takes is told by what an op declares, not by its name."""
+    image = ir.var("image", shape=(1, 4, 10))
+    made = ir.Tuple(tuple(ops.conv1d(image, ir.var(f"v{k}", shape=(3 + k, 4, 3))) for k in range(3)))
+    program = ir.Function(tuple(ir.free_vars(made)), made)
+    assert len(calls_of("conv1d", CombineParallelConv2D()(program))) == 1
+    assert len(calls_of("conv1d", CombineParallelDense()(program))) == 3

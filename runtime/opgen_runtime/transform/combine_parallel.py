@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
+from enum import Enum
 from itertools import accumulate
 from typing import Final
 
 from ..base.vocabulary import dataclass
 from ..compute.te.roles import Role
+from ..declaration import OpDeclaration
 from ..ir import Call, Constant, Expr, Function, IRModule, TupleGetItem, post_order, rebuild
 from ..ir.scopes import blocks_of
 from ..lower.library.fusion.dataflow import is_segment
@@ -36,12 +38,20 @@ OPTIONS = {"min_branches": Option(3, "The least number of calls that are combine
 _SUBTREE: Final = 64  # an operand made of more nodes is not combined: it might depend on one of the calls
 
 
+class Products(Enum):
+    """What a sum of products of two operands is, by what its op declares and by its operands."""
+
+    CONVOLUTION = "both operands have layouts"
+    BATCHES = "both operands are matrices, many of them"
+    DENSE = "one of them is a matrix or less"
+
+
 @function_pass(opt_level=4, required=(InferType,), preserves=("InferType",), options=OPTIONS)
 def CombineParallelDense(
     function: Function, module: IRModule, context: PassContext, *, min_branches: int
 ) -> Function:
     """Dense layers of one input become one."""
-    return combine(function, frozenset({"dense", "matmul"}), min_branches)
+    return combine(function, Products.DENSE, min_branches)
 
 
 @function_pass(opt_level=4, required=(InferType,), preserves=("InferType",), options=OPTIONS)
@@ -49,7 +59,7 @@ def CombineParallelConv2D(
     function: Function, module: IRModule, context: PassContext, *, min_branches: int
 ) -> Function:
     """Convolutions of one image become one."""
-    return combine(function, frozenset({"conv2d"}), min_branches)
+    return combine(function, Products.CONVOLUTION, min_branches)
 
 
 @function_pass(opt_level=4, required=(InferType,), preserves=("InferType",), options=OPTIONS)
@@ -57,7 +67,7 @@ def CombineParallelBatchMatmul(
     function: Function, module: IRModule, context: PassContext, *, min_branches: int
 ) -> Function:
     """Batched products of one operand become one."""
-    return combine(function, frozenset({"batch_matmul"}), min_branches)
+    return combine(function, Products.BATCHES, min_branches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +87,8 @@ class _Branch:
         return type_.concrete_shape[self.axis]
 
 
-def combine(function: Function, ops: frozenset[str], min_branches: int) -> Function:
-    """`function` with the calls of `ops` that stand side by side combined."""
+def combine(function: Function, of: Products, min_branches: int) -> Function:
+    """`function` with the calls of products of that kind that stand side by side combined."""
     order = post_order(function, is_segment)
     blocks = blocks_of(function, order)
     groups: dict[Hashable, list[_Branch]] = {}
@@ -86,7 +96,7 @@ def combine(function: Function, ops: frozenset[str], min_branches: int) -> Funct
     for node in order:
         for child in [] if is_segment(node) else node.children():
             readers.setdefault(id(child), []).append(node)
-        branch = _branch(node, ops)
+        branch = _branch(node, of)
         if branch is not None:
             key = (id(blocks.at.get(id(node))), _key(branch))
             groups.setdefault(key, []).append(branch)
@@ -101,11 +111,11 @@ def combine(function: Function, ops: frozenset[str], min_branches: int) -> Funct
     return _rewritten(function, combined) if combined else function
 
 
-def _branch(node: Expr, ops: frozenset[str]) -> _Branch | None:
-    if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op.name not in ops:
+def _branch(node: Expr, of: Products) -> _Branch | None:
+    if not isinstance(node, Call) or not isinstance(node.op, Op) or len(node.args) != 2:
         return None
     known = facts(node)
-    if known is None or not known.is_plain or len(node.args) != 2 or not known.is_reduction:
+    if known is None or not known.is_plain or not known.is_reduction or _products(node) is not of:
         return None
     for data, weight in ((0, 1), (1, 0)):
         type_ = node.args[weight].checked_type
@@ -115,6 +125,16 @@ def _branch(node: Expr, ops: frozenset[str]) -> _Branch | None:
             if result is not None and result not in known.axes(data) and known.is_steady(data, result):
                 return _Branch(node, data, weight, axis, result)
     return None
+
+
+def _products(call: Call) -> Products:
+    assert isinstance(call.op, Op)
+    declaration: OpDeclaration | None = call.op.get_attr("declaration")
+    if declaration is not None and all([each.layout for each in declaration.signature.inputs]):
+        return Products.CONVOLUTION
+    types = [arg.checked_type for arg in call.args]
+    ranks = [len(type_.shape) for type_ in types if isinstance(type_, TensorType)]
+    return Products.BATCHES if min(ranks, default=0) > 2 else Products.DENSE
 
 
 def _key(branch: _Branch) -> Hashable:
