@@ -11,7 +11,7 @@ from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType, dataclass
-from ...lower.tir.nodes.vector import FEWEST_STRIDED_LANES, LEAST_GATHERED_STRIDE
+from ...lower.tir.nodes.vector import MIN_STRIDED_LANES, MIN_GATHERED_STRIDE
 from . import arithmetic, strided
 from .arithmetic import select
 from .conversion import cast
@@ -59,7 +59,7 @@ def load(f: FunctionText, memory: Memory, index: Value, mask: Value | None) -> V
         return _load_repeated(f, memory, index, mask, lanes)
     if (
         index.jumps is not None
-        and 1 <= index.stride < LEAST_GATHERED_STRIDE
+        and 1 <= index.stride < MIN_GATHERED_STRIDE
         and _is_neighbour(f, memory, index)
     ):
         return _load_pieces(f, memory, index.stride, _pieces(f, memory, index, index.jumps, mask), lanes)
@@ -325,7 +325,7 @@ def has_masks(f: FunctionText, memory: Memory) -> bool:
 def _is_neighbour(f: FunctionText, memory: Memory, index: Value) -> bool:
     """Whether a sequence with jumps has few pieces, which the machine reads and writes under masks."""
     few = index.jumps is not None and index.jumps.pieces(index.lanes) <= _MAX_PIECES
-    return few and index.lanes >= FEWEST_STRIDED_LANES and has_masks(f, memory)
+    return few and index.lanes >= MIN_STRIDED_LANES and has_masks(f, memory)
 
 
 def _pieces(

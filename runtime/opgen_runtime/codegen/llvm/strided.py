@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...base.vocabulary import BOOL
-from ...lower.tir.nodes.vector import FEWEST_STRIDED_LANES, LEAST_GATHERED_STRIDE
+from ...lower.tir.nodes.vector import MIN_STRIDED_LANES, MIN_GATHERED_STRIDE
 from .text import FunctionText, Value, register
 from .text.types import register_type, suffix, vector_type
 
@@ -20,8 +20,8 @@ def is_strided(index: Value) -> bool:
     """Whether positions are a sequence that this file takes."""
     return (
         index.ramp is not None
-        and 1 < abs(index.ramp[1]) < LEAST_GATHERED_STRIDE
-        and index.lanes >= FEWEST_STRIDED_LANES
+        and 1 < abs(index.ramp[1]) < MIN_GATHERED_STRIDE
+        and index.lanes >= MIN_STRIDED_LANES
     )
 
 

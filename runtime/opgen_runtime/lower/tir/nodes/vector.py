@@ -14,8 +14,8 @@ from .visit import statements
 
 MAX_LANES: Final = 1024  # of one vector; LLVM ends the process for some 10,000, and takes seconds long before
 
-FEWEST_STRIDED_LANES: Final = 4  # of a vector that is made of contiguous ones, where its elements lie apart
-LEAST_GATHERED_STRIDE: Final = (
+MIN_STRIDED_LANES: Final = 4  # of a vector that is made of contiguous ones, where its elements lie apart
+MIN_GATHERED_STRIDE: Final = (
     5  # of such an element to the next; with smaller ones contiguous vectors are shuffled
 )
 

@@ -14,8 +14,8 @@ from ....base.arith import Analyzer, Const, Expr, Var, const, identical, post_or
 from ....base.vocabulary import INDEX
 from ..nodes.stmt import Block, Load, PrimFunc, Ramp, Shuffle, Stmt, Store
 from ..nodes.vector import (
-    FEWEST_STRIDED_LANES,
-    LEAST_GATHERED_STRIDE,
+    MIN_STRIDED_LANES,
+    MIN_GATHERED_STRIDE,
     MAX_LANES,
     Lanes,
     splat,
@@ -76,7 +76,7 @@ def _strided(part: Stmt) -> tuple[Store, Ramp, int] | None:
     if not isinstance(index, Ramp) or not isinstance(index.stride, Const):
         return None
     stride, lanes = int(index.stride.value), index.lanes
-    if not 1 < stride < LEAST_GATHERED_STRIDE or lanes < FEWEST_STRIDED_LANES or lanes & (lanes - 1):
+    if not 1 < stride < MIN_GATHERED_STRIDE or lanes < MIN_STRIDED_LANES or lanes & (lanes - 1):
         return None
     if stride * lanes > MAX_LANES:
         return None

@@ -31,7 +31,7 @@ from ....base.arith import (
 from ....base.arith.expr import Binary, Const
 from ....base.vocabulary import INDEX, dataclass
 from ..nodes.stmt import For, ForKind, If, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store, TransposedLoad
-from ..nodes.vector import FEWEST_STRIDED_LANES, LEAST_GATHERED_STRIDE
+from ..nodes.vector import MIN_STRIDED_LANES, MIN_GATHERED_STRIDE
 from ..nodes.visit import StmtMutator, block
 
 
@@ -105,7 +105,7 @@ def _crosses(load: Load, var: Var) -> bool:
         and _is_still(load.mask, var)
         and isinstance(index, Ramp)
         and _is_far(index.stride, var)
-        and index.lanes >= FEWEST_STRIDED_LANES
+        and index.lanes >= MIN_STRIDED_LANES
         and _coefficient(index.base, var) == 1
     )
 
@@ -113,7 +113,7 @@ def _crosses(load: Load, var: Var) -> bool:
 def _is_far(stride: Expr, var: Var) -> bool:
     """Whether a stride is one that only gathers serve, as one is taken to be that dims tell."""
     if isinstance(stride, Const):
-        return abs(int(stride.value)) >= LEAST_GATHERED_STRIDE
+        return abs(int(stride.value)) >= MIN_GATHERED_STRIDE
     return all(each.size for each in free_vars(stride))
 
 
