@@ -17,7 +17,8 @@ from opgen_runtime.codegen import emit
 from opgen_runtime.ir import Function
 from opgen_runtime.lower.tir.nodes.stmt import Block, Buffer, For, ForKind, Load, PrimFunc, Ramp, Stmt, Store
 from opgen_runtime.run.compile.interpret import run_op_by_op
-from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
+from opgen_runtime.run.compile.pipeline import compile_segment
+from opgen_runtime.run.compile.stage_texts import kernel_texts
 from tests.codegen.conftest import finished
 from tests.codegen.test_targets import TARGETS
 

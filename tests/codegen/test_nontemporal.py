@@ -14,7 +14,8 @@ from opgen_runtime.ir import Function
 from opgen_runtime.lower.tir.analysis.nontemporal import is_multiple, nontemporal_outputs
 from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, ForKind, Load, PrimFunc, Ramp, Store
 from opgen_runtime.lower.tir.nodes.visit import block
-from opgen_runtime.run.compile.pipeline import compile_segment, kernel_texts
+from opgen_runtime.run.compile.pipeline import compile_segment
+from opgen_runtime.run.compile.stage_texts import kernel_texts
 
 LARGE = 1 << 22  # elements: two float32 operands are beyond the caches
 TARGETS = {name: f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-{name}" for name in ("v3", "v4")}
